@@ -1,0 +1,92 @@
+"""Outside: the course, every assignment with its rubric, found by the folders of the house."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from grader import __version__
+from grader.assignment import Assignment, read_assignment
+from grader.errors import GraderError
+from grader.rubric import Rubric, read_rubric
+
+
+@dataclass(frozen=True)
+class Course:
+    """A folder with ``solutions/`` and ``tests/hidden/``.
+
+    Attributes:
+        root: the folder.
+        stems: names of the assignments, in order.
+    """
+
+    root: Path
+    stems: tuple[str, ...]
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> Course:
+        """The course at or above a folder (by default the current one), else the one this package lies in.
+
+        Raises:
+            GraderError: there is none.
+        """
+        here = (start or Path.cwd()).resolve()
+        for folder in (here, *here.parents, Path(__file__).resolve().parent.parent):
+            stems = tuple(sorted(path.stem for path in (folder / "solutions").glob("[0-9][0-9]_*.py")))
+            if stems and (folder / "tests" / "hidden").is_dir():
+                return cls(folder, stems)
+        raise GraderError(f"{here} is not inside a course: go to the folder that holds solutions/ and tests/hidden/")
+
+    @cached_property
+    def assignments(self) -> dict[str, Assignment]:
+        """All assignments by stem; CourseError where a master contradicts itself."""
+        return {stem: read_assignment(self.root / "solutions" / f"{stem}.py") for stem in self.stems}
+
+    @cached_property
+    def functions(self) -> dict[str, Collection[str]]:
+        """The names each assignment asks for, by stem."""
+        return {stem: [q.function for q in a.questions] for stem, a in self.assignments.items()}
+
+    def check_file(self, stem: str) -> Path:
+        """Where an assignment's hidden checks are."""
+        return self.root / "tests" / "hidden" / f"test_{stem}.py"
+
+    def answers_file(self, stem: str) -> Path:
+        """Where an assignment's known answers are."""
+        return self.root / "tests" / "answers" / f"{stem}.py"
+
+    def rubric(self, stem: str) -> Rubric:
+        """The hidden checks of an assignment; CourseError where they break a rule."""
+        if stem not in self._rubrics:
+            self._rubrics[stem] = read_rubric(self.check_file(stem), self.assignments[stem].questions)
+        return self._rubrics[stem]
+
+    @cached_property
+    def _rubrics(self) -> dict[str, Rubric]:
+        return {}
+
+    def fingerprint(self, stem: str) -> str:
+        """SHA-256 of all that decides the verdicts of an assignment: master, checks, helpers and grader."""
+        hashed = hashlib.sha256(__version__.encode())
+        helpers = self.root / "tests" / "hidden" / "inside.py"
+        package = Path(__file__).parent
+        for path in (self.assignments[stem].path, self.check_file(stem), helpers, *sorted(package.rglob("*.py"))):
+            if path.is_file():
+                hashed.update(hashlib.sha256(path.read_bytes()).digest())
+        return hashed.hexdigest()
+
+    def select(self, wanted: Collection[str]) -> tuple[str, ...]:
+        """The stems asked for, or all.
+
+        Raises:
+            GraderError: one of them is unknown.
+        """
+        for stem in wanted:
+            if stem not in self.stems:
+                raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")
+        return tuple(stem for stem in self.stems if not wanted or stem in wanted)
+
+

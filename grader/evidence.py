@@ -1,0 +1,103 @@
+"""Outside: evidence, everything that was observed of one notebook; plain JSON, judged later."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from grader.facts import MalformedError, Raised, decode, decode_raised
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a probe has no facts: its time ran out, the process ended, ... One sentence for the student."""
+
+    reason: str
+
+
+#: What a probe saw: facts of any form, an error of the student's code, or nothing.
+Outcome = Any | Raised | Fault
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one notebook's worker said, still undecoded.
+
+    Attributes:
+        names: for each function asked for, ``answered``, ``untouched`` or ``missing``.
+        probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": "..."}``.
+        cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each cell that failed.
+        patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
+        fault: why nothing could be observed at all, or None.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+    probes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    patched: list[str] = field(default_factory=list)
+    fault: str | None = None
+
+    def outcome(self, probe: str) -> Outcome:
+        """What a probe saw, decoded."""
+        answer = self.probes.get(probe, {"fault": "this part was not reached"})
+        if "fault" in answer:
+            return Fault(answer["fault"])
+        return decode_raised(answer["raised"]) if "raised" in answer else decode(answer["facts"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Evidence:
+        """The evidence of a stored form."""
+        return cls(**stored)
+
+
+def readable_answer(answer: Any) -> dict[str, Any]:
+    """A worker's answer to a probe, once it is known that it can be decoded.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    keys = {"raised", "facts", "changed", "patched"}
+    if type(answer) is not dict or set(answer) != keys or not all(map(_is_words, (answer["changed"], answer["patched"]))):
+        raise MalformedError("the answer is malformed")
+    if answer["raised"] is not None:
+        decode_raised(answer["raised"])
+        return {"raised": answer["raised"]}
+    decode(answer["facts"])
+    return {"facts": answer["facts"]}
+
+
+def readable_error(answer: Any) -> Any:
+    """A worker's answer about a cell: None or an error's fields.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    if type(answer) is not dict or set(answer) != {"raised"}:
+        raise MalformedError("the answer is malformed")
+    if answer["raised"] is not None:
+        decode_raised(answer["raised"])
+    return answer["raised"]
+
+
+def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
+    """A worker's survey: which of the functions are there, and what was patched.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    if type(answer) is not dict or set(answer) != {"names", "patched"}:
+        raise MalformedError("the answer is malformed")
+    names = answer["names"]
+    known = {"answered", "untouched", "missing"}
+    good = type(names) is dict and set(names) == functions and all(type(s) is str and s in known for s in names.values())
+    if not good or not _is_words(answer["patched"]):
+        raise MalformedError("the answer is malformed")
+    return names, answer["patched"]
+
+
+def _is_words(value: Any) -> bool:
+    return type(value) is list and len(value) <= 10_000 and all(type(word) is str for word in value)

@@ -1,0 +1,176 @@
+"""Outside: facts, what a worker says about tensors and values, checked before anybody believes their form.
+
+The worker encodes (``grader/worker/facts.py``); here every field is checked against an exact schema.
+A fact may still be a lie, for it was made in the student's process, but it is always well-formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+MAX_DEPTH = 12
+MAX_TENSORS = 4000
+
+
+class MalformedError(Exception):
+    """The worker's answer breaks the schema; the text is ours, never the worker's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Facts of one tensor at one moment.
+
+    Attributes:
+        kind: ``Tensor`` or ``Parameter``.
+        dtype: torch's name of it, such as ``torch.float32``.
+        shape: its sizes.
+        value: all elements in row-major order, or None when there are more than 4,096 or no numbers.
+        is_leaf: no recorded operation made it.
+        requires_grad: autograd follows it.
+        grad_fn: class name of the node that made it, or None.
+        retains_grad: a non-leaf that keeps its gradient.
+        version: ``_version``, or None for an inference tensor.
+        identity: equal for the same tensor object within one probe.
+        storage: equal for tensors on the same memory within one probe.
+        grad: the tensor in ``.grad``, or None; None in a snap too unless it was read.
+    """
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    value: tuple[float, ...] | None
+    is_leaf: bool
+    requires_grad: bool
+    grad_fn: str | None
+    retains_grad: bool
+    version: int | None
+    identity: int
+    storage: int
+    grad: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception that was raised, not returned.
+
+    Attributes:
+        types: class names from the exception's own up to ``BaseException``.
+        text: its message, cut.
+        where: ``cell 3, line 5`` when a line of the notebook was involved, else empty.
+    """
+
+    types: tuple[str, ...]
+    text: str
+    where: str
+
+    @property
+    def type(self) -> str:
+        """The exception's own class name."""
+        return self.types[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A value of a type that has no facts; only the type's name is known."""
+
+    type: str
+
+
+def decode(answer: Any) -> Any:
+    """Turn a worker's ``{"value": ..., "tensors": [...]}`` into facts.
+
+    Raises:
+        MalformedError: some part breaks the schema.
+    """
+    _need(type(answer) is dict and set(answer) == {"value", "tensors"})
+    table = answer["tensors"]
+    _need(type(table) is list and len(table) <= MAX_TENSORS)
+    return _Decoder(table).value(answer["value"], 0)
+
+
+def decode_raised(fields: Any) -> Raised:
+    """One ``{"types", "text", "where"}`` of the wire as a fact."""
+    _need(type(fields) is dict and set(fields) == {"types", "text", "where"})
+    types = fields["types"]
+    _need(type(types) is list and 0 < len(types) <= 50 and all(type(t) is str for t in types))
+    _need(type(fields["text"]) is str and type(fields["where"]) is str)
+    return Raised(tuple(types), fields["text"], fields["where"])
+
+
+class _Decoder:
+    """Decodes values that refer to one table of tensors."""
+
+    def __init__(self, table: list[Any]) -> None:
+        self._table = table
+        self._done: dict[int, Tensor] = {}
+
+    def value(self, encoded: Any, depth: int) -> Any:
+        _need(depth <= MAX_DEPTH and type(encoded) is list and len(encoded) in (1, 2) and type(encoded[0]) is str)
+        kind = encoded[0]
+        if len(encoded) == 1:
+            _need(kind == "none")
+            return None
+        content = encoded[1]
+        if kind in _SCALARS:
+            _need(type(content) in _SCALARS[kind])
+            return float(content) if kind == "float" else content
+        if kind == "tensor":
+            return self._tensor(content, 0)
+        if kind in ("list", "tuple"):
+            _need(type(content) is list)
+            items = [self.value(item, depth + 1) for item in content]
+            return items if kind == "list" else tuple(items)
+        if kind == "dict":
+            return self._dict(content, depth)
+        if kind == "raised":
+            return decode_raised(content)
+        _need(kind == "other" and type(content) is str)
+        return Other(content)
+
+    def _dict(self, content: Any, depth: int) -> dict[str, Any]:
+        _need(type(content) is list)
+        _need(all(type(pair) is list and len(pair) == 2 and type(pair[0]) is str for pair in content))
+        return {key: self.value(item, depth + 1) for key, item in content}
+
+    def _tensor(self, index: Any, depth: int) -> Tensor:
+        """The tensor at a place of the table; its gradient is another place, possibly with one of its own."""
+        _need(type(index) is int and 0 <= index < len(self._table) and depth <= 4)
+        if index not in self._done:
+            fields = self._table[index]
+            _check_tensor(fields)
+            grad = None if fields["grad"] is None else self._tensor(fields["grad"], depth + 1)
+            value = None if fields["value"] is None else tuple(fields["value"])
+            self._done[index] = Tensor(**{**fields, "shape": tuple(fields["shape"]), "value": value, "grad": grad})
+        return self._done[index]
+
+
+_SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
+_NUMBERS = (float, int, bool)
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "dtype": (str,),
+    "shape": (list,),
+    "value": (list, type(None)),
+    "is_leaf": (bool,),
+    "requires_grad": (bool,),
+    "grad_fn": (str, type(None)),
+    "retains_grad": (bool,),
+    "version": (int, type(None)),
+    "identity": (int,),
+    "storage": (int,),
+    "grad": (int, type(None)),
+}
+
+
+def _check_tensor(fields: Any) -> None:
+    _need(type(fields) is dict and fields.keys() == _FIELDS.keys())
+    _need(all(type(fields[name]) in types for name, types in _FIELDS.items()))
+    _need(all(type(size) is int and size >= 0 for size in fields["shape"]))
+    if fields["value"] is not None:
+        _need(all(type(number) in _NUMBERS for number in fields["value"]))
+
+
+def _need(condition: bool) -> None:
+    if not condition:
+        raise MalformedError("the facts are malformed")

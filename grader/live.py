@@ -1,0 +1,89 @@
+"""Outside: notebooks that are observed when a check first asks for them, for pytest run by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from grader.course import Course
+from grader.evidence import Evidence
+from grader.notebook import Cell, read_notebook
+from grader.observation import Observation
+from grader.observer import Limits, observe
+from grader.zygote import Zygote
+
+_SEED = 0  # a check run by hand is run again and again by its author: the same inputs every time
+
+
+@dataclass
+class LiveSubject:
+    """One notebook, or the reference, observed on first use."""
+
+    id: str
+    cells: Sequence[Cell]
+    stem: str
+    course: Course
+    processes: LiveSubjects
+
+    def observation(self, probe: str) -> Observation:
+        """What a probe saw of this notebook, beside what it saw of the reference."""
+        expected = self.processes.reference(self.course, self.stem)
+        return Observation(probe, self._evidence.outcome(probe), expected.outcome(probe))
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        questionnaire = self.course.rubric(self.stem).questionnaire(self.course.assignments[self.stem].questions, _SEED)
+        return observe(self.processes.zygote, self.cells, questionnaire, Limits())
+
+
+class LiveSubjects:
+    """The subjects of a session, and the one zygote they share.
+
+    Args:
+        notebooks: paths of ``--submission``; empty for the reference.
+    """
+
+    def __init__(self, notebooks: Sequence[Path]) -> None:
+        self._notebooks = notebooks
+        self._stack = ExitStack()
+        self._references: dict[Path, Evidence] = {}
+
+    def of(self, check_file: Path) -> list[LiveSubject]:
+        """The subjects of a check file."""
+        course, stem = Course.find(check_file.parent), check_file.stem.removeprefix("test_")
+        if not self._notebooks:
+            return [LiveSubject("reference", reference_cells(course, stem), stem, course, self)]
+        read = [(path, read_notebook(path)) for path in self._notebooks]
+        return [LiveSubject(path.stem, notebook.cells, stem, course, self) for path, notebook in read]
+
+    def reference(self, course: Course, stem: str) -> Evidence:
+        """The reference's evidence, observed once."""
+        key = course.check_file(stem)
+        if key not in self._references:
+            self._references[key] = observe_reference(self.zygote, course, stem, _SEED)
+        return self._references[key]
+
+    @cached_property
+    def zygote(self) -> Zygote:
+        """The zygote, started when somebody asks for facts."""
+        return self._stack.enter_context(Zygote())
+
+    def close(self) -> None:
+        """End the zygote, if it was started."""
+        self._stack.close()
+
+
+def reference_cells(course: Course, stem: str) -> list[Cell]:
+    """The code cells of an assignment's master, answers in place."""
+    sources = course.assignments[stem].reference
+    return [Cell(number, source) for number, source in enumerate(sources, start=1)]
+
+
+def observe_reference(zygote: Zygote, course: Course, stem: str, seed: int) -> Evidence:
+    """Observe the reference exactly like a submission; an oracle may take its answer's place."""
+    questions = course.assignments[stem].questions
+    questionnaire = course.rubric(stem).questionnaire(questions, seed, oracle=True)
+    return observe(zygote, reference_cells(course, stem), questionnaire, Limits(cell=60, question=120, notebook=600))

@@ -1,0 +1,194 @@
+"""Outside: a notebook, read as data; nothing in it is validated, parsed as Python, run or believed.
+
+Real notebooks (Colab's, VS Code's, old tools') violate the schema in many ways, and hostile ones are made to
+exhaust the reader. So the cells are taken from the JSON itself, by the two shapes that formats 3 and 4 give
+them, and everything that could grow has a cap.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.text import encodable, printable
+
+MAX_FILE_BYTES = 256 * 1024**2
+MAX_CODE_CELLS = 5_000
+MAX_CELL_BYTES = 1024**2
+MAX_SOURCE_BYTES = 16 * 1024**2
+# A JSON value of two bytes costs up to a hundred once it is read: without this cap a file of the permitted
+# size would take the machine down. Fifty megabytes of ordinary outputs stay below it.
+MAX_JSON_MARKS = 8_000_000
+
+_SAVE_AGAIN = "Open it in Jupyter, save it again and hand it in anew."
+_CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and hand it in anew."
+# The closing quote is optional: a search for one that is missing would start again at every escaped quote.
+_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
+
+class NotebookError(GraderError):
+    """A file that was handed in is no notebook that can be read; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The source of one code cell, and which of the code cells it is, counted from 1."""
+
+    number: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """The code cells of a notebook, the hash of its file and the assignment its metadata claims."""
+
+    sha256: str
+    cells: tuple[Cell, ...]
+    assignment: str | None
+
+
+def read_notebook(path: Path) -> Notebook:
+    """Read the code cells of a notebook of format 3 or 4, whatever else is missing from it or wrong with it.
+
+    Lines of a source end with a newline; NUL characters and lone surrogates are replaced. An empty code cell
+    counts as a cell. Never blocks and never follows a link.
+
+    Raises:
+        NotebookError: The file cannot be read, is no notebook or exceeds a cap.
+    """
+    name = printable(path.name)
+    text, sha256 = _read_text(path, name)
+    document = _parse(text, name)
+    sources = _read_sources(_find_cells(document, name), name)
+    cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
+    return Notebook(sha256, cells, _claimed_assignment(document))
+
+
+def _read_text(path: Path, name: str) -> tuple[str, str]:
+    """Return the text of the file, its broken characters replaced, and the hash of its bytes."""
+    try:
+        # Even to open a device can have effects, so the path is looked at first; a file that takes its
+        # place meanwhile is noticed by the second look.
+        _require_plain(path.lstat(), name)
+        with open(path, "rb", opener=_open_without_following) as file:
+            status = os.fstat(file.fileno())
+            _require_plain(status, name)
+            content = file.read(status.st_size)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "its name is no file name"
+        raise NotebookError(
+            f"{name} cannot be read ({reason}): see to it that it exists and may be read, then grade again."
+        ) from error
+    return content.decode(json.detect_encoding(content), "replace"), hashlib.sha256(content).hexdigest()
+
+
+def _open_without_following(path: str, flags: int) -> int:
+    """Open a file, but neither through a link nor waiting for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def _require_plain(status: os.stat_result, name: str) -> None:
+    """Refuse what is not an ordinary file of a sensible size."""
+    if stat.S_ISLNK(status.st_mode):
+        raise NotebookError(f"{name} is a link, and links are not followed. Hand in the notebook itself.")
+    if stat.S_ISDIR(status.st_mode):
+        raise NotebookError(f"{name} is a folder, not a notebook. Hand in the notebook that lies in it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise NotebookError(f"{name} is a pipe, a socket or a device. Hand in the notebook itself.")
+    if status.st_size > MAX_FILE_BYTES:
+        raise NotebookError(f"{name} is larger than {MAX_FILE_BYTES // 1024**2} MiB. {_CLEAR_OUTPUTS}")
+
+
+def _parse(text: str, name: str) -> Any:
+    """Return the value the JSON text stands for, if it can be had with bounded effort."""
+    if not text or text.isspace():
+        raise NotebookError(f"{name} is empty. Hand in the notebook you worked in, after saving it.")
+    if _has_too_many_values(text):
+        raise NotebookError(f"{name} holds millions of values beside its code. {_CLEAR_OUTPUTS}")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        reason = f"its text is not JSON (line {error.lineno})"
+    except (RecursionError, MemoryError):
+        reason = "its JSON is nested too deeply or too large"
+    except ValueError:
+        reason = "its JSON holds a number of thousands of digits"
+    raise NotebookError(f"{name} is not a notebook: {reason}. {_SAVE_AGAIN}")
+
+
+def _has_too_many_values(text: str) -> bool:
+    """Tell whether brackets, commas and colons announce more values than a notebook may have."""
+    if sum(map(text.count, "[{,:")) <= MAX_JSON_MARKS:
+        return False
+    return sum(map(_JSON_STRING.sub("", text).count, "[{,:")) > MAX_JSON_MARKS
+
+
+def _find_cells(document: Any, name: str) -> list[Any]:
+    """Return the cells of format 4, or those of format 3, which lie on worksheets."""
+    match document:
+        case {"cells": [*cells]}:
+            return cells
+        case {"worksheets": [*sheets]}:
+            return [cell for sheet in sheets for cell in _cells_of_sheet(sheet)]
+    raise NotebookError(f"{name} is not a notebook: it is JSON, but has no list of cells. {_SAVE_AGAIN}")
+
+
+def _cells_of_sheet(sheet: Any) -> list[Any]:
+    match sheet:
+        case {"cells": [*cells]}:
+            return cells
+    return []
+
+
+def _read_sources(cells: list[Any], name: str) -> list[str]:
+    """Return the sources of the code cells, none of them and not all of them together too large."""
+    sources: list[str] = []
+    total = 0
+    for raw in _raw_sources(cells):
+        source = encodable(raw).replace("\r\n", "\n").replace("\r", "\n")
+        size = len(source.encode())
+        total += size
+        sources.append(source)
+        if size > MAX_CELL_BYTES:
+            excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {len(sources)}"
+        elif total > MAX_SOURCE_BYTES:
+            excess = f"more than {MAX_SOURCE_BYTES // 1024**2} MiB of code"
+        elif len(sources) > MAX_CODE_CELLS:
+            excess = f"more than {MAX_CODE_CELLS} code cells"
+        else:
+            continue
+        raise NotebookError(f"{name} has {excess}. Take out what the assignment did not ask for.")
+    return sources
+
+
+def _raw_sources(cells: list[Any]) -> Iterator[str]:
+    """Yield the source of each code cell; what has none, or an impossible one, is an empty cell."""
+    for cell in cells:
+        match cell:
+            case {"cell_type": "code", "source": str(text)} | {"cell_type": "code", "input": str(text)}:
+                yield text
+            case {"cell_type": "code", "source": [*lines]}:
+                yield "".join(line for line in lines if isinstance(line, str))
+            case {"cell_type": "code", "input": [*lines]}:
+                yield _join_old_lines([line for line in lines if isinstance(line, str)])
+            case {"cell_type": "code"}:
+                yield ""
+
+
+def _join_old_lines(lines: list[str]) -> str:
+    """Join lines of format 3, of which some tools kept the line ends and some did not."""
+    return ("" if lines and lines[0].endswith(("\n", "\r")) else "\n").join(lines)
+
+
+def _claimed_assignment(document: Any) -> str | None:
+    """Return the assignment that Otter's metadata names, if it is a name at all."""
+    match document:
+        case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
+            return encodable(stem)
+    return None

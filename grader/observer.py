@@ -1,0 +1,253 @@
+"""Outside: observes one notebook, by running its cells and its assignment's probes in confined workers.
+
+One worker serves all questions. Where a probe dies, hangs or leaves something changed, everything is
+observed again with a worker per question: isolation is what a fault costs, not what everybody pays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
+from grader.facts import MalformedError
+from grader.notebook import Cell
+from grader.wire import Wire, WireError
+from grader.zygote import Zygote
+
+_GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
+_MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long things may take, in seconds of wall time."""
+
+    cell: float = 20.0
+    question: float = 20.0
+    notebook: float = 200.0
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """One probe as it is sent: name, source, seed, time, and for an oracle [question's name, oracle's name]."""
+
+    name: str
+    source: str
+    seed: int
+    seconds: float
+    alone: bool = False
+    oracle: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """What to ask of a notebook: the stubs of its functions, and the probes of each function."""
+
+    stubs: dict[str, str]
+    probes: dict[str, tuple[Assigned, ...]]
+
+
+def observe(zygote: Zygote, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+    """Run a notebook and its probes; whatever the notebook does, there is evidence.
+
+    Raises:
+        GraderError: no worker could be had.
+    """
+    observer = _Observer(zygote, cells, questionnaire, limits)
+    try:
+        try:
+            return observer.shared()
+        except _NeedsIsolationError:
+            return observer.isolated()
+    except _NothingObservedError as error:
+        return observer.evidence({}, {}, fault=str(error))
+
+
+class _NeedsIsolationError(Exception):
+    """Something went wrong that a worker per question keeps away from the other questions."""
+
+
+class _NothingObservedError(Exception):
+    """The cells left nothing to observe; the text says why."""
+
+
+class _Observer:
+    """The state of observing one notebook: the time left and what is known about its cells."""
+
+    def __init__(self, zygote: Zygote, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
+        self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
+        self._deadline = time.monotonic() + limits.notebook
+        self._failed: dict[int, dict[str, object]] = {}  # cells that raised or killed, by number
+        self._skipped: set[int] = set()  # cells not run again: they killed a worker, or ran out of time
+        self._killers = 0
+        self._patched: set[str] = set()
+
+    def shared(self) -> Evidence:
+        """All questions in one worker; probes that asked for one of their own get it."""
+        found: dict[str, dict[str, object]] = {}
+        with self._loaded() as (wire, names):
+            for function, probes in self._worth_asking(names):
+                found.update(self._ask_all(wire, [p for p in probes if not p.alone], strict=True))
+                del function
+            self._finish(wire)
+        for _, probes in self._worth_asking(names):
+            for probe in (p for p in probes if p.alone):
+                found.update(self._in_own_worker([probe]))
+        return self.evidence(names, found)
+
+    def isolated(self) -> Evidence:
+        """A worker for every question, and a new one after every fault."""
+        with self._loaded() as (_, names):
+            pass
+        found: dict[str, dict[str, object]] = {}
+        for _, probes in self._worth_asking(names):
+            found.update(self._in_own_worker([p for p in probes if not p.alone]))
+            for probe in (p for p in probes if p.alone):
+                found.update(self._in_own_worker([probe]))
+        return self.evidence(names, found)
+
+    def evidence(
+        self,
+        names: dict[str, str],
+        probes: dict[str, dict[str, object]],
+        fault: str | None = None,
+    ) -> Evidence:
+        """What is known, as evidence."""
+        cells = [self._failed[number] for number in sorted(self._failed)]
+        return Evidence(names, probes, cells, sorted(self._patched), fault)
+
+    def _worth_asking(self, names: dict[str, str]) -> list[tuple[str, tuple[Assigned, ...]]]:
+        """Functions that were answered; an untouched or missing one earns nothing whatever it does."""
+        return [(f, probes) for f, probes in self._asked.probes.items() if names.get(f) == "answered"]
+
+    def _in_own_worker(self, probes: list[Assigned]) -> dict[str, dict[str, object]]:
+        """One question's probes; each fault costs its probe and a new worker for the others."""
+        found: dict[str, dict[str, object]] = {}
+        question_end = time.monotonic() + self._limits.question
+        waiting = list(probes)
+        while waiting:
+            if time.monotonic() >= min(question_end, self._deadline):
+                late = {"fault": "this part was not reached, because the time of the question was used up before"}
+                return found | {probe.name: late for probe in waiting}
+            try:
+                with self._loaded() as (wire, _):
+                    while waiting:
+                        answer = self._ask(wire, waiting[0], question_end, strict=False)
+                        found[waiting.pop(0).name] = answer
+                    self._finish(wire)
+            except _ProbeFaultError as fault:
+                found[fault.probe] = {"fault": str(fault)}
+                waiting = [probe for probe in waiting if probe.name != fault.probe]
+            except _NeedsIsolationError:  # more answers than questions: none of them is believed
+                return {probe.name: {"fault": _SAYS["forged"]} for probe in probes}
+        return found
+
+    def _ask_all(self, wire: Wire, probes: list[Assigned], *, strict: bool) -> dict[str, dict[str, object]]:
+        question_end = time.monotonic() + self._limits.question
+        try:
+            return {probe.name: self._ask(wire, probe, question_end, strict=strict) for probe in probes}
+        except _ProbeFaultError:
+            raise _NeedsIsolationError from None
+
+    def _ask(self, wire: Wire, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, object]:
+        """One probe's answer. Strict: changed modes are a fault too, because other questions share the worker."""
+        seconds = min(probe.seconds, self._seconds_left(question_end))
+        request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
+        try:
+            raw = wire.ask("probe", request, seconds)
+            answer = readable_answer(raw)
+        except WireError as error:
+            raise _ProbeFaultError(probe.name, _SAYS[error.kind].format(seconds=seconds)) from None
+        except MalformedError:
+            raise _ProbeFaultError(probe.name, _SAYS["malformed"]) from None
+        self._patched.update(raw["patched"])
+        if raw["patched"]:
+            changed = ", ".join(raw["patched"][:3])
+            raise _ProbeFaultError(probe.name, f"your code replaced {changed} while it ran; nothing can be judged by that")
+        if strict and raw["changed"]:
+            raise _ProbeFaultError(probe.name, "changed modes")
+        return answer
+
+    @contextmanager
+    def _loaded(self) -> Iterator[tuple[Wire, dict[str, str]]]:
+        """A worker in which the cells have run, and the status of each function.
+
+        A cell that kills its worker is left out and the rest run again, at most twice; then the
+        cells before the third are all there is.
+        """
+        with ExitStack() as stack:
+            while True:
+                worker = stack.enter_context(self._zygote.worker())
+                number = 0
+                try:
+                    for number in self._to_run():
+                        self._run_cell(worker.wire, self._cells[number])
+                    number = len(self._cells)
+                    names = self._survey(worker.wire)
+                except (WireError, MalformedError) as error:
+                    stack.close()
+                    kind = error.kind if isinstance(error, WireError) else "malformed"
+                    self._drop(number, kind)
+                    continue
+                yield worker.wire, names
+                return
+
+    def _to_run(self) -> list[int]:
+        return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
+
+    def _run_cell(self, wire: Wire, cell: Cell) -> None:
+        seconds = min(self._limits.cell, self._seconds_left())
+        request = {"number": cell.number, "source": cell.source, "seconds": seconds}
+        raised = readable_error(wire.ask("cell", request, seconds + _GRACE_SECONDS))
+        if raised is not None:
+            self._failed[cell.number] = {"cell": cell.number, "raised": raised, "fault": None}
+            if "CellTimeout" in raised["types"]:
+                self._skipped.add(cell.number)  # remembered, not paid again
+
+    def _survey(self, wire: Wire) -> dict[str, str]:
+        answer = wire.ask("survey", {"stubs": self._asked.stubs}, self._limits.cell)
+        names, patched = readable_survey(answer, set(self._asked.stubs))
+        self._patched.update(patched)
+        return names
+
+    def _drop(self, place: int, kind: str) -> None:
+        """Leave out the cell that killed its worker; the third takes everything after it along."""
+        if place >= len(self._cells) or time.monotonic() >= self._deadline or self._killers > _MAX_DROPPED:
+            raise _NothingObservedError("the notebook ended or blocked its process before its functions could be looked at")
+        number = self._cells[place].number
+        fault = _SAYS[kind].format(seconds=self._limits.cell)
+        self._failed[number] = {"cell": number, "raised": None, "fault": fault}
+        self._killers += 1
+        last = self._killers > _MAX_DROPPED
+        self._skipped.update(cell.number for cell in self._cells[place : None if last else place + 1])
+
+    def _finish(self, wire: Wire) -> None:
+        """Make sure that the worker answered exactly what it was asked."""
+        try:
+            if wire.ask("end", None, self._limits.cell) == "end":
+                return
+        except WireError:
+            pass
+        raise _NeedsIsolationError
+
+    def _seconds_left(self, end: float = float("inf")) -> float:
+        return max(0.01, min(end, self._deadline) - time.monotonic())
+
+
+class _ProbeFaultError(Exception):
+    """A probe gave no facts that may be used; the text tells the student why."""
+
+    def __init__(self, probe: str, reason: str) -> None:
+        super().__init__(reason)
+        self.probe = probe
+
+
+_SAYS = {
+    "timeout": "your code was still running after {seconds:.0f} s and was stopped; is there a loop that never ends?",
+    "closed": "your code ended the Python process (os._exit, a crash in native code, or a limit of the system)",
+    "forged": "the process of your notebook sent answers nobody asked for, so none of them was used",
+    "malformed": "the process of your notebook sent something that is not an answer, so it was not used",
+}

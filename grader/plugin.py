@@ -1,0 +1,72 @@
+"""Outside: the pytest plugin that gives checks what was seen and expected.
+
+``pytest tests/hidden/test_01_leaves.py --submission some.ipynb`` judges that notebook, and without
+``--submission`` the reference. ``grade`` runs the same checks over many notebooks in one session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from grader.live import LiveSubjects
+from grader.observation import Observation
+from grader.probe import probes_of
+
+
+class Subject(Protocol):
+    """Something whose facts are judged."""
+
+    @property
+    def id(self) -> str:
+        """A name for the test's id."""
+
+    def observation(self, probe: str) -> Observation:
+        """What a probe saw, beside what is expected."""
+
+
+SUBJECTS = pytest.StashKey[Sequence[Subject]]()
+_LIVE = pytest.StashKey[LiveSubjects]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--submission NOTEBOOK``."""
+    parser.addoption(
+        "--submission",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="NOTEBOOK",
+        help="judge this notebook by the hidden checks (may be repeated); without it they judge the reference",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of ``@points``."""
+    config.addinivalue_line("markers", "points(number): what a hidden check is worth")
+    config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let go of the worker processes, if any were started."""
+    config.stash[_LIVE].close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every check of a check file for every subject."""
+    if "submission" in metafunc.fixturenames and probes_of(metafunc.module.__name__):
+        subjects = metafunc.config.stash.get(SUBJECTS, None)
+        if subjects is None:
+            subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__))
+        ids = [subject.id for subject in subjects]
+        metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
+
+
+@pytest.fixture(scope="session")
+def submission(request: pytest.FixtureRequest) -> Subject:
+    """The subject that is judged; probes' fixtures ask it for their facts."""
+    subject: Subject = request.param
+    return subject

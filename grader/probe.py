@@ -1,0 +1,127 @@
+"""Outside: probes, the small functions that run inside beside a student's code and return facts."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import pytest
+
+from grader.errors import CourseError
+from grader.source import Travelling
+
+if TYPE_CHECKING:
+    from grader.observation import Observation
+
+#: Probes by the check file that defines them, in the order of their definition.
+_PROBES: dict[str, dict[str, Probe]] = {}
+
+PROBE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe, ready to travel.
+
+    Attributes:
+        name: the function's name, and the fixture's.
+        source: what travels.
+        question: the question given by the author, else it follows from the stub the probe names.
+        seconds: the longest it may take.
+        alone: whether it gets a worker of its own.
+        oracle: an ``@inside`` function that takes the place of the reference's answer.
+    """
+
+    name: str
+    source: Travelling
+    question: str | None
+    seconds: float
+    alone: bool
+    oracle: Travelling | None
+
+    @property
+    def bundle(self) -> str:
+        """Everything the worker has to define to run this probe."""
+        parts = self.source.everything()
+        if self.oracle is not None:
+            parts = {**self.oracle.everything(), **parts}
+        return "\n\n".join(part.text for part in parts.values())
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Attribute names the probe and its helpers use; those of the student's functions are among them."""
+        return frozenset().union(*(part.attributes for part in self.source.everything().values()))
+
+    def seed(self, run_seed: int, stem: str) -> int:
+        """The seed of this probe in a run: the same for every submission, unknown before the run."""
+        text = f"{run_seed}:{stem}:{self.name}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+@overload
+def probe(function: Callable[..., Any], /) -> Any: ...
+@overload
+def probe(
+    *,
+    question: str | None = None,
+    seconds: float = PROBE_SECONDS,
+    alone: bool = False,
+    oracle: Callable[..., Any] | None = None,
+) -> Callable[[Callable[..., Any]], Any]: ...
+def probe(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    question: str | None = None,
+    seconds: float = PROBE_SECONDS,
+    alone: bool = False,
+    oracle: Callable[..., Any] | None = None,
+) -> Any:
+    """Make a function a probe, and its name a pytest fixture that holds what was seen and expected.
+
+    The function takes one argument, by custom ``student``, whose attributes are the names the
+    notebook defined. It draws its inputs first, calls the student's function, and returns facts.
+
+    Args:
+        function: the probe, when the decorator is used without arguments.
+        question: the question it belongs to, where the stub it names does not tell.
+        seconds: the longest it may take, in seconds.
+        alone: run it in a worker of its own.
+        oracle: an ``@inside`` function that replaces the reference's answer when the expected
+            facts are observed.
+
+    Raises:
+        CourseError: the probe uses something that does not travel to the worker.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        if len(inspect.signature(f).parameters) != 1:
+            raise CourseError(f"probe {f.__name__} must take exactly one argument, the student's names")
+        made = Probe(
+            name=f.__name__,
+            source=Travelling.of(f),
+            question=question,
+            seconds=seconds,
+            alone=alone,
+            oracle=None if oracle is None else Travelling.of(oracle),
+        )
+        _PROBES.setdefault(f.__module__, {})[made.name] = made
+        return _fixture(made.name)
+
+    return decorate if function is None else decorate(function)
+
+
+def probes_of(module_name: str) -> dict[str, Probe]:
+    """The probes a check file defined, by name."""
+    return _PROBES.get(module_name, {})
+
+
+def _fixture(name: str) -> Any:
+    @pytest.fixture(scope="session", name=name)
+    def observation(submission: Any) -> Observation:
+        return submission.observation(name)
+
+    return observation

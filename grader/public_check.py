@@ -1,0 +1,107 @@
+"""Outside: the public check of a question, from a cell of the master to a test which Otter runs.
+
+A student sees it three times: the docstring says what must hold, the failed line what was asked, the message of
+the assert what was seen and why it matters.
+"""
+
+import ast
+import json
+from collections.abc import Iterable
+from html import escape
+
+from grader.errors import CourseError
+from grader.question import parse
+
+_TEST_FILE = """\
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "{identity}"
+points = {points:g}
+
+
+{checks}
+"""
+
+
+def validate_check(where: str, source: str, function: str) -> None:
+    """Refuse a check cell which Otter could not run, or which would leave a student without words.
+
+    Args:
+        where: the file and the question, as an error message should name them.
+        source: the source of the check cell.
+        function: the name of the function or class which the check gets.
+
+    Raises:
+        CourseError: the text says what to mend.
+    """
+    statements = parse(where, "check cell", source)
+    checks = [node for node in statements if isinstance(node, ast.FunctionDef) and _is_plain_test(node)]
+    if not checks or len(checks) < len(statements):
+        raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
+    for check in checks:
+        _validate(f"{where}, {check.name}", check, function)
+
+
+def otter_test(identity: str, source: str, points: float) -> str:
+    """Return the source of a valid check cell as a test file in Otter's exception format.
+
+    Args:
+        identity: the question's id, by which `grader.check` finds the test.
+        source: the source of the check cell.
+        points: what the question is worth.
+    """
+    lines = source.splitlines()
+    checks = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    for check in reversed(checks):
+        for statement in sorted(_asserts(check), key=lambda node: node.lineno, reverse=True):
+            _set_message_apart(lines, statement)
+        lines[check.lineno - 1 : check.lineno - 1] = _decorator(ast.get_docstring(check) or "")
+    return _TEST_FILE.format(identity=identity, points=points, checks="\n".join(lines))
+
+
+def _is_plain_test(node: ast.FunctionDef) -> bool:
+    return node.name.startswith("test_") and not node.decorator_list
+
+
+def _validate(where: str, check: ast.FunctionDef, function: str) -> None:
+    if ast.unparse(check.args) != function:
+        raise CourseError(f"{where}: its one parameter must be `{function}`; Otter passes it by name.")
+    if ast.get_docstring(check) is None:
+        raise CourseError(f"{where}: write what must hold as its docstring; students read it.")
+    for statement in _asserts(check):
+        if statement.msg is None:
+            asked = ast.unparse(statement.test)
+            raise CourseError(f"{where}: give `assert {asked}` a message; students read it.")
+
+
+def _asserts(check: ast.FunctionDef) -> Iterable[ast.Assert]:
+    return (node for node in ast.walk(check) if isinstance(node, ast.Assert))
+
+
+def _decorator(title: str) -> list[str]:
+    """Return the lines above a test; Otter puts both messages into HTML as they are."""
+    passed = escape(title, quote=False)
+    return [
+        "@test_case(",
+        f"    success_message={_literal(passed)},",
+        f"    failure_message={_literal(f'Not yet: {passed}')},",
+        ")",
+    ]
+
+
+def _set_message_apart(lines: list[str], statement: ast.Assert) -> None:
+    """Let an assert's message begin on the next line: Otter shows the line that failed, then what it said."""
+    message, number = statement.msg, statement.lineno - 1
+    if message is None or message.lineno != statement.lineno:
+        return
+    line = lines[number].encode()  # columns of an ast are counted in bytes
+    before, after = line[: message.col_offset].decode(), line[message.col_offset :].decode()
+    indentation = " " * statement.col_offset
+    lines.insert(statement.end_lineno or statement.lineno, f"{indentation})")
+    lines[number : number + 1] = [f"{before}(", f"{indentation}    {after}"]
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

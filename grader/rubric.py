@@ -1,0 +1,152 @@
+"""Outside: a rubric, the hidden checks and probes of one assignment, read from its check file."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from grader.check import Check, points_of, title_and_hint
+from grader.errors import CourseError
+from grader.observer import Assigned, Questionnaire
+from grader.probe import Probe, probes_of
+from grader.question import Question
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """Everything a check file says.
+
+    Attributes:
+        stem: the assignment's.
+        path: the check file.
+        checks: in the order of the file.
+        probes: by name; a probe's question is ``asks[name]``.
+        asks: the id of the question each probe belongs to.
+    """
+
+    stem: str
+    path: Path
+    checks: tuple[Check, ...]
+    probes: dict[str, Probe]
+    asks: dict[str, str]
+
+    def checks_of(self, question: str) -> list[Check]:
+        """The checks of one question."""
+        return [check for check in self.checks if check.question == question]
+
+    def max_score(self, question: str) -> float:
+        """What a question is worth: the sum of its checks' points."""
+        return sum(check.points for check in self.checks_of(question))
+
+    def questionnaire(self, questions: tuple[Question, ...], seed: int, *, oracle: bool = False) -> Questionnaire:
+        """What to ask a notebook about these questions.
+
+        Args:
+            questions: the questions of interest, usually all of the assignment.
+            seed: the run's secret seed.
+            oracle: True for the reference, whose answer an oracle may replace.
+        """
+        functions = {question.id: question.function for question in questions}
+        asked: dict[str, list[Assigned]] = {question.function: [] for question in questions}
+        for probe in self.probes.values():
+            function = functions.get(self.asks[probe.name])
+            if function is not None:
+                asked[function].append(self._assigned(probe, function, seed, oracle=oracle))
+        return Questionnaire(
+            stubs={question.function: question.stub for question in questions},
+            probes={function: tuple(probes) for function, probes in asked.items()},
+        )
+
+    def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> Assigned:
+        """An oracle probe of the reference gets a worker of its own, the oracle in the answer's place."""
+        replaced = oracle and probe.oracle is not None
+        return Assigned(
+            name=probe.name,
+            source=probe.bundle,
+            seed=probe.seed(seed, self.stem),
+            seconds=probe.seconds,
+            alone=probe.alone or replaced,
+            oracle=(function, probe.oracle.name) if replaced and probe.oracle else None,
+        )
+
+
+def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
+    """Read the check file of an assignment.
+
+    Raises:
+        CourseError: the file is missing, does not import, or breaks a rule of checks and probes.
+    """
+    if not path.is_file():
+        raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
+    _lint(path)
+    module = _import(path)
+    probes = probes_of(module.__name__)
+    asks = {name: _question_of(probe, questions, path) for name, probe in probes.items()}
+    tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
+    checks = tuple(_check(test, asks, path) for test in tests)
+    unused = set(probes) - {name for check in checks for name in check.probes}
+    if unused:
+        raise CourseError(f"{path}: no check judges the probe {min(unused)}; remove it or use it")
+    for question in questions:
+        if not any(check.question == question.id for check in checks):
+            raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
+    return Rubric(path.stem.removeprefix("test_"), path, checks, probes, asks)
+
+
+def _import(path: Path) -> ModuleType:
+    """Import a check file as pytest would, with its folder on the path, so that both share one module."""
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    for name in (path.stem, "inside"):  # another course's files of the same names
+        loaded = sys.modules.get(name)
+        if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
+            del sys.modules[name]
+    try:
+        return importlib.import_module(path.stem)
+    except (ImportError, SyntaxError, NameError, AttributeError, TypeError) as error:
+        raise CourseError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _lint(path: Path) -> None:
+    """Refuse an assertion that could only say that it failed."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and node.msg is None:
+            raise CourseError(f"{path}, line {node.lineno}: this assert has no message; a student reads it")
+
+
+def _question_of(probe: Probe, questions: tuple[Question, ...], path: Path) -> str:
+    """The question whose function the probe names, unless the author said it."""
+    known = {question.function: question.id for question in questions}
+    if probe.question is not None:
+        if probe.question not in known.values():
+            raise CourseError(f"{path}: probe {probe.name} belongs to {probe.question}, which the assignment has not")
+        return probe.question
+    named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
+    if len(named) != 1:
+        found = " and ".join(named) or "no question"
+        raise CourseError(f'{path}: probe {probe.name} names {found}; say which it belongs to: @probe(question="q1")')
+    return named[0]
+
+
+def _check(test: object, asks: dict[str, str], path: Path) -> Check:
+    """The check a test function is."""
+    assert inspect.isfunction(test)
+    used = tuple(inspect.signature(test).parameters)
+    unknown = [name for name in used if name not in asks]
+    if unknown or not used:
+        raise CourseError(f"{path}: {test.__name__} takes {unknown[0] if unknown else 'no probe'}; take probes of this file")
+    belongs = {asks[name] for name in used}
+    if len(belongs) > 1:
+        raise CourseError(f"{path}: {test.__name__} judges probes of several questions; split it")
+    title, hint = title_and_hint(test)
+    return Check(test.__name__, title, hint, points_of(test), belongs.pop(), used)

@@ -1,0 +1,54 @@
+"""Outside: text of strangers, made fit for JSON, for a terminal and for one component of a path."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Container
+from itertools import count
+
+# A component may have 255 bytes; the rest is for suffixes and for the temporary names of writers.
+LONGEST_FILE_NAME = 200
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+# NUL ends a C string, and a lone surrogate (also a byte of a file name that is not UTF-8) has no UTF-8.
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+_BREAKS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+def encodable(text: str) -> str:
+    """Return the text with every NUL and lone surrogate replaced, so that any writer takes it."""
+    return _UNWRITABLE.sub(_REPLACEMENT, text)
+
+
+def printable(text: str) -> str:
+    """Return the text on one line: control characters, line separators and surrogates are replaced."""
+    return "".join(
+        _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character for character in text
+    )
+
+
+def file_name(text: str) -> str:
+    """Return the text as one safe component of a path, in the composed form of Unicode.
+
+    A name that is safe already stays as it is. One that had to be changed ends with a tag made from the
+    original, so that it depends on nothing but the original and names that differed go on differing.
+    """
+    composed = unicodedata.normalize("NFC", text)
+    safe = re.sub(r"[/\\]", "_", printable(composed))
+    fits = len(safe.encode()) <= LONGEST_FILE_NAME
+    return safe if safe == composed and fits and safe not in {"", ".", ".."} else _tagged(safe, text)
+
+
+def distinct_file_name(text: str, origin: str, taken: Container[str]) -> str:
+    """Return the text as a safe component that is not taken; `origin` tells equal texts apart."""
+    name = file_name(text)
+    if name not in taken:
+        return name
+    candidates = (_tagged(name, f"{attempt} {origin}") for attempt in count())
+    return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _tagged(name: str, origin: str) -> str:
+    """Return the name, cut where it is too long, and eight digits that stand for its origin."""
+    tag = "-" + hashlib.sha256(origin.encode(errors="surrogatepass")).hexdigest()[:8]
+    return name.encode()[: LONGEST_FILE_NAME - len(tag)].decode(errors="ignore") + tag

@@ -1,0 +1,157 @@
+"""Outside: the end of the wire that trusts nobody.
+
+One request, one answer: four bytes of length, then JSON. The length is capped before anything is
+read, items and depth before anything is used, and every wait has a deadline, in both directions.
+What the worker prints is drained meanwhile so that it never blocks. Any fault ends the worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import struct
+import time
+from typing import Any
+
+MAX_FRAME = 4 << 20
+MAX_TOTAL = 64 << 20
+MAX_ITEMS = 300_000
+MAX_OUTPUT_KEPT = 2_000
+
+#: Nothing a worker answers is nested deeper (facts are cut off inside at a smaller depth).
+MAX_NESTING = 40
+
+
+class WireError(Exception):
+    """The worker did not answer as agreed; ``kind`` says how, in a word of ours."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class Wire:
+    """A request pipe to a worker, an answer pipe from it, and the pipe of what it prints.
+
+    The three descriptors belong to this object, which closes them.
+    """
+
+    def __init__(self, request: int, answer: int, output: int) -> None:
+        self._request, self._answer, self._output = request, answer, output
+        self._open_output = True
+        self._received = 0
+        self.printed = b""
+        for descriptor in (request, answer, output):
+            os.set_blocking(descriptor, False)
+
+    def ask(self, operation: str, arguments: Any, seconds: float) -> Any:
+        """Send a request and wait for its answer.
+
+        Raises:
+            WireError: ``timeout``, ``closed``, ``forged`` or ``malformed``.
+        """
+        deadline = time.monotonic() + seconds
+        if self._readable_now():
+            raise WireError("forged")  # bytes that nobody asked for
+        name = secrets.token_hex(8)
+        self._send({"id": name, "op": operation, "args": arguments}, deadline)
+        answer = self._receive(deadline)
+        if type(answer) is not dict or set(answer) != {"id", "ok"} or answer["id"] != name:
+            raise WireError("forged")
+        return answer["ok"]
+
+    def close(self) -> None:
+        """Close the three pipes."""
+        for descriptor in (self._request, self._answer, self._output):
+            os.close(descriptor)
+
+    def _readable_now(self) -> bool:
+        return bool(select.select([self._answer], [], [], 0)[0])
+
+    def _send(self, message: Any, deadline: float) -> None:
+        payload = json.dumps(message).encode()
+        rest = memoryview(struct.pack(">I", len(payload)) + payload)
+        while rest:
+            self._wait(self._request, select.POLLOUT, deadline)
+            try:
+                rest = rest[os.write(self._request, rest) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise WireError("closed") from None
+
+    def _receive(self, deadline: float) -> Any:
+        (length,) = struct.unpack(">I", self._read(4, deadline))
+        if length > MAX_FRAME or self._received + length > MAX_TOTAL:
+            raise WireError("malformed")
+        return parse(self._read(length, deadline))
+
+    def _read(self, length: int, deadline: float) -> bytes:
+        received = bytearray()
+        while len(received) < length:
+            self._wait(self._answer, select.POLLIN, deadline)
+            try:
+                chunk = os.read(self._answer, min(length - len(received), 1 << 16))
+            except BlockingIOError:
+                continue
+            if not chunk:
+                raise WireError("closed")
+            received += chunk
+        self._received += length
+        return bytes(received)
+
+    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+        """Wait until a pipe is ready, draining what the worker prints."""
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if self._open_output:
+            poll.register(self._output, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            ready = dict(poll.poll(left * 1000)) if left > 0 else {}
+            if not ready:
+                raise WireError("timeout")
+            if self._output in ready and not self._drain():
+                poll.unregister(self._output)
+            if descriptor in ready:
+                return
+
+    def _drain(self) -> bool:
+        """Read a piece of what was printed and keep only the beginning; False at the end of the stream."""
+        try:
+            chunk = os.read(self._output, 1 << 16)
+        except BlockingIOError:
+            return True
+        self.printed += chunk[: MAX_OUTPUT_KEPT - len(self.printed)]
+        self._open_output = bool(chunk)
+        return self._open_output
+
+
+def parse(payload: bytes) -> Any:
+    """JSON of a worker, refused before it can cost much.
+
+    Raises:
+        WireError: ``malformed``.
+    """
+    if sum(map(payload.count, (b",", b":", b"[", b"{"))) > MAX_ITEMS:
+        raise WireError("malformed")
+    try:
+        value = json.loads(payload.decode("utf-8"))
+        _check_nesting(value)
+    except (ValueError, RecursionError):
+        raise WireError("malformed") from None
+    return value
+
+
+def _check_nesting(value: Any, depth: int = 0) -> None:
+    if depth > MAX_NESTING:
+        raise WireError("malformed")
+    if type(value) is dict:
+        for item in value.values():
+            _check_nesting(item, depth + 1)
+    elif type(value) is list:
+        for item in value:
+            if type(item) is list or type(item) is dict:
+                _check_nesting(item, depth + 1)

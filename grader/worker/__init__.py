@@ -1,0 +1,21 @@
+"""Inside: everything that shares a process with students' code. Imports nothing else of the package.
+
+The zygote (``zygote.py``) is started once per run and imports torch. Over a control socket it
+is told ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
+``{"pid": ...}`` and a pidfd of the new worker. The worker (``child.py``) enters the cage and then
+answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
+answered by ``{"id", "ok"}``:
+
+``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
+            runs one code cell of the notebook.
+``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
+            "patched": [...]}
+            says which names the notebook defined, and what it patched in torch (now restored).
+``probe``   {"name", "source", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
+            "tensors"}, "changed": [...], "patched": [...]}
+            runs a probe and answers with facts; ``oracle`` is null or [question's name, oracle's name].
+``end``     null -> "end"
+            the last request: proves that nothing else waited in the pipe.
+
+An error is ``{"types", "text", "where"}``. Facts are described in ``facts.py``.
+"""

@@ -1,0 +1,155 @@
+"""Inside the worker: the cage, prepared once in the zygote and entered by every forked child, for good."""
+
+import contextlib
+import os
+import platform
+import resource
+import signal
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from . import landlock, seccomp, syscalls
+from .libc import syscall
+from .privileges import Privileges
+from .readable import readable_paths
+
+__all__ = ["Cage", "CageError", "Protection", "readable_paths"]
+
+Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+_DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+_MOST_DESCRIPTORS = 64
+
+
+class CageError(Exception):
+    """No cage can be built or entered here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Walls:
+    """What confines beyond limits; the parts are in the order in which they close."""
+
+    privileges: Privileges
+    ruleset: landlock.Ruleset | None
+    filter: seccomp.Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Cage:
+    """A way into confinement: everything that can be made before the fork has been made.
+
+    `protection` says what is really in force: "landlock+seccomp", "sealed seccomp" (no Landlock here, so
+    nothing can be opened or looked up at all) or "none" (asked for: only descriptors and limits).
+    """
+
+    protection: Protection
+    _limits: tuple[tuple[int, tuple[int, int]], ...]
+    _walls: _Walls | None
+
+    @classmethod
+    def prepare(
+        cls,
+        *,
+        readable: Sequence[str],
+        cpu_seconds: int,
+        memory_bytes: int | None,
+        sandbox: bool = True,
+        landlock: bool = True,
+    ) -> Self:
+        """Make the cage in the zygote, as strong as this system allows.
+
+        Args:
+            readable: existing folders and files that children may read; see `readable_paths`.
+            cpu_seconds: processor time after which a child is killed.
+            memory_bytes: the largest address space of a child, the zygote's own included; None is unbounded.
+            sandbox: False leaves only the closing of descriptors and the limits.
+            landlock: False gives the sealed cage even where Landlock is to be had.
+
+        Raises:
+            CageError: the sandbox asked for is not to be had here.
+        """
+        limits = _limits(cpu_seconds, memory_bytes)
+        if not sandbox:
+            return cls("none", limits, None)
+        walls = _build_walls(readable, with_landlock=landlock)
+        return cls("landlock+seccomp" if walls.ruleset else "sealed seccomp", limits, walls)
+
+    def enter(self, keep: Collection[int]) -> None:
+        """Confine this freshly forked, single-threaded process irrevocably.
+
+        It dies with the process that forked it.
+
+        Args:
+            keep: the descriptors that stay open; all others are closed.
+
+        Raises:
+            CageError: a step failed. The process is half confined then and must end.
+        """
+        ruleset = self._walls.ruleset if self._walls else None
+        try:
+            _close_all_but({*keep, ruleset.descriptor} if ruleset else {*keep})
+            for which, pair in self._limits:
+                resource.setrlimit(which, pair)
+            if self._walls:
+                _close_walls(self._walls)
+        except (OSError, ValueError) as error:
+            raise CageError(f"the cage could not be entered: {error}") from error
+
+
+def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
+    machine = syscalls.machine()
+    if machine is None:
+        here = f"{platform.system()} on {platform.machine()}"
+        raise CageError(f"the cage needs 64-bit Linux on {' or '.join(syscalls.MACHINES)}, this is {here}")
+    if not seccomp.available():
+        raise CageError("this kernel, or the container around this process, does not take seccomp filters")
+    landlocked = with_landlock and landlock.abi() > 0
+    try:
+        return _Walls(
+            Privileges(readable, landlocked=landlocked),
+            landlock.Ruleset(readable) if landlocked else None,
+            seccomp.Filter(machine, sealed=not landlocked),
+        )
+    except OSError as error:
+        raise CageError(f"the cage could not be prepared: {error}") from error
+
+
+def _close_walls(walls: _Walls) -> None:
+    walls.privileges.shed()
+    # A change of uid resets these two, so they come after it.
+    syscall("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
+    syscall("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    syscall("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if walls.ruleset:
+        walls.ruleset.enforce()
+    walls.filter.install(os.getpid())
+
+
+def _close_all_but(keep: set[int]) -> None:
+    # A whole list first: the descriptor of this very listing is in it, and closed by then.
+    for descriptor in [int(entry.name) for entry in os.scandir(_DESCRIPTORS)]:
+        if descriptor not in keep:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def _limits(cpu_seconds: int, memory_bytes: int | None) -> tuple[tuple[int, tuple[int, int]], ...]:
+    """List the limits as setrlimit takes them, none above what this process may have itself."""
+    wanted = {
+        "RLIMIT_CPU": (cpu_seconds, cpu_seconds + 1),  # a signal first, then death
+        "RLIMIT_NOFILE": (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS),
+        **dict.fromkeys(("RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), (0, 0)),
+    }
+    if memory_bytes is not None:
+        wanted["RLIMIT_AS"] = (memory_bytes, memory_bytes)
+    known = {getattr(resource, name): pair for name, pair in wanted.items() if hasattr(resource, name)}
+    return tuple((which, _within(resource.getrlimit(which)[1], pair)) for which, pair in known.items())
+
+
+def _within(ceiling: int, pair: tuple[int, int]) -> tuple[int, int]:
+    if ceiling == resource.RLIM_INFINITY:
+        return pair
+    return min(pair[0], ceiling), min(pair[1], ceiling)

@@ -1,0 +1,117 @@
+"""Inside: runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
+
+IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; none of these is executed.
+A cell that raises or does not parse costs nothing but itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import signal
+import types
+from typing import Any
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+_MAX_AWAITS = 10_000
+_alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
+    signal.setitimer,
+    signal.ITIMER_REAL,
+    signal.SIGALRM,
+    signal.signal,
+)
+_exec, _compile = exec, compile
+
+
+class CellTimeout(BaseException):  # noqa: N818 - reads as what a student is told
+    """The cell took longer than a cell may."""
+
+
+class Notebook:
+    """The names a notebook's cells define, and how to run a cell among them."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
+        self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
+
+    def run(self, number: int, source: str, seconds: float) -> BaseException | None:
+        """Run one cell; returns what it raised, or None. Raises CellTimeout in the cell when time is up."""
+        _set_handler(_SIGALRM, _raise_timeout)
+        _alarm(_ITIMER_REAL, seconds)
+        try:
+            self.execute(source, f"<cell {number}>")
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of a cell are its own affair too
+            return error
+        finally:
+            _alarm(_ITIMER_REAL, 0)
+        return None
+
+    def execute(self, source: str, file: str) -> None:
+        """Transform, compile and run a piece of notebook source."""
+        text = TransformerManager().transform_cell(source)  # type: ignore[no-untyped-call]
+        self.sources[file] = text
+        code = _compile(text, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        if code.co_flags & inspect.CO_COROUTINE:
+            _drive(types.FunctionType(code, self.names)())
+        else:
+            _exec(code, self.names)
+
+
+def _raise_timeout(*_: Any) -> None:
+    raise CellTimeout("the cell took longer than a cell may")
+
+
+def _drive(coroutine: Any) -> None:
+    """Run top-level ``await`` without an event loop: enough for whatever does not wait for the world."""
+    try:
+        for _ in range(_MAX_AWAITS):
+            coroutine.send(None)
+    except StopIteration:
+        return
+    coroutine.close()
+    raise RuntimeError("this cell awaits something that only a running kernel could deliver")
+
+
+def answer_status(stub: str, name: str, notebook: Notebook) -> str:
+    """``missing``, ``untouched`` (still the stub) or ``answered``, for a name the notebook should define.
+
+    Compared are syntax trees without docstrings, so a stub that was only moved, reformatted or
+    commented is still the stub.
+    """
+    if name not in notebook.names:
+        return "missing"
+    try:
+        definition = _definition_of(notebook.names[name], notebook.sources)
+        return (
+            "untouched"
+            if definition and _shape(definition) == _shape(ast.parse(stub).body[0])
+            else "answered"
+        )
+    except Exception:  # nothing a student defined may break the survey
+        return "answered"
+
+
+def _definition_of(value: Any, sources: dict[str, str]) -> ast.stmt | None:
+    """The top-level definition, in the cell it came from, of a live function or class."""
+    candidates = vars(value).values() if isinstance(value, type) else [value]
+    functions = (getattr(candidate, "__func__", candidate) for candidate in candidates)
+    for function in functions:
+        code = getattr(function, "__code__", None)
+        if isinstance(code, types.CodeType) and code.co_filename in sources:
+            for statement in ast.parse(sources[code.co_filename]).body:
+                if statement.lineno <= code.co_firstlineno <= (statement.end_lineno or 0):
+                    return statement
+    return None
+
+
+def _shape(definition: ast.stmt) -> str:
+    """A definition's syntax without its docstrings."""
+    for node in ast.walk(definition):
+        if (
+            isinstance(node, ast.FunctionDef | ast.ClassDef)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
+            node.body = node.body[1:]
+    return ast.dump(definition)

@@ -1,0 +1,161 @@
+"""Inside: the life of a worker. It enters the cage, then answers one request after the other.
+
+See the package's docstring for the protocol.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import signal
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import cells, facts, guard, standins, toolbox
+from .cage import Cage
+
+_REQUEST, _ANSWER = 10, 11  # the descriptors of a worker, besides 0, 1 and 2
+
+_read, _write, _exit, _dumps, _loads = os.read, os.write, os._exit, json.dumps, json.loads
+_builtins = dict(vars(builtins))
+_compile, _exec = compile, exec
+
+
+def prepare() -> None:
+    """In the zygote, before the first fork: everything that is the same for all workers."""
+    toolbox.begin_probe(0)
+    guard.restore_modes()
+    cells.Notebook().execute("warm = 1", "<warm-up>")
+
+
+def run(cage: Cage, request: int, answer: int, output: int) -> None:
+    """In a fresh child: confine it, then serve requests until the outside hangs up."""
+    _arrange_descriptors(request, answer, output)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    cage.enter(keep=(0, 1, 2, _REQUEST, _ANSWER))
+    notebook = cells.Notebook()
+    main = sys.modules["__main__"]
+    main.__dict__.clear()
+    main.__dict__.update(notebook.names)
+    notebook.names = main.__dict__
+    standins.install(notebook)
+    service = _Service(notebook)
+    while True:
+        message = _receive()
+        result = service.answer(message["op"], message["args"])
+        _send({"id": message["id"], "ok": result})
+
+
+def _arrange_descriptors(request: int, answer: int, output: int) -> None:
+    """Nothing to read on stdin, output into its pipe, requests and answers on descriptors of their own."""
+    high = [os.dup(d) for d in (request, answer, output)]
+    while min(high) <= _ANSWER:
+        high = [os.dup(d) for d in high]
+    nothing = os.open("/dev/null", os.O_RDONLY)
+    for source, target in ((nothing, 0), (high[2], 1), (high[2], 2), (high[0], _REQUEST), (high[1], _ANSWER)):
+        os.dup2(source, target, inheritable=False)
+
+
+def _receive() -> Any:
+    (length,) = struct.unpack(">I", _read_exactly(4))
+    return _loads(_read_exactly(length))
+
+
+def _read_exactly(length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        chunk = _read(_REQUEST, length - len(data))
+        if not chunk:
+            _exit(0)  # the outside hung up
+        data += chunk
+    return data
+
+
+def _send(message: Any) -> None:
+    payload = _dumps(message).encode()
+    data = struct.pack(">I", len(payload)) + payload
+    while data:
+        data = data[_write(_ANSWER, data) :]
+
+
+class _Service:
+    """Answers the requests about one notebook."""
+
+    def __init__(self, notebook: cells.Notebook) -> None:
+        self._notebook = notebook
+        self._compiled: dict[str, Any] = {}
+
+    def answer(self, operation: str, arguments: Any) -> Any:
+        if operation == "cell":
+            return self._cell(**arguments)
+        if operation == "survey":
+            return self._survey(**arguments)
+        if operation == "probe":
+            return self._probe(**arguments)
+        return "end"
+
+    def _cell(self, number: int, source: str, seconds: float) -> Any:
+        error = self._notebook.run(number, source, seconds)
+        return {"raised": None if error is None else facts.describe_error(error)}
+
+    def _survey(self, stubs: dict[str, str]) -> Any:
+        names = {name: cells.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
+        return {"names": names, "patched": guard.restore_attributes()}
+
+    def _probe(self, name: str, source: str, seed: int, oracle: list[str] | None) -> Any:
+        """Run one probe in the modes and with the random numbers that every submission gets."""
+        guard.restore_modes()
+        toolbox.begin_probe(seed)
+        before = guard.modes()
+        words = self._words(source)
+        student = _Student(self._notebook.names, {} if oracle is None else {oracle[0]: words[oracle[1]]})
+        value, raised = _call(words[name], student)
+        changed = guard.changed_modes(before)
+        patched = guard.restore_attributes()
+        guard.restore_modes()
+        answer = self._encode(value, raised)
+        return {**answer, "changed": changed, "patched": patched}
+
+    def _words(self, source: str) -> dict[str, Any]:
+        """The probe and its helpers, defined anew so that nothing of an earlier probe is left in them."""
+        if source not in self._compiled:
+            self._compiled[source] = _compile(source, "<probe>", "exec", dont_inherit=True)
+        words = {**toolbox.WORDS, "__builtins__": dict(_builtins), "__name__": "probe"}
+        _exec(self._compiled[source], words)
+        return words
+
+    def _encode(self, value: Any, raised: BaseException | None) -> Any:
+        encoder = facts.Encoder()
+        try:
+            encoded = None if raised is not None else encoder.encode(value)
+        except BaseException as error:  # a tensor torch itself cannot read
+            raised, encoded = error, None
+        if raised is not None or encoded is None:
+            return {"raised": facts.describe_error(raised or RuntimeError()), "facts": None}
+        return {"raised": None, "facts": {"value": encoded, "tensors": encoder.table}}
+
+
+def _call(probe: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException | None]:
+    try:
+        return probe(student), None
+    except BaseException as error:
+        return None, error
+
+
+class _Student:
+    """What a probe sees of the notebook: its names as attributes."""
+
+    def __init__(self, names: dict[str, Any], replaced: dict[str, Any]) -> None:
+        self.__names = names
+        self.__replaced = replaced
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__replaced:
+            return self.__replaced[name]
+        if name not in self.__names:
+            raise NameError(f"{name} is not defined in this notebook")
+        return self.__names[name]

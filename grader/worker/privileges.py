@@ -1,0 +1,53 @@
+"""Inside the worker: giving up root, and every capability but the one without which nothing can be read."""
+
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+from .libc import syscall
+from .readable import open_to_all
+
+_NOBODY = 65534
+_PR_SET_KEEPCAPS = 8
+_CAPABILITY_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3: two words for each set
+
+# Bits of the capabilities that let a process read what permission bits forbid, the weaker one first.
+# The other is what a container's root has; Landlock takes the writing from it.
+_READ_SEARCH, _OVERRIDE = 1 << 2, 1 << 1
+
+
+class Privileges:
+    """How to give up what the grader may and student code must not, prepared before the fork.
+
+    Python below a private home (`/root/.pyenv`, say) cannot be read by nobody. Where Landlock bounds what can
+    be read at all, one capability stays for that; elsewhere none does.
+    """
+
+    def __init__(self, readable: Sequence[str], *, landlocked: bool) -> None:
+        self._is_root = 0 in os.getresuid()
+        needed = self._is_root and landlocked and not all(map(open_to_all, readable))
+        self._kept = _reading_capability() if needed else 0
+        self._header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+        self._sets = struct.pack("=6I", self._kept, self._kept, 0, 0, 0, 0)
+
+    def shed(self) -> None:
+        """Become nobody when root, and drop all capabilities but the kept one, for good.
+
+        The bounding set is left alone: nothing can be gained from it without exec.
+
+        Raises:
+            OSError: this root may not change its uid (a container without CAP_SETUID, say).
+        """
+        if self._is_root:
+            syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._kept)), 0, 0, 0)
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        syscall("capset", self._header, self._sets)
+
+
+def _reading_capability() -> int:
+    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    held = next(int(line.split()[1], 16) for line in status if line.startswith("CapPrm:"))
+    return next((bit for bit in (_READ_SEARCH, _OVERRIDE) if held & bit), 0)

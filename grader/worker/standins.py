@@ -1,0 +1,80 @@
+"""Inside: stand-ins for what notebooks import to talk to Jupyter and to graders; they do nothing.
+
+Every student notebook begins with ``import otter``. The real one costs a second and unpickles files.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from .cells import Notebook
+
+#: Cell magics that run their body in the notebook; the body is the student's answer like any other.
+_TRANSPARENT = {"time", "capture"}
+
+
+class Silent:
+    """Whatever is asked of it, it does nothing and gives itself back."""
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __repr__(self) -> str:
+        return ""
+
+
+class Shell:
+    """What ``get_ipython()`` gives: magics and commands are recognised and not executed."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+        self.user_ns = notebook.names
+
+    def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
+        """``%name line``; only ``%time statement`` runs its statement."""
+        if name == "time" and line.strip():
+            self._notebook.execute(line, "<line magic>")
+
+    def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
+        """``%%name``; only the body of a cell that is measured or captured runs."""
+        if name in _TRANSPARENT:
+            self._notebook.execute(cell, f"<cell in %%{name}>")
+
+    def getoutput(self, *_: Any, **__: Any) -> list[str]:
+        """``x = !command`` prints nothing."""
+        return []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Silent()
+
+
+def install(notebook: Notebook) -> None:
+    """Put the stand-ins where imports and cells find them."""
+    shell = Shell(notebook)
+    for name in ("otter", "grader", "IPython", "IPython.display", "ipywidgets", "google.colab"):
+        sys.modules[name] = _module(name)
+    sys.modules["IPython"].__dict__.update(get_ipython=lambda: shell, display=sys.modules["IPython.display"])
+    sys.modules.setdefault("google", _module("google")).__dict__["colab"] = sys.modules["google.colab"]
+    notebook.names.update(get_ipython=lambda: shell, display=Silent())
+
+
+def _module(name: str) -> types.ModuleType:
+    """A module from which everything can be imported, and nothing does anything."""
+    module = types.ModuleType(name)
+    module.__dict__.update(__path__=[], __getattr__=_silent_attribute)
+    return module
+
+
+def _silent_attribute(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Silent()

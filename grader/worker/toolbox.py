@@ -1,0 +1,272 @@
+"""Inside: the words a probe may use, bound before any student's code ran.
+
+``grader/inside.py`` names the same words outside; what an author needs to know about each stands
+in its docstring here and in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import math
+import random
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from .facts import Raised, Snap, is_tensor
+
+_grad_fn = torch._C.TensorBase.__dict__["grad_fn"].__get__
+_storage = torch._C.TensorBase.untyped_storage
+_nbytes = torch.UntypedStorage.nbytes
+_run_backward = torch.autograd.Variable._execution_engine.run_backward
+_saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
+_seed_torch = torch.default_generator.manual_seed
+_cotangents = torch.Generator()
+_collect = gc.collect
+_isinstance, _len = isinstance, len
+
+TWICE = "backward through the graph a second time"
+
+
+def reseed(number: int) -> None:
+    """Let every random generator start again; 1 us where ``torch.manual_seed`` takes 90."""
+    _seed_torch(number)
+    random.seed(number)
+    np.random.seed(number & 0xFFFFFFFF)  # noqa: NPY002 - the generator students' code draws from
+
+
+def begin_probe(seed: int) -> None:
+    """Forget the marks of earlier probes and seed everything for the next."""
+    _marks.clear()
+    _cotangents.manual_seed(seed ^ 0x5EED)
+    reseed(seed)
+
+
+def snap(tensor: Any) -> Any:
+    """Facts of a tensor as it is now; anything else is passed on as it is."""
+    return Snap(tensor) if is_tensor(tensor) else tensor
+
+
+def state(thing: Any) -> dict[str, Any]:
+    """Named snaps of everything a module or an optimizer holds now.
+
+    A module gives ``{"parameters": {name: snap}, "buffers": {name: snap}}``; an optimizer
+    ``{"groups": [[snap, ...], ...], "state": [{key: snap or number}, ...]}`` with one entry of
+    ``state`` for each parameter in the order of the groups.
+    """
+    if _isinstance(thing, nn.Module):
+        return {
+            "parameters": {name: snap(p) for name, p in thing.named_parameters(remove_duplicate=False)},
+            "buffers": {name: snap(b) for name, b in thing.named_buffers(remove_duplicate=False)},
+        }
+    groups = [[*group["params"]] for group in thing.param_groups]
+    return {
+        "groups": [[snap(p) for p in group] for group in groups],
+        "state": [
+            {str(k): snap(v) for k, v in thing.state.get(p, {}).items()} for group in groups for p in group
+        ],
+    }
+
+
+def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the function returns, or the error it raised, as a fact. One probe, one failure domain."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        return Raised(error)
+
+
+def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
+    """What the function returns, and the texts of the warnings it caused."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function(*args, **kwargs)
+    return result, [str(warning.message)[:300] for warning in caught[:20]]
+
+
+def nodes(tensor: Any) -> int:
+    """How many nodes of the autograd graph the tensor can reach."""
+    return _len(_graph(tensor))
+
+
+def reaches(tensor: Any, leaf: Any) -> bool:
+    """Whether a backward from the tensor would arrive at the leaf."""
+    return any(getattr(node, "variable", None) is leaf for node in _graph(tensor))
+
+
+def _graph(tensor: Any) -> set[Any]:
+    seen: set[Any] = set()
+    waiting = [_grad_fn(tensor)] if is_tensor(tensor) else []
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting.extend(after for after, _ in node.next_functions)
+    return seen
+
+
+def freed(tensor: Any) -> bool:
+    """Whether the saved tensors of the tensor's graph are gone, so that another backward would raise."""
+    leaves = [node.variable for node in _graph(tensor) if hasattr(node, "variable")]
+    try:
+        _gradients(tensor, leaves, torch.ones_like(tensor), keep=True)
+    except RuntimeError as error:
+        return TWICE in str(error)
+    return False
+
+
+def vjp(output: Any, *inputs: Any) -> list[Any]:
+    """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, one per input.
+
+    v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for
+    the reference. An input the output does not depend on gives None. The graph is kept, and no
+    ``.grad`` is touched.
+    """
+    cotangent = torch.randn(output.shape, dtype=output.dtype, generator=_cotangents)
+    return list(_gradients(output, inputs, cotangent, keep=True))
+
+
+def _gradients(output: Any, inputs: Any, cotangent: Any, *, keep: bool) -> Any:
+    """torch.autograd.grad by the engine itself, whatever became of the Python function of that name."""
+    return _run_backward((output,), (cotangent,), keep, False, tuple(inputs), True, accumulate_grad=False)
+
+
+class _Token:
+    """Lives exactly as long as the graph node that owns it."""
+
+
+class _Mark(torch.autograd.Function):
+    """The identity, with a token on its node."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.token = _Token()
+        _marks.append(weakref.ref(ctx.token))
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+        return g
+
+
+_marks: list[weakref.ref[_Token]] = []
+
+
+def mark(tensor: Any) -> Any:
+    """The same values on a graph node whose life ``alive`` watches; under no_grad there is no node to watch."""
+    return _Mark.apply(tensor)  # type: ignore[no-untyped-call]
+
+
+def alive() -> int:
+    """How many marked graphs are still alive; cheap, because the zygote froze its own objects."""
+    _collect()
+    return sum(token() is not None for token in _marks)
+
+
+class _Held:
+    """A saved tensor; when it goes, its storage is no longer held by it."""
+
+    def __init__(self, tensor: Any, ledger: _Ledger) -> None:
+        self.tensor = tensor
+        self._ledger = ledger
+        self._key, size = _storage(tensor)._cdata, _nbytes(_storage(tensor))
+        ledger.add(self._key, size)
+
+    def __del__(self) -> None:
+        self._ledger.remove(self._key)
+
+
+class _Ledger:
+    """Bytes saved for backward: of all storages ever saved, held now, and held at the same time at most."""
+
+    def __init__(self) -> None:
+        self.total = self.now = self.peak = 0
+        self._seen: set[int] = set()
+        self._holders: dict[int, list[int]] = {}  # storage -> [holders, bytes]
+
+    def add(self, key: int, size: int) -> None:
+        if key not in self._seen:
+            self._seen.add(key)
+            self.total += size
+        entry = self._holders.setdefault(key, [0, size])
+        if entry[0] == 0:
+            self.now += size
+        entry[0] += 1
+        self.peak = max(self.peak, self.now)
+
+    def remove(self, key: int) -> None:
+        entry = self._holders[key]
+        entry[0] -= 1
+        if entry[0] == 0:
+            self.now -= entry[1]
+            self._seen.discard(key)  # the address may be used again by another storage
+
+
+def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
+    """What the function returns, and what it saved for backward.
+
+    Returns:
+        ``{"value", "bytes", "peak"}``: the function's own result; the bytes of all distinct storages
+        saved while it ran; and the most of them that were held at the same time.
+    """
+    ledger = _Ledger()
+    with _saved_tensors_hooks(lambda t: _Held(t, ledger), lambda held: held.tensor):
+        value = function(*args)
+    return {"value": value, "bytes": ledger.total, "peak": ledger.peak}
+
+
+def spy(module: nn.Module) -> list[dict[str, Any]]:
+    """A list that fills with a record of every call of the module, through hooks on the module itself.
+
+    A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
+    the names ``forward`` gives them, at call time; what it returned (a tuple of snaps for a tuple);
+    and how many autograd nodes the output reaches.
+    """
+    calls: list[dict[str, Any]] = []
+    signature = inspect.signature(module.forward)
+
+    def before(_: Any, args: Any, kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs).arguments
+        calls.append(
+            {"inputs": {name: _snap_all(value) for name, value in bound.items()}, "output": None, "nodes": 0}
+        )
+
+    def after(_: Any, __: Any, output: Any) -> None:
+        first = output[0] if _isinstance(output, tuple) else output
+        calls[-1].update(output=_snap_all(output), nodes=nodes(first))
+
+    module.register_forward_pre_hook(before, with_kwargs=True)
+    module.register_forward_hook(after)
+    return calls
+
+
+def _snap_all(value: Any) -> Any:
+    return tuple(map(snap, value)) if _isinstance(value, tuple) else snap(value)
+
+
+WORDS = {
+    "torch": torch,
+    "nn": nn,
+    "F": functional,
+    "math": math,
+    "snap": snap,
+    "state": state,
+    "attempt": attempt,
+    "warned": warned,
+    "spy": spy,
+    "mark": mark,
+    "alive": alive,
+    "nodes": nodes,
+    "reaches": reaches,
+    "freed": freed,
+    "saved": saved,
+    "vjp": vjp,
+    "reseed": reseed,
+}

@@ -1,0 +1,177 @@
+"""Outside: starts the zygote, the process workers are forked from, and holds on to its workers.
+
+The zygote imports torch once, confines nobody, runs nobody's code and only forks. Its workers
+enter the cage before they read their first request. See ``grader/worker/__init__.py`` for the
+protocol.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from grader.errors import GraderError, ProtectionError
+from grader.wire import Wire
+
+_PACKAGE = Path(__file__).parent
+_START_SECONDS = 180.0
+_FORK_SECONDS = 30.0
+_BOOT = f"import sys; sys.path.insert(0, {str(_PACKAGE)!r}); from worker.zygote import main; main()"
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What confines the workers, as tried by the zygote on itself before any student's code.
+
+    Attributes:
+        name: ``landlock+seccomp``, ``sealed seccomp`` or ``none``.
+        torch: version of torch inside.
+    """
+
+    name: str
+    torch: str
+
+
+class Worker:
+    """A confined process with one notebook's names in it; killed, by pidfd, when the block ends."""
+
+    def __init__(self, wire: Wire, pidfd: int) -> None:
+        self.wire = wire
+        self._pidfd = pidfd
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        else:
+            select.select([self._pidfd], [], [], _FORK_SECONDS)  # readable once the process is gone
+        os.close(self._pidfd)
+        self.wire.close()
+
+
+class Zygote:
+    """The zygote process; usable from several threads.
+
+    Args:
+        preload: modules to import before the first fork, besides those every worker has.
+        sandbox: False forgoes all protection, which every result then says.
+        cpu_seconds: CPU time after which the kernel ends a worker.
+
+    Raises:
+        ProtectionError: the cage cannot be had, or one of the preflight's attacks got through.
+        GraderError: the zygote could not be started.
+    """
+
+    def __init__(self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600) -> None:
+        self._lock = threading.Lock()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
+                [sys.executable, "-I", "-B", "-c", _BOOT, str(theirs.fileno()), json.dumps(settings)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                cwd="/",
+            )
+        self.protection = self._hello()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the zygote go; it ends when its socket closes, and its workers with it."""
+        self._socket.close()
+        if self._process.stderr:
+            self._process.stderr.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def worker(self) -> Worker:
+        """Fork a worker; it enters the cage before it reads its first request.
+
+        Raises:
+            GraderError: the zygote is gone or out of resources.
+        """
+        request, to_worker = os.pipe()
+        from_worker, answer = os.pipe()
+        printed, output = os.pipe()
+        theirs = [request, answer, output]
+        try:
+            with self._lock:
+                socket.send_fds(self._socket, [b'{"op": "fork"}'], theirs)
+                reply, descriptors = self._reply(_FORK_SECONDS)
+        except BaseException:
+            for descriptor in (to_worker, from_worker, printed):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        wire = Wire(to_worker, from_worker, printed)
+        if not descriptors:
+            wire.close()
+            raise GraderError(f"no worker could be forked ({reply.get('error')}): free some memory and run again")
+        return Worker(wire, descriptors[0])
+
+    def _hello(self) -> Protection:
+        """The zygote's first message: its protection, or why there is none."""
+        try:
+            hello, _ = self._reply(_START_SECONDS)
+        except GraderError:
+            self._socket.close()
+            self._process.kill()
+            told = self._process.communicate()[1].decode(errors="replace").strip()
+            raise GraderError(f"the worker process did not start: {told or 'it ended without a word'}") from None
+        if hello["unprotected"] is not None:
+            self.close()
+            raise ProtectionError(
+                f"students' code cannot be confined here: {hello['unprotected']}. Grade on Linux with seccomp, or, "
+                "for code you trust, add --no-sandbox (every result will say so)",
+            )
+        return Protection(hello["protection"], hello["torch"])
+
+    def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
+        if not select.select([self._socket], [], [], seconds)[0]:
+            raise GraderError(f"the process that starts workers did not answer within {seconds:g} s")
+        message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
+        if not message:
+            raise GraderError("the process that starts workers has ended: run again")
+        return json.loads(message), list(descriptors)
+
+
+def _environment() -> dict[str, str]:
+    """All a worker may know of the surroundings; nothing of the caller's environment."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": "/nonexistent",
+        "OMP_NUM_THREADS": "1",  # torch starts no thread pool before the fork
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+    }
+
+

@@ -1,0 +1,683 @@
+# %% [markdown]
+# # 1. Leaves, and where the gradient lands
+#
+# Autograd keeps a diary. While your code computes, PyTorch writes down every operation on a tensor that
+# requires grad; `backward()` reads the diary from the last page to the first and multiplies derivatives on
+# the way. Where you *find* a gradient afterwards is a different matter. It depends on a property that no
+# printed number shows: whether a tensor is a **leaf**.
+#
+# Each section below explains one idea and lets you watch it in a few lines that run. Then it hands you a
+# function which is broken in a way in which such functions really break. Repair it, run the check
+# underneath, and read what the check *saw*: it usually says more than the error did.
+#
+# Much that is written about leaves was true of an older PyTorch, or never. Every claim in this notebook was
+# run on torch 2.13, and where you may have read something else, the text says so.
+
+# %%
+import torch
+from torch import nn
+
+# %% [markdown]
+# ## What a leaf is
+#
+# A tensor remembers in `grad_fn` which recorded operation produced it. If there was none, `grad_fn` is
+# `None`, and the tensor is a leaf: `t.is_leaf` and `t.grad_fn is None` say the same thing. An operation is
+# recorded when gradients are enabled and at least one of its inputs requires grad.
+#
+# You will meet the sentence "every tensor I create is a leaf". It fails as soon as one expression creates a
+# tensor *and* computes with it:
+
+# %%
+data = torch.randn(3)
+weight = torch.randn(3, requires_grad=True)
+
+print(weight.is_leaf)  # True, because no operation produced it
+print((weight * 2).is_leaf)  # False, because the multiplication was recorded
+print((data * 2).is_leaf)  # True, because nothing here requires grad, so nothing was recorded
+
+print(weight.double().is_leaf)  # False, because a cast is an operation like any other ...
+print(weight.float() is weight)  # True, ... unless there is nothing to cast: you get the same tensor back
+
+column = torch.randn(3, requires_grad=True).reshape(3, 1)
+print(column.is_leaf)  # False, because it is what reshape made of a leaf
+
+# %% [markdown]
+# Behind `column` a leaf does exist, but no name refers to it any more: you hold the result of `reshape`.
+#
+# Leaves matter because this is where the two halves of a training step meet: `backward()` accumulates
+# gradients in the `.grad` of leaves that require grad, and an optimizer changes leaves. You cannot declare
+# a tensor to be a leaf afterwards, either. `requires_grad_()` sets a flag; it does not erase history:
+
+# %%
+scaled = torch.randn(3, requires_grad=True) * 0.1
+scaled.requires_grad_()
+print(scaled.is_leaf, scaled.grad_fn)  # False, because the flag was already set and the history stays
+
+# %% [markdown]
+# ## q1 · A weight the optimizer will take
+#
+# `make_weight(n, m, scale)` should return a trainable weight of shape `(n, m)`: normal numbers from a
+# generator with seed 0, times `scale`. With the weight that the code below returns, `torch.optim.SGD([w])`
+# raises `ValueError: can't optimize a non-leaf Tensor`. Repair the function so that its weight can be
+# trained, for as many steps as anybody likes.
+#
+# One tempting way out is worth a warning: after `w.retain_grad()`, optimizers do take a non-leaf. The first
+# step even works. The second raises, because `w` still hangs on the multiplication which made it, and the
+# first `backward()` has used up that part of the graph.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `w.is_leaf` and `w.grad_fn` before you hand `w` to an optimizer. Which operation do you see?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# `requires_grad=True` was switched on *before* the multiplication. So the multiplication was recorded, and
+# its result is a tensor inside the graph, not at its edge.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Do the arithmetic first, or do it in place under `torch.no_grad()`. Switch `requires_grad` on last.
+#
+# </details>
+
+
+# %% tags=["question q1"]
+def make_weight(n, m, scale):
+    """Return a trainable weight of shape (n, m): normal numbers from seed 0, times the float `scale`."""
+    generator = torch.Generator().manual_seed(0)
+    # BEGIN SOLUTION
+    return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    # STUB
+    # w = torch.randn(n, m, generator=generator, requires_grad=True) * scale
+    # return w
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_a_leaf_that_requires_grad(make_weight):
+    """The weight is a leaf that requires grad."""
+    w = make_weight(2, 3, 0.1)
+    assert w.requires_grad, "w.requires_grad is False, so backward() will never bring a gradient here."
+    maker = type(w.grad_fn).__name__
+    assert w.is_leaf, (
+        f"w was made by {maker}, so it is not a leaf:\n"
+        "backward() leaves w.grad at None, and optimizers refuse w."
+    )
+
+
+def test_scaled_values(make_weight):
+    """The values are the normal numbers of seed 0, times scale."""
+    import torch
+
+    w = make_weight(2, 3, 0.5)
+    expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 0.5
+    assert torch.allclose(w.detach(), expected), (
+        f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
+        "the start values belong to the task, a leaf with other values is another weight."
+    )
+
+
+# %% [markdown]
+# ## The gradient belongs to one tensor, not to a name
+#
+# A line such as `x = x.float()` looks as if it changed `x`. It makes a new tensor and lets the name `x`
+# point to it. The leaf that you had made before still exists and still receives its gradient, but you are
+# now looking at another tensor.
+
+# %%
+leaf = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+x = leaf.float()
+(x**2).sum().backward()
+print(leaf.grad)  # tensor([2., 4.], dtype=torch.float64), because the leaf is the tensor before the cast
+print(x.is_leaf)  # False, because the cast made it, so backward() did not fill x.grad
+
+# %% [markdown]
+# A second point is easily missed. `backward()` goes to *every* leaf it can reach (a leaf that took no part
+# keeps `None`): if a model took part in the computation, its parameters receive gradients too, on top of
+# what their `.grad` held before. `torch.autograd.grad(loss, x)` is the quieter tool. It returns the
+# gradient with respect to what you name, leaf or not, and changes no `.grad` at all.
+
+# %%
+layer = nn.Linear(2, 1)
+point = torch.ones(1, 2, requires_grad=True)
+(gradient,) = torch.autograd.grad(layer(point).sum(), point)
+print(
+    torch.equal(gradient, layer.weight)
+)  # True, because the derivative of weight * point + bias is the weight
+print(point.grad, layer.weight.grad)  # None None, because the gradient was returned and nothing was stored
+
+# %% [markdown]
+# ## q2 · Gradient with respect to the input
+#
+# Which pixels does a model look at? The gradient with respect to its input is a first answer. `img` is a
+# float64 vector of length N; let `x` be `img` cast to float32 and reshaped to `(1, N)`. Then
+# `input_gradient(model, img)` should return the derivative of `model(x).sum()` with respect to `x`: a
+# float32 tensor of shape `(1, N)`.
+#
+# The code below returns `None`. Repair it, and leave no traces: whatever is in the `.grad` of the model's
+# parameters (perhaps somebody is accumulating there) must be found unchanged afterwards, and so must `img`.
+#
+# <details><summary>Hint 1</summary>
+#
+# On which tensor was `requires_grad_()` called, and from which tensor is `.grad` read?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# `.float()` and `.reshape()` each return a new tensor, and neither is a leaf. The leaf is the float64 one.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Cast and reshape first, then call `requires_grad_()`. With `torch.autograd.grad(loss, x)` no parameter's
+# `.grad` is touched.
+#
+# </details>
+
+
+# %% tags=["question q2"]
+def input_gradient(model, img):
+    """Return the gradient of model(x).sum() with respect to x, as a float32 tensor of shape (1, N).
+
+    x is the float64 vector `img` of length N, cast to float32 and reshaped to (1, N). Neither `img` nor the
+    .grad of any parameter changes.
+    """
+    # BEGIN SOLUTION
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    return gradient
+    # STUB
+    # x = img.clone().requires_grad_()
+    # x = x.float().reshape(1, -1)
+    # model(x).sum().backward()
+    # return x.grad
+    # END SOLUTION
+
+
+# %% tags=["check q2"]
+def test_gradient_of_the_cast_input(input_gradient):
+    """The gradient belongs to x, the float32 tensor of shape (1, N)."""
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    assert gradient is not None, (
+        "You returned None: the tensor whose .grad you read came out of an operation,\n"
+        "and backward() stores gradients in leaves only."
+    )
+    kind = f"{gradient.dtype} of shape {tuple(gradient.shape)}"
+    assert kind == "torch.float32 of shape (1, 3)", (
+        f"The gradient is {kind} instead of torch.float32 of shape (1, 3):\n"
+        "a gradient looks like the tensor it belongs to, so this one belongs to another tensor."
+    )
+    assert torch.allclose(gradient, model.weight), (
+        "For a linear layer the gradient is its weight, and yours is something else."
+    )
+
+
+def test_parameters_stay_as_found(input_gradient):
+    """The .grad of the model's parameters stays as it was."""
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    model(torch.ones(1, 3)).sum().backward()
+    input_gradient(model, torch.zeros(3, dtype=torch.float64))
+    seen = model.weight.grad
+    assert seen is not None, "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."
+    assert torch.equal(seen, torch.ones(1, 3)), (
+        f"weight.grad was 1, 1, 1 and is now {', '.join(f'{value:g}' for value in seen[0].tolist())}:\n"
+        "your backward pass went on into the parameters and added to what was there."
+    )
+
+
+# %% [markdown]
+# ## Gradients that are computed and not kept
+#
+# Two things are said about tensors in the middle of a computation, and both are wrong: that autograd
+# computes no gradient for them, and that it stores one in `.grad` and clears it after `backward()`. The
+# chain rule needs the gradient of every intermediate result. It exists for a moment, is handed on towards
+# the leaves, and is never put into `.grad`, because keeping it would cost memory that hardly anybody wants
+# to spend. A hook can watch it pass:
+
+# %%
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+c = a * 3
+c.register_hook(lambda gradient: print("backward passes c with", gradient))
+(c**2).sum().backward()
+print(a.grad)  # tensor([18., 36.]), because what passed c was multiplied by 3 and stored in the leaf
+print(c.grad)  # None, because c is not a leaf; read the UserWarning once in full, it is a good one
+
+# %% [markdown]
+# Whoever wants to keep such a gradient has to ask for it, and to ask in time. `c.retain_grad()` does so. It
+# is a method: without its parentheses the line does nothing, and nothing complains. It has to run before
+# `backward()`: called afterwards it leaves `c.grad` at `None` and even silences the warning. Nor does it
+# turn `c` into a leaf.
+
+# %%
+c = a * 3
+c.retain_grad()
+print(c.retains_grad)  # True, because c will keep the gradient that passes it
+print(c.is_leaf)  # False, because it is still the result of a multiplication
+
+# %% [markdown]
+# The hook above is another way to ask, and `torch.autograd.grad` is a third: it accepts any tensor of the
+# graph.
+
+# %% [markdown]
+# ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
+#
+# `all_grads(a, b, d)` computes `c = a + b`, `e = c * d` and `o = e.sum()`. It should return a dictionary
+# with the gradient of `o` with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`,
+# `"d"`, `"e"` and `"o"`. With the code below three of the six are `None`, and torch adds a `UserWarning`
+# for each of them. Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Read the `UserWarning`: which attribute of which kind of tensor was read?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The gradients of `c`, `e` and `o` are computed, but not stored unless you ask for it before `backward()`.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Either `c.retain_grad()`, `e.retain_grad()` and `o.retain_grad()` before `o.backward()`, or no
+# `backward()` at all and `torch.autograd.grad(o, [a, b, c, d, e, o])` instead.
+#
+# </details>
+
+
+# %% tags=["question q3"]
+def all_grads(a, b, d):
+    """Return the gradients of o with respect to a, b, c, d, e and o, by these six names.
+
+    The leaves a, b and d are float tensors whose shapes fit each other; c = a + b, e = c * d, o = e.sum().
+    Each gradient has the shape of its tensor.
+    """
+    c = a + b
+    e = c * d
+    o = e.sum()
+    # BEGIN SOLUTION
+    for tensor in (c, e, o):
+        tensor.retain_grad()
+    # STUB
+    # END SOLUTION
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+# %% tags=["check q3"]
+def test_gradients_inside_the_graph(all_grads):
+    """The gradients of c, e and o are there, too."""
+    import torch
+
+    a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
+    gradients = all_grads(a, b, d)
+    for name, expected in (("c", [5.0, 6.0]), ("e", [1.0, 1.0]), ("o", 1.0)):
+        seen = gradients.get(name)
+        assert seen is not None, (
+            f"The gradient of {name} is None: {name} is not a leaf,\n"
+            "and nobody asked autograd to keep its gradient before backward() ran."
+        )
+        assert seen.tolist() == expected, f"The gradient of {name} is {seen.tolist()} instead of {expected}."
+
+
+def test_gradients_of_the_leaves(all_grads):
+    """The gradients of a, b and d are those of one backward pass."""
+    import torch
+
+    a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
+    gradients = all_grads(a, b, d)
+    for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
+        seen = gradients.get(name)
+        assert seen is not None, f"The gradient of {name} is None: the way from o back to {name} was cut."
+        assert seen.tolist() == expected, (
+            f"The gradient of {name} is {seen.tolist()} instead of {expected};\n"
+            "a multiple of it would mean that several backward passes were added up."
+        )
+
+
+# %% [markdown]
+# ## Looking inside a model
+#
+# The tensors between the layers of a model have no names on which you could call `retain_grad()`. A
+# *forward hook* gets hold of them. It is called after the module's forward with the module, its inputs and
+# its output, and what it receives is not a copy: it is the very tensor that the next layer computes with.
+
+# %%
+layer = nn.Linear(2, 2)
+outputs = []
+handle = layer.register_forward_hook(lambda module, inputs, output: outputs.append(output))
+
+result = layer(torch.ones(1, 2))
+print(outputs[0] is result)  # True, because the hook was given the tensor that is part of the graph
+print(
+    outputs[0].detach() is result
+)  # False, because detach() returns another tensor, off the path of the gradient
+
+handle.remove()
+layer(torch.ones(1, 2))
+print(len(outputs))  # 1, because the hook was gone before the second forward
+
+# %% [markdown]
+# Two habits keep hooks harmless. Let a forward hook return `None` (as `append` does here), because anything
+# else *replaces* the output of the layer. And keep the handle: a hook that nobody removes is called in
+# every later forward, by whoever uses the model next.
+
+# %% [markdown]
+# ## q4 · Which layer gets which gradient? (hooks that clean up)
+#
+# `activation_grads(model, x, names)` should run `model(x)`, go back from the sum of its output, and return
+# for every name in `names` the gradient with respect to the *output* of that submodule, as `{name:
+# gradient}`. The names are those of `model.named_modules()`. Afterwards the model must be as it was: it
+# computes the same, and none of your hooks is left in it.
+#
+# The code below returns `None` for every layer, and its hooks stay behind. Repair both.
+#
+# <details><summary>Hint 1</summary>
+#
+# Does a forward hook receive the tensor of the graph, or a copy? And what is left of that after
+# `.detach()`?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# Inside the hook keep the output itself, and call `retain_grad()` (or `register_hook`) on it while there is
+# still time. Keep the handles which `register_forward_hook` returns. If you write the hook as a `lambda` in
+# a loop, mind that all of them see the *last* value of the loop variable, unless you bind it: `lambda ...,
+# name=name: ...`.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Collect `handles`, then `try: model(x).sum().backward()` and `finally:` call `remove()` on each handle. So
+# they are gone even if the forward raises.
+#
+# </details>
+
+
+# %% tags=["question q4"]
+def activation_grads(model, x, names):
+    """Return {name: gradient of model(x).sum() with respect to the output of the submodule of that name}.
+
+    `names` are keys of dict(model.named_modules()); each gradient has the shape of that submodule's output.
+    No hook is left behind.
+    """
+    modules = dict(model.named_modules())
+    activations = {}
+    # BEGIN SOLUTION
+    handles = []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            output.retain_grad()
+            activations[name] = output
+
+        handles.append(modules[name].register_forward_hook(keep))
+    try:
+        model(x).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    # STUB
+    # for name in names:
+    #
+    #     def keep(module, inputs, output, name=name):
+    #         activations[name] = output.detach()
+    #
+    #     modules[name].register_forward_hook(keep)
+    # model(x).sum().backward()
+    # END SOLUTION
+    return {name: activation.grad for name, activation in activations.items()}
+
+
+# %% tags=["check q4"]
+def test_gradients_of_the_outputs(activation_grads):
+    """Each layer's gradient is the one with respect to its output."""
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    x = torch.randn(2, 3)
+    seen = activation_grads(model, x, ["0", "1"])
+
+    first = model[0](x)
+    second = model[1](first)
+    expected = torch.autograd.grad(model[2](second).sum(), [first, second])
+    for name, gradient in zip(["0", "1"], expected, strict=True):
+        assert seen.get(name) is not None, (
+            f"There is no gradient for layer {name}: the tensor you kept is not the one\n"
+            "through which the gradient flows, but a detached one or a copy beside it."
+        )
+        assert seen[name].shape == gradient.shape and torch.allclose(seen[name], gradient), (
+            f"The gradient of layer {name} is not the one with respect to its output:\n"
+            "perhaps it belongs to the layer's input or to its weight."
+        )
+
+
+def test_no_hook_stays_behind(activation_grads):
+    """Afterwards the model has no hooks which it did not have before."""
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    activation_grads(model, torch.randn(2, 3), ["0", "1"])
+    left = sum(len(module._forward_hooks) + len(module._backward_hooks) for module in model.modules())
+    assert left == 0, f"{left} of your hooks are still in the model: every later forward will call them."
+
+
+# %% [markdown]
+# ## A number has no history
+#
+# `loss.item()`, `float(loss)` and `torch.tensor(loss)` all take the *number* out of a tensor. What you
+# build from numbers is a new beginning, and giving it `requires_grad=True` does not connect it to anything.
+# It is the most expensive mistake of this notebook, because nothing fails: `backward()` runs, the optimizer
+# steps, the loss is printed. Only the parameters never hear of it.
+
+# %%
+parameter = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = (parameter**2).sum()
+
+restarted = torch.tensor(loss.item(), requires_grad=True)
+(3 * restarted).backward()
+print(restarted.grad)  # tensor(3.), because the history of restarted begins at restarted
+print(parameter.grad)  # None, because that history does not reach back to the parameter
+
+print((3 * loss).grad_fn)  # MulBackward0, because arithmetic on the tensor itself goes on with its history
+
+# %% [markdown]
+# ## q5 · A loss assembled from losses
+#
+# `total_loss(losses, weights)` gets a list of scalar tensors, each of them a loss, and a list of floats. It
+# should return their weighted sum in such a way that training with it trains what the losses were computed
+# from.
+#
+# With the code below training runs without an error, and nothing is learned. (torch 2.13 mutters, once in a
+# session, that "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior".
+# This is the behaviour it means.) Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `total.grad_fn` and go backwards along `total.grad_fn.next_functions`. Where does the history end?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# `torch.tensor(...)` copies numbers. `requires_grad=True` makes a leaf of the copy: a graph of its own,
+# which no parameter is part of.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Use any operation on the tensors themselves: `torch.stack(losses)` makes a vector of them, and a plain
+# Python sum of `weight * loss` does as well.
+#
+# </details>
+
+
+# %% tags=["question q5"]
+def total_loss(losses, weights):
+    """Return the sum of weight * loss as a scalar tensor which can be differentiated.
+
+    `losses` is a list of scalar tensors, `weights` a list of as many floats. backward() of the result reaches
+    everything that the losses were computed from.
+    """
+    # BEGIN SOLUTION
+    return (torch.stack(losses) * torch.tensor(weights)).sum()
+    # STUB
+    # losses = torch.tensor(losses, requires_grad=True)
+    # return (losses * torch.tensor(weights)).sum()
+    # END SOLUTION
+
+
+# %% tags=["check q5"]
+def test_weighted_sum(total_loss):
+    """The value is the weighted sum."""
+    import torch
+
+    total = total_loss([torch.tensor(1.0), torch.tensor(2.0)], [3.0, 4.0])
+    assert float(total) == 11.0, f"3 * 1 + 4 * 2 came out as {float(total):g} instead of 11."
+
+
+def test_parameters_learn(total_loss):
+    """backward() of the total reaches the parameters."""
+    import torch
+
+    parameter = torch.tensor([1.0, 2.0], requires_grad=True)
+    total = total_loss([parameter.sum(), (parameter**2).sum()], [1.0, 0.5])
+    assert total.requires_grad, "The total does not require grad: it is a number without history."
+    total.backward()
+    assert parameter.grad is not None, (
+        "backward() ran, but parameter.grad is None: the history of the total ends before the parameter,\n"
+        "so training with it would raise no error and change nothing."
+    )
+    assert parameter.grad.tolist() == [2.0, 3.0], (
+        f"parameter.grad is {parameter.grad.tolist()} instead of [2.0, 3.0],\n"
+        "so it is not the gradient of the weighted sum."
+    )
+
+
+# %% [markdown]
+# ## A direction for backward()
+#
+# `backward()` differentiates *one number*. Its shape does not matter, so a tensor of shape `(1, 1)` will do
+# as well as a scalar. For a vector of losses there is one gradient per entry, and PyTorch refuses to guess
+# how you would like to combine them. It asks for a vector `v` of the same shape, and computes the sum of
+# `v[i]` times the gradient of the i-th entry, in a single pass.
+
+# %%
+p = torch.tensor([1.0, 2.0], requires_grad=True)
+(p * p).sum().reshape(1, 1).backward()
+print(p.grad)  # tensor([2., 4.]), because a tensor with one element leaves nothing to choose
+
+try:
+    (p * p).backward()
+except RuntimeError as error:
+    print(error)  # because two elements do
+
+v = torch.tensor([1.0, 10.0])
+print(
+    torch.autograd.grad(p * p, p, grad_outputs=v)
+)  # (tensor([ 2., 40.]),), because each entry's gradient was weighted by v
+
+# %% [markdown]
+# `Tensor.backward` takes the same vector as its argument `gradient`. Be wary of the forum recipe
+# `losses.backward(torch.ones_like(losses))`: it makes the error go away, and it means
+# `losses.sum().backward()`.
+#
+# In the last question the weights may themselves be the output of a network, and yet they are meant as
+# constants. The vector you pass to `backward` *is* treated as a constant: no gradient flows into it. A
+# product `w * losses` is an ordinary operation, and sends a gradient to both of its factors.
+
+# %% [markdown]
+# ## q6 · backward() of a vector of losses
+#
+# `losses` holds one loss per sample, and `w` one importance weight per sample, perhaps the output of
+# another network. `weighted_backward(losses, w)` should accumulate the sum of `w[i]` times the gradient of
+# `losses[i]` into the `.grad` of the parameters behind `losses`. The weights count as constants: whatever
+# computed them gets no gradient. When it is done, the graph of the losses is used up, as after any
+# `backward()`.
+#
+# The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Why does `backward()` work for a tensor of shape `(1, 1)` and not for one of shape `(5,)`?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# A vector needs a direction: `losses.backward(gradient=v)`. Which `v` weights the samples as the task wants
+# it?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# `losses.backward(gradient=w.detach())`, or make one number of it yourself: `(w.detach() *
+# losses).sum().backward()`.
+#
+# </details>
+
+
+# %% tags=["question q6"]
+def weighted_backward(losses, w):
+    """Accumulate sum_i w[i] * d losses[i] / d parameters into the .grad of the parameters behind `losses`.
+
+    `losses` and `w` are float vectors of the same length; `w` counts as a constant. Returns nothing.
+    """
+    # BEGIN SOLUTION
+    losses.backward(gradient=w.detach())
+    # STUB
+    # losses.backward()
+    # END SOLUTION
+
+
+# %% tags=["check q6"]
+def test_weighted_gradient(weighted_backward):
+    """The gradients of the samples are added up with their weights."""
+    import torch
+
+    p = torch.tensor([1.0, 2.0], requires_grad=True)
+    weighted_backward(p * p, torch.tensor([1.0, 10.0]))
+    assert p.grad is not None, "p.grad is None: the losses were cut off from the parameter they depend on."
+    assert p.grad.tolist() == [2.0, 40.0], (
+        f"p.grad is {p.grad.tolist()} instead of [2.0, 40.0]:\n"
+        "the losses p * p have the gradients 2 and 4, and their weights are 1 and 10."
+    )
+
+
+def test_weights_are_constants(weighted_backward):
+    """No gradient flows into whatever computed the weights."""
+    import torch
+
+    p = torch.tensor([1.0, 2.0], requires_grad=True)
+    q = torch.tensor([3.0, 4.0], requires_grad=True)
+    weighted_backward(p * p, 2 * q)
+    assert q.grad is None, (
+        "The network behind the weights got a gradient, though its weights count as constants:\n"
+        "with the next step it would learn to make the weights small instead of the losses."
+    )
+
+
+# %% [markdown]
+# ## What to take with you
+#
+# - A leaf is a tensor without a `grad_fn`. Create and compute first, switch `requires_grad` on last.
+# - `.grad` is filled for the leaf, not for the name; casts and reshapes give you another tensor.
+# - Gradients inside the graph exist, but only for a moment. Ask for them before `backward()`.
+# - `.item()`, `float()` and `torch.tensor()` end a history. No error tells you.
+# - `backward()` needs one number, or a direction.

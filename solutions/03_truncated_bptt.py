@@ -1,0 +1,908 @@
+# %% [markdown]
+# # 3. Truncated backpropagation through time
+#
+# A recurrent network reads a sequence one step at a time and keeps what it has understood so far in a
+# *state*. When the sequence is too long for one backward pass, we cut it into pieces and let every piece
+# start from the state in which the last one ended. The **value** of the state must cross the cut. Its
+# **history**, the graph that computed it, must not.
+#
+# ```text
+#       minibatch 1                 minibatch 2                 minibatch 3
+#   h0 ──▶ h1 ──▶ h2 ── value ──▶ h2 ──▶ h3 ──▶ h4 ── value ──▶ h4 ──▶ ...
+#    ◀── gradient ──┘    (cut)     ◀── gradient ──┘    (cut)     ◀── ...
+# ```
+#
+# One call of `detach()` makes that cut, and there are many ways to get it wrong: it is left out, made on half
+# of the state, made in every step, made one line too early, made on more than was meant. Five questions, one
+# for each.
+#
+# Run the cells from top to bottom. Each question gives you a function that is broken; repair it in its own
+# cell, then run the check below it. Those checks are only a part of the ones that grade you: the text of the
+# task is what counts.
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## What a state remembers
+#
+# A state is an ordinary tensor. Let us look at it before and after a single step.
+
+# %%
+torch.manual_seed(0)
+cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+
+start = torch.zeros(5, 3)
+print(start.is_leaf, start.grad_fn)  # True None, because no recorded operation computed it
+
+state = cell(torch.randn(5, 2), start)
+print(state.is_leaf)  # False, because the cell's weights require grad, so the step was recorded
+print(state.grad_fn)  # the last operation of that record: a tanh
+
+# %% [markdown]
+# Some texts define a leaf as "a node without children". PyTorch's own definition is simpler: **a tensor is a
+# leaf when its `grad_fn` is `None`**, that is, when it has no history. A tensor computed from data alone is a
+# leaf too. So in a training loop only the very first state is a leaf; every state that comes out of the cell
+# has a history.
+#
+# The next function measures the history: it counts the nodes of the graph behind a tensor. We shall use it
+# several times.
+
+
+# %%
+def graph_size(tensor):
+    """The number of autograd nodes that can be reached from a tensor."""
+    seen, waiting = set(), [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [earlier for earlier, _ in node.next_functions]
+    return len(seen)
+
+
+print(graph_size(start))  # 0
+print(graph_size(state))  # 10
+
+# %% [markdown]
+# ## What backward frees, and what it leaves
+#
+# A widely copied explanation says: "`backward()` destroys the graph, so the next minibatch is independent of
+# this one, and `detach()` is superfluous." Let us see.
+
+# %%
+readout(state).pow(2).mean().backward()
+print(graph_size(state))  # 10, because backward() removes no nodes
+
+second = cell(torch.randn(5, 2), state)  # the next minibatch, starting from the state as it is
+try:
+    readout(second).pow(2).mean().backward()
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# `backward()` frees the **tensors that were saved** in the graph (here the outputs of `tanh`, the inputs of
+# the matrix products). The nodes live on for as long as somebody refers to them, and `state` does. The second
+# backward walks from the second minibatch into the first, asks a node for its saved tensors, and finds
+# nothing.
+#
+# (A graph that saved nothing, such as that of `x + 1`, can even be run twice. Do not build on it.)
+#
+# ## Why `retain_graph=True` is no cure
+#
+# The error message itself suggests it, so it is what most people try first.
+
+# %%
+state = torch.zeros(5, 3)
+for minibatch in range(1, 5):
+    state = cell(torch.randn(5, 2), state)
+    loss = readout(state).pow(2).mean()
+    loss.backward(retain_graph=True)
+    print(minibatch, graph_size(loss))  # 16, 22, 28, 34: every minibatch walks through all before it
+
+# %% [markdown]
+# No error, but every minibatch costs more time and more memory than the one before. Now let the weights
+# learn, as they should:
+
+# %%
+optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.1)
+state = torch.zeros(5, 3)
+try:
+    for minibatch in range(1, 5):
+        state = cell(torch.randn(5, 2), state)
+        loss = readout(state).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        print(f"minibatch {minibatch} is done")
+except RuntimeError as error:
+    print(f"minibatch {minibatch}:", error)
+
+# %% [markdown]
+# `optimizer.step()` overwrites the weights in place, and the old graph still needs the old ones. Note *when*
+# it fails: two minibatches of one step each pass, the third one raises. Whoever tries a repair on two
+# minibatches only can believe that it works.
+#
+# ## What `detach()` gives you
+
+# %%
+state = cell(torch.randn(5, 2), torch.zeros(5, 3))
+carried = state.detach()
+
+print(carried.is_leaf, carried.grad_fn)  # True None, because a detached tensor has no history
+print(carried.data_ptr() == state.data_ptr())  # True, because the values are shared, not copied
+print(state.is_leaf)  # False, because detach() returns a new tensor and leaves the old one as it was
+
+# %% [markdown]
+# Three things people get wrong here:
+#
+# - The line `state.detach()` alone changes nothing. The result has to be used.
+# - It is sometimes mocked as nonsense that "the detached state is a leaf, therefore it has nothing to do with
+#   the graph before". It is exactly right, about the state *after* `detach()`.
+# - What we detach is the *state*, never the *parameters* (as the title of one article has it). A detached
+#   parameter does not learn.
+#
+# And `detach()` does more than silence an error: it bounds the cost of every backward, and it keeps gradients
+# of weights that no longer exist out of the update.
+
+# %% [markdown]
+# ## q1 · Carry the state, not the graph
+#
+# `train_stateful` trains a recurrent cell on consecutive minibatches of a long sequence: the last state of
+# one minibatch is the first state of the next. The code below dies in the second minibatch with "Trying to
+# backward through the graph a second time". Repair it.
+#
+# - `batches` is a list of pairs `(xs, y)`: `xs` has the shape `(T, B, I)` and holds the inputs of `T` time
+#   steps, `y` has the shape `(B, O)` and is what `readout` should say about the last state of the minibatch.
+# - `h` is the first state, a tensor of shape `(B, H)` without history.
+# - A state that **enters** a minibatch has the value of the last state before it, and no history: it is a
+#   leaf.
+# - **Within** a minibatch the gradient flows through all `T` steps.
+# - Every minibatch makes one step of `opt`, with the gradient of its own loss only.
+# - Return `(losses, h)`: a list with one Python `float` per minibatch, and the last state. Whether this last
+#   state still carries the graph of the last minibatch is up to you.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `h.is_leaf` and `h.grad_fn` at the start of each minibatch.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# From the second minibatch on, `h` still remembers how it was computed in the minibatch before, and the saved
+# tensors of that graph are gone. There is one place between two minibatches where only the value should go
+# on.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# At the start of every minibatch: `h = h.detach()`. Keep the value, drop the history, and do not forget to
+# assign. Not inside the loop over the time steps: there the history is what you want.
+#
+# </details>
+
+
+# %% tags=["question q1"]
+def train_stateful(cell, readout, opt, batches, h):
+    """Train on consecutive minibatches and carry the state from each one to the next.
+
+    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H).
+    readout: a module from (B, H) to (B, O).
+    opt: an optimizer of the parameters of both.
+    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
+    h: the first state, (B, H).
+
+    Returns the losses, one float per minibatch, and the last state, (B, H).
+    """
+    # BEGIN SOLUTION
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+    # STUB
+    # losses = []
+    # for xs, y in batches:
+    #     for x in xs:
+    #         h = cell(x, h)
+    #     loss = F.mse_loss(readout(h), y)
+    #     opt.zero_grad()
+    #     loss.backward()
+    #     opt.step()
+    #     losses.append(loss.item())
+    # return losses, h
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_every_minibatch_starts_without_a_history(train_stateful):
+    """The state that enters a minibatch has no history."""
+    import torch
+
+    torch.manual_seed(0)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
+    batches = [(torch.randn(4, 5, 2), torch.randn(5, 1)) for _ in range(4)]
+    entering = []
+
+    def look(module, positional, named, output):
+        state = [*positional, *named.values()][1]
+        entering.append(None if state.grad_fn is None else type(state.grad_fn).__name__)
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    stopped = None
+    try:
+        train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+    for number, history in enumerate(entering[::4], start=1):
+        assert history is None, (
+            f"the state enters minibatch {number} with the grad_fn {history}: it still carries the graph of "
+            f"minibatch {number - 1}"
+            + (f", and so training stopped with the error: {stopped}" if stopped else "")
+        )
+    assert stopped is None, f"training stopped with the error: {stopped}"
+    assert len(entering) == 16, (
+        f"cell was called {len(entering)} times for 4 minibatches of 4 time steps: once a step"
+    )
+
+
+def test_the_value_is_carried_over(train_stateful):
+    """A minibatch starts from the values in which the last one ended."""
+    import torch
+
+    torch.manual_seed(1)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
+    batches = [(torch.randn(2, 5, 2), torch.randn(5, 1)) for _ in range(3)]
+    entering, leaving = [], []
+
+    def look(module, positional, named, output):
+        entering.append([*positional, *named.values()][1].tolist())
+        leaving.append(output.tolist())
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    try:
+        result = train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+        raise AssertionError(f"training stopped with the error: {stopped}") from None
+    for number in (2, 3):
+        assert entering[2 * number - 2] == leaving[2 * number - 3], (
+            f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
+            "the state is lost"
+        )
+    assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"
+    assert [type(loss) for loss in result[0]] == [float] * 3, (
+        "the losses should be three Python floats, one per minibatch"
+    )
+
+
+# %% [markdown]
+# ## States come in several forms
+#
+# An `nn.RNN` or `nn.GRU` returns its state as one tensor. An `nn.LSTM` returns a tuple of two, the hidden
+# state and the cell state. If you stack cells by hand you hold a list of states. Before the first minibatch
+# there is often no state at all: `None`, which these modules understand as zeros.
+
+# %%
+lstm = nn.LSTM(2, 3)
+_, lstm_state = lstm(torch.randn(4, 1, 2))
+
+print(type(lstm_state).__name__)  # tuple
+print([part.grad_fn is None for part in lstm_state])  # [False, False], because h and c both have a history
+try:
+    lstm_state.detach()
+except AttributeError as error:
+    print(error)
+
+# %% [markdown]
+# Forget one of the two, and the error of question 1 comes back one minibatch later: the cell state `c` leads
+# into the same old graph as `h`.
+#
+# ## Two short cuts, and what they cost
+#
+# The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in
+# place*: it does not make a new tensor without history, it takes the history away from the tensor that
+# everybody else holds. (And on a view it raises "Can't detach views in-place".)
+
+# %%
+_, (h, c) = lstm(torch.randn(4, 1, 2))
+auxiliary_loss = h.pow(2).sum()  # somebody wants to back-propagate this later
+h.detach_()
+try:
+    auxiliary_loss.backward()
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# The other short cut is `.data`. Like `detach()` it shares the memory of the original. `detach()` also shares
+# its *version counter*, by which autograd notices that a saved value was overwritten. `.data` does not.
+
+# %%
+w = torch.tensor([3.0], requires_grad=True)
+h = w * 2
+loss = (h**2).sum()  # the gradient is 8 * w = 24
+h.detach().zero_()
+try:
+    loss.backward()
+except RuntimeError as error:
+    print(error)  # an error, because autograd saw the write: h is at version 1, version 0 was saved
+
+h = w * 2
+loss = (h**2).sum()
+h.data.zero_()
+loss.backward()
+print(w.grad)  # tensor([0.]), because autograd did not see the write: a wrong gradient, and no error
+
+# %% [markdown]
+# An error that stops you is a good thing here. A wrong number that looks like a gradient is not.
+
+# %% [markdown]
+# ## q2 · repackage_hidden
+#
+# Write the function that cuts any state from its history. A *state* is `None`, or a tensor, or a tuple or
+# list of states, nested as deep as you like (a list of LSTM tuples, say). The code below can do tensors only.
+#
+# - Return the same structure: tuples stay tuples, lists stay lists, `None` stays `None`, the values stay the
+#   same.
+# - No tensor of the result has a history, and none requires grad: every one is a leaf that is ready to enter
+#   the next minibatch.
+# - The state that was passed in stays as it was. An auxiliary loss computed from it can still be
+#   back-propagated, and gives its gradient.
+# - The caller may later reset the result in place, for example with `result.zero_()`. This must never
+#   *silently* falsify a gradient that is still pending on the original: either the gradient is right, or
+#   PyTorch raises its error. (So you may share memory with the original, as long as autograd can see what is
+#   written to it.)
+#
+# <details><summary>Hint 1</summary>
+#
+# "'tuple' object has no attribute 'detach'": what does an LSTM return? And what is inside a list of LSTM
+# states?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The definition of a state speaks of states, so the function may call itself: a tensor is detached; a tuple
+# or a list is rebuilt, with the same type, from its repackaged parts; `None` stays `None`.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# `isinstance(state, torch.Tensor)` tells a tensor from the rest. This rebuilds a tuple as a tuple and a list
+# as a list: `type(state)(repackage(part) for part in state)`. Use `detach()`: `detach_()` would take the
+# history of the original away, and writes through `.data` are invisible to autograd.
+#
+# </details>
+
+
+# %% tags=["question q2"]
+def repackage(state):
+    """Cut a recurrent state from its history.
+
+    state: None, a tensor of any shape, or a tuple or list of states.
+
+    Returns the same structure with the same values; its tensors are leaves which do not require grad.
+    """
+    # BEGIN SOLUTION
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    return type(state)(repackage(part) for part in state)
+    # STUB
+    # return state.detach()
+    # END SOLUTION
+
+
+# %% tags=["check q2"]
+def test_the_state_of_an_lstm(repackage):
+    """The state of an LSTM comes back as a tuple of two tensors without a history."""
+    import torch
+
+    torch.manual_seed(0)
+    state = torch.nn.LSTM(2, 3)(torch.randn(4, 1, 2))[1]
+    try:
+        result = repackage(state)
+    except Exception as error:
+        raise AssertionError(
+            f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
+        ) from None
+    assert type(result) is tuple, f"a tuple went in, but a {type(result).__name__} came out"
+    assert len(result) == 2, f"two tensors went in, but the result has {len(result)} parts"
+    for name, before, after in zip("hc", state, result):
+        assert torch.equal(before, after), f"the values of {name} have changed"
+        assert after.grad_fn is None, (
+            f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
+        )
+
+
+def test_no_state_yet(repackage):
+    """None, the state before the first minibatch, stays None."""
+    try:
+        result = repackage(None)
+    except Exception as error:
+        raise AssertionError(
+            f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
+        ) from None
+    assert result is None, f"None went in, but a {type(result).__name__} came out"
+
+
+# %% [markdown]
+# ## How far back does a gradient travel?
+#
+# So far the data came in pieces. Often it is the other way round: there is one long sequence with a loss at
+# every step, and *you* decide where to cut. Every cut is a wall that no gradient passes. Here the loss is
+# taken after step 6, and there is one cut in the middle:
+
+# %%
+xs = torch.randn(6, 1, 2, requires_grad=True)
+state = torch.zeros(1, 3)
+for step in range(6):
+    if step == 3:
+        state = state.detach()
+    state = cell(xs[step], state)
+state.sum().backward()
+
+print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk back ended at the cut
+
+# %% [markdown]
+# The numbers of the last three steps usually shrink the further they lie back. The first three are exactly
+# zero: whatever the network should have remembered from there, this loss cannot teach it. This is the price
+# of truncation, and `k`, the distance between two cuts, is how you set it. What you get for it is a graph
+# that is never longer than `k` steps.
+#
+# A comment in a textbook says that without `detach()` backward would run through all earlier minibatches and
+# become too expensive. A blog post answers that cost has nothing to do with it: the only purpose is to avoid
+# the error. Each has half of it. By default the error comes first; where the graph is retained, the cost is
+# just what the textbook says.
+
+# %% [markdown]
+# ## q3 · Truncated BPTT, every k steps
+#
+# `tbptt` back-propagates one long sequence in chunks of `k` steps. The code below cuts before *every* step,
+# whatever `k` is: it runs without an error, and the cell never learns to remember anything. Repair it.
+#
+# - The state starts as zeros of shape `(B, cell.hidden_size)` and its values flow through the whole sequence.
+# - Every step `t` has the loss `F.mse_loss(readout(h), ys[t])`, where `h` is the state after step `t`.
+# - Every `k` steps the **sum** of the losses of that chunk is back-propagated, through that chunk only. If
+#   steps are left at the end (`len(xs)` need not be a multiple of `k`), they form a last, shorter chunk. With
+#   `k >= len(xs)` this is the ordinary, full backpropagation.
+# - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
+#   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
+# - Return the sum of the losses of all steps as a Python `float`.
+#
+# <details><summary>Hint 1</summary>
+#
+# How far back does the given code send the gradient of step `t`? Where would the cuts have to be for `k = 3`?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# Collect the losses of a chunk, go back once, and cut only then: after the backward of the chunk. If you cut
+# before the loss of its last step is computed, that step teaches the cell nothing; if you cut at every step,
+# none does.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Add `loss = loss + F.mse_loss(...)` in every step. Then `if (t + 1) % k == 0 or t == len(xs) - 1:` go back,
+# add `loss.item()` to the total, `h = h.detach()`, and start the next chunk with `loss = 0.0`.
+#
+# </details>
+
+
+# %% tags=["question q3"]
+def tbptt(cell, readout, xs, ys, k):
+    """Back-propagate a long sequence in chunks of k steps; the gradients add up in .grad.
+
+    cell: an nn.RNNCell or nn.GRUCell, called as cell(x, h); cell.hidden_size is H.
+    readout: a module from (B, H) to (B, O).
+    xs: the inputs, (T, B, I).
+    ys: the targets of every step, (T, B, O).
+    k: the number of steps in a chunk, at least 1.
+
+    Returns the sum of the losses of all steps, a float.
+    """
+    # BEGIN SOLUTION
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            total += loss.item()
+            h = h.detach()
+            loss = 0.0
+    return total
+    # STUB
+    # h = torch.zeros(xs.shape[1], cell.hidden_size)
+    # total = 0.0
+    # for t in range(len(xs)):
+    #     h = cell(xs[t], h.detach())
+    #     loss = F.mse_loss(readout(h), ys[t])
+    #     loss.backward()
+    #     total += loss.item()
+    # return total
+    # END SOLUTION
+
+
+# %% tags=["check q3"]
+def test_the_cuts_are_k_steps_apart(tbptt):
+    """The state is cut every k steps, and nowhere else."""
+    import torch
+
+    torch.manual_seed(0)
+    cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
+    cuts = []
+
+    def look(module, positional, named, output):
+        cuts.append([*positional, *named.values()][1].grad_fn is None)
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    try:
+        tbptt(cell, readout, torch.randn(7, 4, 2), torch.randn(7, 4, 1), 3)
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+        raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
+    assert len(cuts) == 7, f"cell was called {len(cuts)} times for 7 time steps"
+    found = [step for step, cut in enumerate(cuts) if cut]
+    assert found == [0, 3, 6], (
+        "with 7 steps and k = 3 a state without history should enter the steps 0, 3 and 6, "
+        f"but it enters {found}"
+    )
+
+
+def test_one_chunk_is_full_backpropagation(tbptt):
+    """With k = T the gradient is that of the whole sequence."""
+    import torch
+
+    torch.manual_seed(1)
+    cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
+    xs, ys = torch.randn(5, 4, 2), torch.randn(5, 4, 1)
+    h, losses = torch.zeros(4, 3), []
+    for x, y in zip(xs, ys):
+        h = cell(x, h)
+        losses.append(torch.nn.functional.mse_loss(readout(h), y))
+    whole = sum(losses)
+    expected = torch.autograd.grad(whole, cell.weight_hh)[0]
+    total = tbptt(cell, readout, xs, ys, 5)
+    assert type(total) is float, f"the total loss should be a float, not a {type(total).__name__}"
+    assert abs(total - whole.item()) < 1e-4, (
+        f"the total loss is {total:.4f}, but the losses add up to {whole.item():.4f}"
+    )
+    assert cell.weight_hh.grad is not None, (
+        "cell.weight_hh.grad is None: nothing was back-propagated into the cell"
+    )
+    assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
+        "with k = 5 and 5 steps the gradient of cell.weight_hh should be that of full backpropagation "
+        "through time, and it is not: the state is cut within the chunk, or a loss is missing"
+    )
+
+
+# %% [markdown]
+# ## A start that can learn
+#
+# Zeros are an arbitrary first state. We may as well learn it: a parameter `h0` of shape `(1, H)`, one row for
+# the whole batch. `expand` gives every sequence of the batch that row, and is an ordinary operation which
+# autograd records:
+
+# %%
+h0 = nn.Parameter(torch.zeros(1, 3))
+first = h0.expand(5, -1)
+print(first.shape, first.is_leaf)  # torch.Size([5, 3]) False, because first was computed from h0
+
+first.sum().backward()
+print(h0.grad)  # tensor([[5., 5., 5.]]), because all five rows send their gradient to the one row of h0
+
+# %% [markdown]
+# So there is exactly one state in the whole training whose history is wanted. Cut that one as well, and
+# nothing complains:
+
+# %%
+h0.grad = None
+first = h0.expand(5, -1).detach()
+readout(cell(torch.randn(5, 2), first)).sum().backward()
+
+print(h0.requires_grad)  # True, and yet:
+print(h0.grad)  # None, because requires_grad only allows a gradient; the loss must also be connected to h0
+
+# %% [markdown]
+# An optimizer skips a parameter whose `.grad` is `None`, without a word.
+
+# %% [markdown]
+# ## q4 · A learnable initial state
+#
+# `train_learned_start` works like `train_stateful` of question 1, but the first state is a trainable
+# parameter `h0` of shape `(1, H)`, expanded to the batch. With the code below `h0.grad` stays `None`, and
+# `h0` never moves. Repair it.
+#
+# - All minibatches have the same batch size `B`.
+# - The first minibatch starts from `h0`, connected to it, and so teaches it.
+# - Every later minibatch starts from the last state of the one before: its value, without history. So `h0`
+#   learns from the first minibatch, and from that one only.
+# - `opt` knows `h0` and the parameters of `cell` and `readout`. Every minibatch makes one step with the
+#   gradient of its own loss only. `h0` remains the same `nn.Parameter`; only `opt` changes its values.
+# - Return the last state. Whether it still carries a graph is up to you.
+#
+# <details><summary>Hint 1</summary>
+#
+# Where is the first `detach()` executed, and what has been computed by then?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The cut belongs *between* two minibatches, and before the first one there is nothing to cut: the first state
+# must stay attached to `h0`.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Move `h = h.detach()` to the end of the loop body, after the step of the optimizer (or do it from the second
+# minibatch on).
+#
+# </details>
+
+
+# %% tags=["question q4"]
+def train_learned_start(cell, readout, h0, opt, batches):
+    """Train on consecutive minibatches, starting from a state that is learned too.
+
+    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H).
+    readout: a module from (B, H) to (B, O).
+    h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
+    opt: an optimizer of h0 and of the parameters of cell and readout.
+    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
+
+    Returns the last state, (B, H).
+    """
+    # BEGIN SOLUTION
+    h = h0.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach()
+    return h
+    # STUB
+    # h = h0.expand(batches[0][1].shape[0], -1)
+    # for xs, y in batches:
+    #     h = h.detach()
+    #     for x in xs:
+    #         h = cell(x, h)
+    #     opt.zero_grad()
+    #     F.mse_loss(readout(h), y).backward()
+    #     opt.step()
+    # return h
+    # END SOLUTION
+
+
+# %% tags=["check q4"]
+def test_the_start_learns(train_learned_start):
+    """The first minibatch teaches h0."""
+    import torch
+
+    torch.manual_seed(0)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    h0 = torch.nn.Parameter(torch.randn(1, 3))
+    before = h0.tolist()
+    opt = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+    try:
+        train_learned_start(cell, readout, h0, opt, [(torch.randn(2, 4, 2), torch.randn(4, 1))])
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+        raise AssertionError(f"training stopped with the error: {stopped}") from None
+    assert h0.tolist() != before, (
+        "h0 has not moved after a minibatch" + (" and h0.grad is None" if h0.grad is None else "") + ": "
+        "the first state is not connected to h0"
+    )
+
+
+def test_later_minibatches_carry_the_value_only(train_learned_start):
+    """Later minibatches start from the last state, without its history."""
+    import torch
+
+    torch.manual_seed(1)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    h0 = torch.nn.Parameter(torch.randn(1, 3))
+    opt = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+    batches = [(torch.randn(2, 4, 2), torch.randn(4, 1)) for _ in range(3)]
+    entering, attached, leaving = [], [], []
+
+    def look(module, positional, named, output):
+        state = [*positional, *named.values()][1]
+        entering.append(state.tolist())
+        attached.append(state.grad_fn is not None)
+        leaving.append(output.tolist())
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    stopped = None
+    try:
+        train_learned_start(cell, readout, h0, opt, batches)
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+    for number in range(2, len(entering) // 2 + 1):
+        assert not attached[2 * number - 2], (
+            f"the state enters minibatch {number} with a history: it was not cut"
+        )
+        assert entering[2 * number - 2] == leaving[2 * number - 3], (
+            f"minibatch {number} starts from other values than minibatch {number - 1} ended with"
+        )
+    assert stopped is None, f"training stopped with the error: {stopped}"
+
+
+# %% [markdown]
+# ## Statistics are states too
+#
+# Nothing of this belongs to recurrent networks alone. *Whatever survives a training step* and was computed
+# from tensors that require grad carries a graph from one step into the next. The most common case is a
+# running average:
+
+# %%
+layer = nn.Linear(2, 2)
+average = torch.zeros(2)
+for step in range(3):
+    average = 0.9 * average + 0.1 * layer(torch.randn(4, 2)).mean(0)
+    print(graph_size(average))  # 7, 13, 19: it remembers every batch it has ever seen
+
+# %% [markdown]
+# A buffer makes no difference: `register_buffer` puts a tensor into the `state_dict`, but it does not keep a
+# history away.
+#
+# It is tempting to cut everything and be done with it. But the mean of the current batch may have *two*
+# roles: as a number to be stored, and as a function of the batch that the output depends on. In the second
+# role it has a gradient:
+
+# %%
+weights = torch.tensor([2.0, 4.0])
+
+x = torch.tensor([1.0, 3.0], requires_grad=True)
+(weights * (x - x.mean())).sum().backward()
+print(x.grad)  # tensor([-1., 1.]), because each x also moves the mean
+
+x = torch.tensor([1.0, 3.0], requires_grad=True)
+(weights * (x - x.mean().detach())).sum().backward()
+print(x.grad)  # tensor([2., 4.]), because here the mean is a constant: no error, another gradient
+
+# %% [markdown]
+# `nn.BatchNorm1d` keeps the two roles apart: in training it differentiates through the statistics of the
+# batch, and what it stores has no history.
+
+# %%
+norm = nn.BatchNorm1d(2)
+norm(layer(torch.randn(4, 2)))
+print(norm.running_mean.grad_fn)  # None
+
+# %% [markdown]
+# ## q5 · The statistic that remembers too much
+#
+# `Center` subtracts a running mean. In training its forward computes `new = 0.9 * running + 0.1 * x.mean(0)`,
+# stores `new` as the statistic `running`, and returns `x - new`. With the code below the second training step
+# raises "Trying to backward through the graph a second time". Repair it.
+#
+# - In the output the mean of the **current** batch is differentiable, and the old statistic is a constant.
+# - The stored `running` never has a history: after every forward `running.grad_fn` is `None` and
+#   `running.requires_grad` is `False`.
+# - `running` is a buffer of shape `(n,)` which begins with zeros and is part of the `state_dict`.
+# - After `eval()` the module returns `x - running` and changes nothing.
+#
+# <details><summary>Hint 1</summary>
+#
+# After the first forward `self.running` has a `grad_fn`. Whose graph is it, and who walks through it in the
+# second step?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# There are two uses of the new mean: one is stored, one goes into the output. Only one of them should be cut.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Give the new mean a name of its own. Store a detached copy of it, and compute the output from the attached
+# one: `new = 0.9 * self.running + 0.1 * x.mean(0)`, `self.running = new.detach()`, `return x - new`.
+#
+# </details>
+
+
+# %% tags=["question q5"]
+class Center(nn.Module):
+    """Subtract a running mean, an exponential average of the batch means.
+
+    n: the number of features. The buffer running has the shape (n,).
+    forward takes x of shape (B, n) and returns the centred batch, (B, n).
+    """
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        # BEGIN SOLUTION
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0)
+        self.running = new.detach()
+        return x - new
+        # STUB
+        # if self.training:
+        #     self.running = 0.9 * self.running + 0.1 * x.mean(0)
+        # return x - self.running
+        # END SOLUTION
+
+
+# %% tags=["check q5"]
+def test_several_training_steps(Center):
+    """The second and the third training step do not fall into the graph of the first."""
+    import torch
+
+    torch.manual_seed(0)
+    center, layer = Center(2), torch.nn.Linear(2, 2)
+    for step in (1, 2, 3):
+        try:
+            center(layer(torch.randn(3, 2))).pow(2).sum().backward()
+        except RuntimeError as error:
+            stopped = str(error).split(" (")[0].split(": [")[0]
+            raise AssertionError(
+                f"training step {step} stopped with the error: {stopped}. "
+                f"Does the statistic still hold on to the graph of step {step - 1}?"
+            ) from None
+        assert center.running.grad_fn is None, (
+            f"after training step {step} running has the grad_fn {type(center.running.grad_fn).__name__}: "
+            "the statistic carries the graph of the batch into the next step"
+        )
+
+
+def test_the_values(Center):
+    """The statistic is the exponential average of the batch means, and eval() leaves it alone."""
+    import torch
+
+    center = Center(1)
+    center(torch.full((2, 1), 10.0))
+    output = center(torch.full((2, 1), 20.0))
+    assert torch.allclose(center.running, torch.tensor([2.9])), (
+        f"after batches with the means 10 and 20 running should be 2.9, not {center.running.tolist()}"
+    )
+    assert torch.allclose(output, torch.full((2, 1), 17.1)), (
+        f"with the new mean 2.9 an input of 20 should become 17.1, not {output[0].tolist()}"
+    )
+    center.eval()
+    output = center(torch.full((2, 1), 5.0))
+    assert torch.allclose(output, torch.full((2, 1), 2.1)), "after eval() the output should be x - running"
+    assert torch.allclose(center.running, torch.tensor([2.9])), "after eval() the statistic must not change"
+
+
+# %% [markdown]
+# ## What to keep
+#
+# - A tensor that survives a training step carries its graph along, be it a state, a statistic or a loss. Ask
+#   `grad_fn`.
+# - `backward()` frees saved tensors, not nodes. The error "a second time" means: something is still attached
+#   to an earlier step.
+# - `retain_graph=True` turns that error into a growing graph, and then into "modified by an inplace
+#   operation".
+# - Cut *between* the pieces: not within them, not before the loss, and not before the first one if its start
+#   shall learn.
+# - `detach()` makes a new tensor; `detach_()` takes the history from everybody; `.data` hides writes from
+#   autograd.

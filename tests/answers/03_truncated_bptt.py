@@ -1,0 +1,1164 @@
+"""Answers to 03_truncated_bptt whose verdict is known."""
+
+import copy
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils import _pytree as pytree
+
+from grader.answers import accepted, wrong
+
+# q1: train_stateful
+
+
+def _update(readout, opt, h, y):
+    """One step of the optimizer on the loss of one minibatch."""
+    loss = F.mse_loss(readout(h), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return loss.item()
+
+
+@accepted("q1")
+def detach_and_clone(cell, readout, opt, batches, h):
+    """A copy of the detached state has the same value and no history; it only costs a little memory."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach().clone()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@accepted("q1")
+def copy_under_no_grad(cell, readout, opt, batches, h):
+    """What is cloned while nothing is recorded has no history."""
+    losses = []
+    for xs, y in batches:
+        with torch.no_grad():
+            h = h.clone()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@accepted("q1")
+def carry_the_data(cell, readout, opt, batches, h):
+    """Nobody writes to the state in place, so .data is harmless here."""
+    losses = []
+    for xs, y in batches:
+        h = h.data
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@accepted("q1")
+def through_numpy(cell, readout, opt, batches, h):
+    """A tensor rebuilt from a copy in numpy has the value only."""
+    losses = []
+    for xs, y in batches:
+        h = torch.from_numpy(h.detach().numpy().copy())
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@accepted("q1")
+def detach_after_the_step(cell, readout, opt, batches, h):
+    """The first state has no history anyway, so cutting at the end of each minibatch is the same cut."""
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+        h = h.detach()
+    return losses, h
+
+
+@accepted("q1")
+def detach_in_place_after_the_step(cell, readout, opt, batches, h):
+    """After the backward nobody else needs the history of the state, so it may be dropped in place."""
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+        h.detach_()
+    return losses, h
+
+
+@accepted("q1")
+def detached_state_that_requires_grad(cell, readout, opt, batches, h):
+    """A fresh leaf for every minibatch: its own gradient is ignored, the parameters get theirs."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach().requires_grad_()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@accepted("q1")
+def second_name_for_the_carried_state(cell, readout, opt, batches, h):
+    """The attached and the detached state have different names, as in code that keeps all outputs."""
+    carried, losses = h, []
+    for xs, y in batches:
+        states = [carried.detach()]
+        for x in xs:
+            states.append(cell(x, states[-1]))
+        loss = F.mse_loss(readout(states[-1]), y)
+        opt.zero_grad(set_to_none=False)
+        loss.backward()
+        opt.step()
+        carried = states[-1]
+        losses.append(float(loss.detach()))
+    return losses, carried
+
+
+@accepted("q1")
+def forward_in_a_function_of_its_own(cell, readout, opt, batches, h):
+    """The cut is made where the state is handed over to the forward."""
+
+    def run(xs, state):
+        for x in xs:
+            state = cell(x, state)
+        return state
+
+    losses = []
+    for xs, y in batches:
+        opt.zero_grad()
+        h = run(xs, h.detach())
+        loss = F.mse_loss(readout(h), y)
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h.detach()
+
+
+@wrong("q1", fails=[])
+def retain_the_graph(cell, readout, opt, batches, h):
+    """Follows the error text: the graph grows, and after opt.step() backward needs overwritten weights."""
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def retain_the_graph_and_step_by_hand(cell, readout, opt, batches, h):
+    """Updates through .data, unseen by the version check: no error, a growing graph, stale gradients."""
+    parameters = [p for group in opt.param_groups for p in group["params"]]
+    rate = opt.param_groups[0]["lr"]
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        losses.append(loss.item())
+        for p in parameters:
+            p.data -= rate * p.grad
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def start_from_zeros(cell, readout, opt, batches, h):
+    """Believes that a state without history must be an empty one: the value is lost with the graph."""
+    losses = []
+    for xs, y in batches:
+        h = torch.zeros_like(h)
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def detach_in_every_step(cell, readout, opt, batches, h):
+    """Cuts inside the loop over time: no error, but no gradient flows from one step to the one before."""
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h.detach())
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def switch_off_requires_grad(cell, readout, opt, batches, h):
+    """Believes that requires_grad_(False) drops a history: torch allows it on leaves only."""
+    losses = []
+    for xs, y in batches:
+        h = h.requires_grad_(False)
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def recur_without_gradients(cell, readout, opt, batches, h):
+    """Runs the recurrence under no_grad: the states have no history at all, and only the readout learns."""
+    losses = []
+    for xs, y in batches:
+        with torch.no_grad():
+            for x in xs:
+                h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def detach_without_assigning(cell, readout, opt, batches, h):
+    """Calls h.detach() as if it changed h: it returns a new tensor, which is thrown away."""
+    losses = []
+    for xs, y in batches:
+        h.detach()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def detach_the_parameters(cell, readout, opt, batches, h):
+    """Detaches the parameters instead of the state: they are leaves already, and lose requires_grad."""
+    losses = []
+    for xs, y in batches:
+        for p in cell.parameters():
+            p.detach_()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def clone_without_detach(cell, readout, opt, batches, h):
+    """Believes that a copy has no history: clone() is recorded like every other operation."""
+    losses = []
+    for xs, y in batches:
+        h = h.clone()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def detach_before_the_loss(cell, readout, opt, batches, h):
+    """Cuts at the end of the minibatch but before the loss: the cell is cut off from it and never learns."""
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        h = h.detach()
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def one_update_at_the_end(cell, readout, opt, batches, h):
+    """Avoids the second backward by summing all losses: one step in all, through one long graph."""
+    losses, total = [], 0.0
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        total = total + loss
+        losses.append(loss.item())
+    opt.zero_grad()
+    total.backward()
+    opt.step()
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def gradients_pile_up(cell, readout, opt, batches, h):
+    """Cuts correctly but never clears .grad: every step repeats the gradients of earlier minibatches."""
+    losses = []
+    opt.zero_grad()
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=[])
+def losses_as_tensors(cell, readout, opt, batches, h):
+    """Collects the loss tensors: each of them keeps the graph of its minibatch."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss)
+    return losses, h
+
+
+# q2: repackage
+
+
+@accepted("q2")
+def detached_copies(state):
+    """Copies share no memory with the original, so a later reset cannot reach it."""
+    if isinstance(state, torch.Tensor):
+        return state.detach().clone()
+    if isinstance(state, (tuple, list)):
+        return type(state)(map(detached_copies, state))
+    return state
+
+
+@accepted("q2")
+@torch.no_grad()
+def arithmetic_under_no_grad(state):
+    """What is computed while nothing is recorded has no history."""
+    if isinstance(state, tuple):
+        return tuple(arithmetic_under_no_grad(part) for part in state)
+    if isinstance(state, list):
+        return [arithmetic_under_no_grad(part) for part in state]
+    return None if state is None else state * 1
+
+
+@accepted("q2")
+def whatever_can_be_detached(state):
+    """Asks for the method instead of the type; only tensors have it among the possible states."""
+    if state is None:
+        return state
+    if hasattr(state, "detach"):
+        return state.detach()
+    parts = [whatever_can_be_detached(part) for part in state]
+    return tuple(parts) if isinstance(state, tuple) else parts
+
+
+@accepted("q2")
+def map_over_the_tree(state):
+    """torch's own tree functions rebuild tuples and lists and leave None alone."""
+    return pytree.tree_map_only(torch.Tensor, torch.Tensor.detach, state)
+
+
+@accepted("q2")
+def match_the_form(state):
+    """One case for each form of a state."""
+    match state:
+        case torch.Tensor():
+            return state.detach()
+        case tuple():
+            return tuple([match_the_form(part) for part in state])
+        case list():
+            return [match_the_form(part) for part in state]
+    return None
+
+
+@accepted("q2")
+def fill_new_tensors(state):
+    """A new tensor receives the values while gradients are off."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        with torch.no_grad():
+            return torch.empty_like(state).copy_(state)
+    return type(state)([fill_new_tensors(part) for part in state])
+
+
+@accepted("q2")
+def copies_made_in_numpy(state):
+    """A copy made by numpy has neither history nor memory in common with the original."""
+    if isinstance(state, torch.Tensor):
+        return torch.from_numpy(state.detach().numpy().copy())
+    if isinstance(state, (list, tuple)):
+        return type(state)(copies_made_in_numpy(part) for part in state)
+    return None
+
+
+@wrong("q2", fails=[])
+def only_the_hidden_state(state):
+    """Forgets that the cell state c has a history too: the error comes back one minibatch later."""
+    if state is None or isinstance(state, torch.Tensor):
+        return state if state is None else state.detach()
+    if isinstance(state, tuple):
+        return (state[0].detach(), state[1])
+    return [only_the_hidden_state(part) for part in state]
+
+
+@wrong("q2", fails=[])
+def detach_in_place(state):
+    """Uses detach_(): the original loses its history, and a pending loss can no longer be back-propagated."""
+    if isinstance(state, torch.Tensor):
+        return state.detach_()
+    if isinstance(state, (tuple, list)):
+        return type(state)(map(detach_in_place, state))
+    return state
+
+
+@wrong("q2", fails=[])
+def a_list_for_everything(state):
+    """Rebuilds tuples as lists: nn.LSTM expects a tuple."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    return [a_list_for_everything(part) for part in state]
+
+
+@wrong("q2", fails=[])
+def take_the_data(state):
+    """Takes .data for detach(): it hides later writes, which falsify a pending gradient without an error."""
+    if isinstance(state, torch.Tensor):
+        return state.data
+    if isinstance(state, (tuple, list)):
+        return type(state)(map(take_the_data, state))
+    return state
+
+
+@wrong("q2", fails=[])
+def make_it_require_grad(state):
+    """Adds requires_grad_() "so that it goes on training": the new leaf cannot be reset in place."""
+    if isinstance(state, torch.Tensor):
+        return state.detach().requires_grad_()
+    if isinstance(state, (tuple, list)):
+        return type(state)(map(make_it_require_grad, state))
+    return state
+
+
+@wrong("q2", fails=[])
+def no_grad_around_nothing(state):
+    """Believes that no_grad takes away a history that exists already: it only stops new records."""
+    with torch.no_grad():
+        return state
+
+
+@wrong("q2", fails=[])
+def clone_the_parts(state):
+    """Believes that a copy has no history: clone() is recorded, so every part stays attached."""
+    if isinstance(state, torch.Tensor):
+        return state.clone()
+    if isinstance(state, (tuple, list)):
+        return type(state)(clone_the_parts(part) for part in state)
+    return state
+
+
+@wrong("q2", fails=[])
+def deep_copy_of_the_state(state):
+    """Believes that deepcopy drops the history: torch refuses to deep-copy a tensor which has one."""
+    return copy.deepcopy(state)
+
+
+@wrong("q2", fails=[])
+def always_a_pair(state):
+    """Knows the LSTM only: a single tensor, None and a list of states are not pairs of tensors."""
+    h, c = state
+    return h.detach(), c.detach()
+
+
+@wrong("q2", fails=[])
+def one_level_deep(state):
+    """Handles a tuple of tensors but not a list of tuples: the parts of a state may be states themselves."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    return type(state)(part.detach() for part in state)
+
+
+@wrong("q2", fails=[])
+def share_memory_with_numpy(state):
+    """Goes through numpy without a copy: memory is shared, the version counter is not, writes stay unseen."""
+    if isinstance(state, torch.Tensor):
+        return torch.from_numpy(state.detach().numpy())
+    if isinstance(state, (tuple, list)):
+        return type(state)(share_memory_with_numpy(part) for part in state)
+    return state
+
+
+@wrong("q2", fails=[])
+@torch.inference_mode()
+def copies_in_inference_mode(state):
+    """Takes inference_mode for a faster no_grad: its tensors can be neither written to nor trained with."""
+    if isinstance(state, torch.Tensor):
+        return state.clone()
+    if isinstance(state, (tuple, list)):
+        return type(state)(copies_in_inference_mode(part) for part in state)
+    return state
+
+
+# q3: tbptt
+
+
+@accepted("q3")
+def retain_within_a_chunk(cell, readout, xs, ys, k):
+    """One backward per loss gives the same sum when the graph is retained for all but the last of a chunk."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        losses = []
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            losses.append(F.mse_loss(readout(h), y))
+        for number, loss in enumerate(losses, start=1):
+            loss.backward(retain_graph=number < len(losses))
+            total += loss.item()
+        h = h.detach()
+    return total
+
+
+@accepted("q3")
+def add_the_gradients_by_hand(cell, readout, xs, ys, k):
+    """autograd.grad computes what backward() would add to .grad."""
+    parameters = [*cell.parameters(), *readout.parameters()]
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        loss = 0.0
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        for p, grad in zip(parameters, torch.autograd.grad(loss, parameters)):
+            p.grad = grad if p.grad is None else p.grad + grad
+        total += loss.item()
+        h = h.detach()
+    return total
+
+
+@accepted("q3")
+def cut_at_the_start_of_a_chunk(cell, readout, xs, ys, k):
+    """The first state of a chunk is detached, rather than the last one of the chunk before."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, losses = 0.0, []
+    for t, (x, y) in enumerate(zip(xs, ys)):
+        if t % k == 0:
+            h = h.detach()
+        h = cell(x, h)
+        losses.append(F.mse_loss(readout(h), y))
+        if len(losses) == k or t == len(xs) - 1:
+            chunk = torch.stack(losses).sum()
+            chunk.backward()
+            total += chunk.item()
+            losses = []
+    return total
+
+
+@accepted("q3")
+def one_backward_for_a_list_of_losses(cell, readout, xs, ys, k):
+    """torch.autograd.backward goes back from several losses at once, which adds their gradients."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for chunk_xs, chunk_ys in zip(xs.split(k), ys.split(k)):
+        h.detach_()
+        losses = []
+        for x, y in zip(chunk_xs, chunk_ys):
+            h = cell(x, h)
+            losses.append(F.mse_loss(readout(h), y))
+        torch.autograd.backward(losses)
+        total += sum(loss.item() for loss in losses)
+    return total
+
+
+@accepted("q3")
+def read_the_whole_chunk_at_once(cell, readout, xs, ys, k):
+    """The mean over a chunk times its number of steps is the sum of the losses of its steps."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for chunk_xs, chunk_ys in zip(torch.split(xs, k), torch.split(ys, k)):
+        states = []
+        for x in chunk_xs:
+            h = cell(x, h)
+            states.append(h)
+        loss = F.mse_loss(readout(torch.stack(states)), chunk_ys) * len(states)
+        loss.backward()
+        total += loss.item()
+        h = h.detach().clone()
+    return total
+
+
+@wrong("q3", fails=[])
+def drop_the_rest(cell, readout, xs, ys, k):
+    """Forgets the incomplete last chunk: its steps teach nothing and are missing in the total."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0:
+            loss.backward()
+            total += loss.item()
+            h = h.detach()
+            loss = 0.0
+    return total
+
+
+@wrong("q3", fails=[])
+def every_chunk_from_zeros(cell, readout, xs, ys, k):
+    """Cuts the value together with the history: every chunk starts without a memory."""
+    total = 0.0
+    for start in range(0, len(xs), k):
+        h = torch.zeros(xs.shape[1], cell.hidden_size)
+        loss = 0.0
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+@wrong("q3", fails=[])
+def cut_before_the_last_loss(cell, readout, xs, ys, k):
+    """Detaches before the last loss of a chunk is computed: that loss teaches the cell nothing."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        end = (t + 1) % k == 0 or t == len(xs) - 1
+        if end:
+            h = h.detach()
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if end:
+            loss.backward()
+            total += loss.item()
+            loss = 0.0
+    return total
+
+
+@wrong("q3", fails=[])
+def keep_the_running_loss(cell, readout, xs, ys, k):
+    """Does not start a new sum for a new chunk: the second backward enters the first chunk again."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            h = h.detach()
+    return loss.item()
+
+
+@wrong("q3", fails=[])
+def retain_the_running_loss(cell, readout, xs, ys, k):
+    """Silences that error with retain_graph=True: the first chunks are back-propagated again and again."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward(retain_graph=True)
+            h = h.detach()
+    return loss.item()
+
+
+@wrong("q3", fails=[])
+def retain_instead_of_cutting(cell, readout, xs, ys, k):
+    """Retains the graph instead of cutting the state: every chunk goes back to the very first step."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward(retain_graph=True)
+            total += loss.item()
+            loss = 0.0
+    return total
+
+
+@wrong("q3", fails=[])
+def mean_over_the_chunk(cell, readout, xs, ys, k):
+    """Divides the loss of a chunk by its length: the gradient is k times too small."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for chunk_xs, chunk_ys in zip(xs.split(k), ys.split(k)):
+        losses = []
+        for x, y in zip(chunk_xs, chunk_ys):
+            h = cell(x, h)
+            losses.append(F.mse_loss(readout(h), y))
+        loss = torch.stack(losses).mean()
+        loss.backward()
+        total += loss.item() * len(losses)
+        h = h.detach()
+    return total
+
+
+@wrong("q3", fails=[])
+def first_chunk_of_one_step(cell, readout, xs, ys, k):
+    """Tests t % k instead of (t + 1) % k: the first chunk has one step, and all later cuts are shifted."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if t % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            total += loss.item()
+            h = h.detach()
+            loss = 0.0
+    return total
+
+
+@wrong("q3", fails=[])
+def only_the_loss_at_the_cut(cell, readout, xs, ys, k):
+    """Back-propagates the loss of the last step of each chunk only: the other steps have losses as well."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = F.mse_loss(readout(h), ys[t])
+        total += loss.item()
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            h = h.detach()
+    return total
+
+
+@wrong("q3", fails=[])
+def clear_the_gradients_of_earlier_chunks(cell, readout, xs, ys, k):
+    """Calls zero_grad before every backward out of habit: only the gradient of the last chunk is left."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            cell.zero_grad()
+            readout.zero_grad()
+            loss.backward()
+            total += loss.item()
+            h = h.detach()
+            loss = 0.0
+    return total
+
+
+@wrong("q3", fails=[])
+def total_as_a_tensor(cell, readout, xs, ys, k):
+    """Adds up the loss tensors: the total is not a float, and holds on to the graph of every chunk."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            total = total + loss
+            h = h.detach()
+            loss = 0.0
+    return total
+
+
+# q4: train_learned_start
+
+
+@accepted("q4")
+def detach_from_the_second_on(cell, readout, h0, opt, batches):
+    """The cut is made at the start of every minibatch but the first; repeat is as good as expand."""
+    h = h0.repeat(batches[0][1].shape[0], 1)
+    for number, (xs, y) in enumerate(batches):
+        if number:
+            h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+    return h
+
+
+@accepted("q4")
+def detach_in_place_at_the_end(cell, readout, h0, opt, batches):
+    """After the backward nobody needs the history of the last state any more."""
+    h = h0.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h.detach_()
+    return h
+
+
+@accepted("q4")
+def no_state_before_the_first(cell, readout, h0, opt, batches):
+    """None marks the first minibatch, as the modules of torch do."""
+    last = None
+    for xs, y in batches:
+        h = h0.expand(len(y), -1) if last is None else last
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        loss = F.mse_loss(readout(h), y)
+        loss.backward()
+        opt.step()
+        last = h.detach()
+    return last
+
+
+@accepted("q4")
+def broadcast_onto_zeros(cell, readout, h0, opt, batches):
+    """Adding h0 to zeros gives every row its values, and is recorded like expand."""
+    rows = batches[0][0].shape[1]
+    h = h0 + torch.zeros(rows, h0.shape[1])
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            h = h.clone()
+    return h
+
+
+@accepted("q4")
+def rows_put_together(cell, readout, h0, opt, batches):
+    """cat of the same row gives the batch, and the gradients of all rows add up in h0."""
+    h = torch.cat([h0] * len(batches[0][1]))
+    for xs, y in batches:
+        for step in range(xs.shape[0]):
+            h = cell(xs[step], h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.data
+    return h
+
+
+@wrong("q4", fails=[])
+def never_detached(cell, readout, h0, opt, batches):
+    """Removes the detach altogether: h0 would learn, but the second minibatch walks into the first."""
+    h = h0.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+    return h
+
+
+@wrong("q4", fails=[])
+def never_detached_but_retained(cell, readout, h0, opt, batches):
+    """Silences that error with retain_graph=True: backward then needs weights which were overwritten."""
+    h = h0.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward(retain_graph=True)
+        opt.step()
+    return h
+
+
+@wrong("q4", fails=[])
+def every_minibatch_from_h0(cell, readout, h0, opt, batches):
+    """Starts every minibatch from h0: it learns, but what the sequence has said so far is forgotten."""
+    for xs, y in batches:
+        h = h0.expand(y.shape[0], -1)
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+    return h
+
+
+@wrong("q4", fails=[])
+def a_new_leaf_that_requires_grad(cell, readout, h0, opt, batches):
+    """Detaches and switches requires_grad on again: that is a new leaf, and its gradient never reaches h0."""
+    h = h0.detach().requires_grad_().expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach().requires_grad_()
+    return h
+
+
+@wrong("q4", fails=[])
+def a_new_parameter(cell, readout, h0, opt, batches):
+    """Wraps the expanded state in nn.Parameter: the optimizer does not know it, and h0 is cut off."""
+    h = nn.Parameter(h0.expand(batches[0][1].shape[0], -1))
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=[])
+def start_from_the_data_of_h0(cell, readout, h0, opt, batches):
+    """Detaches in the right place, but starts from h0.data: the values without the connection."""
+    h = h0.data.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=[])
+def h0_is_taught_again_and_again(cell, readout, h0, opt, batches):
+    """Clears the gradients once only: every later step repeats what the first minibatch said about h0."""
+    opt.zero_grad()
+    h = h0.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=[])
+def h0_takes_the_last_state(cell, readout, h0, opt, batches):
+    """Carries the state inside h0: its values are overwritten, so what the optimizer taught it is lost."""
+    for xs, y in batches:
+        h = h0.expand(y.shape[0], -1)
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h0.data.copy_(h.detach().mean(0, keepdim=True))
+    return h
+
+
+# q5: Center
+
+
+@accepted("q5")
+class CopyIntoTheBuffer(nn.Module):
+    """The buffer is overwritten in place while nothing is recorded; the output uses the attached mean."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0)
+        with torch.no_grad():
+            self.running.copy_(new)
+        return x - new
+
+
+@accepted("q5")
+class StoreFirst(nn.Module):
+    """The statistic is computed under no_grad; the output is put together from its two terms."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        old = self.running
+        mean = x.mean(0)
+        with torch.no_grad():
+            self.running = 0.9 * old + 0.1 * mean
+        return x - 0.9 * old - 0.1 * mean
+
+
+@accepted("q5")
+class StoreTheData(nn.Module):
+    """Nobody writes to the stored values in place, so .data is harmless here."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        mean = self.running
+        if self.training:
+            mean = torch.lerp(self.running, x.mean(dim=0), 0.1)
+            self.running = mean.data
+        return x - mean
+
+
+@accepted("q5")
+class AddTheGradientOnly(nn.Module):
+    """mean - mean.detach() is zero but has a gradient, which is added to the value of the buffer."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        mean = x.mean(0)
+        self.running = 0.9 * self.running + 0.1 * mean.detach()
+        return x - (self.running + 0.1 * (mean - mean.detach()))
+
+
+@accepted("q5")
+class UpdateInPlaceAfterwards(nn.Module):
+    """The output is computed from the old statistic; then the buffer is updated in place, unrecorded."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        mean = x.mean(0)
+        output = x - (0.9 * self.running + 0.1 * mean)
+        with torch.no_grad():
+            self.running.mul_(0.9).add_(mean, alpha=0.1)
+        return output
+
+
+@wrong("q5", fails=[])
+class DetachEverything(nn.Module):
+    """Uses the detached mean in the output too: no error, but the gradient lacks the batch mean's term."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if self.training:
+            self.running = (0.9 * self.running + 0.1 * x.mean(0)).detach()
+        return x - self.running
+
+
+@wrong("q5", fails=[])
+class UpdateInPlaceWhileRecording(nn.Module):
+    """Believes that in-place updates keep a buffer out of the graph: while recording is on, it joins."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if self.training:
+            self.running.mul_(0.9).add_(0.1 * x.mean(0))
+        return x - self.running
+
+
+@wrong("q5", fails=[])
+class EverythingUnderNoGrad(nn.Module):
+    """Computes the mean under no_grad: nothing raises, and the output treats the batch mean as a constant."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.running = 0.9 * self.running + 0.1 * x.mean(0)
+        return x - self.running
+
+
+@wrong("q5", fails=[])
+class PlainAttribute(nn.Module):
+    """Keeps the statistic as a plain attribute: it is missing in the state_dict of a saved model."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.running = torch.zeros(n)
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=[])
+class DetachOnReading(nn.Module):
+    """Detaches the statistic when it is read, not when it is stored: running holds the last batch's graph."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if self.training:
+            self.running = 0.9 * self.running.detach() + 0.1 * x.mean(0)
+        return x - self.running
+
+
+@wrong("q5", fails=[])
+class UpdateInEvalToo(nn.Module):
+    """Forgets that eval() must not change the statistic."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        new = 0.9 * self.running + 0.1 * x.mean(0)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=[])
+class RunningIsAParameter(nn.Module):
+    """Makes the statistic a parameter: torch refuses to assign a computed tensor to it."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.running = nn.Parameter(torch.zeros(n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=[])
+class SubtractTheBatchMean(nn.Module):
+    """Subtracts the batch mean in training, as batch normalisation does, instead of the new average."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        mean = x.mean(0)
+        self.running = 0.9 * self.running + 0.1 * mean.detach()
+        return x - mean

@@ -1,0 +1,816 @@
+"""Answers to 05_inplace_reinit whose verdict is known."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from grader.answers import accepted, wrong
+
+# q1: reinit_
+
+
+@accepted("q1")
+def assigned_to_a_full_slice(w, value):
+    """A slice assignment under no_grad writes to w itself, and is counted."""
+    with torch.no_grad():
+        w[:] = value
+    return w
+
+
+@accepted("q1")
+def filled_through_detach(w, value):
+    """detach() shares memory and version counter with w."""
+    w.detach().fill_(value)
+    return w
+
+
+@accepted("q1")
+def copied_from_a_full_tensor(w, value):
+    """copy_ under no_grad is a counted write like any other."""
+    with torch.no_grad():
+        w.copy_(torch.full_like(w, value))
+    return w
+
+
+@accepted("q1")
+def frozen_for_the_moment_of_the_write(w, value):
+    """A leaf that does not require grad may be written to; afterwards it requires grad again."""
+    w.requires_grad_(False)
+    w.fill_(value)
+    return w.requires_grad_(True)
+
+
+@accepted("q1")
+def initialised_by_nn_init(w, value):
+    """The functions of nn.init write in place under no_grad."""
+    return nn.init.constant_(w, value)
+
+
+@accepted("q1")
+@torch.no_grad()
+def zeroed_and_added_in_a_decorated_function(w, value):
+    """The decorator switches recording off for the call; two counted writes are as good as one."""
+    w.zero_()
+    w += value
+    return w
+
+
+@accepted("q1")
+def filled_in_inference_mode(w, value):
+    """An ordinary tensor written to in inference mode stays ordinary, and the write is counted."""
+    with torch.inference_mode():
+        w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def filled_through_data(w, value):
+    """The student believes that .data is the way to change a leaf, but its writes are not counted, so a waiting loss delivers a wrong gradient without an error."""
+    w.data.fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def a_new_leaf(w, value):
+    """The student believes that returning a good new leaf is enough, but the caller's w keeps its old values."""
+    return torch.full_like(w, value, requires_grad=True)
+
+
+@wrong("q1", fails=[])
+def computed_from_the_old_values(w, value):
+    """The student believes that assigning to the name w changes the caller's tensor, but it makes a non-leaf that only the function knows."""
+    w = w * 0 + value
+    return w
+
+
+@wrong("q1", fails=[])
+def frozen_and_never_thawed(w, value):
+    """The student switches requires_grad off for the write and believes it comes back by itself, but w is never trained again."""
+    w.requires_grad_(False)
+    w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def written_through_numpy(w, value):
+    """The student believes that detach() makes any write visible, but NumPy writes to the memory without touching the version counter."""
+    w.detach().numpy()[:] = value
+    return w
+
+
+@wrong("q1", fails=[])
+def data_replaced(w, value):
+    """The student believes that assigning to w.data fills w, but it gives w other memory, which no view of w and no waiting loss notices."""
+    w.data = torch.full_like(w, value)
+    return w
+
+
+@wrong("q1", fails=[])
+def a_clone_filled(w, value):
+    """The student clones to be safe and believes that the clone stands for w, but the write goes into a copy that is thrown away."""
+    w.detach().clone().fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def gradients_left_switched_off(w, value):
+    """The student believes that set_grad_enabled(False) holds for this function only, but it stays off for everything that follows."""
+    torch.set_grad_enabled(False)
+    w.fill_(value)
+    return w
+
+
+# q2: reset_layer
+
+
+@accepted("q2")
+@torch.no_grad()
+def drawn_in_place_under_no_grad(model, name):
+    """In-place methods under no_grad keep the objects."""
+    layer = model.get_submodule(name)
+    layer.weight.normal_(0, 0.02)
+    layer.bias.zero_()
+
+
+@accepted("q2")
+@torch.no_grad()
+def fresh_values_copied_in(model, name):
+    """Fresh tensors are made first and then copied into the parameters that are there."""
+    layer = model.get_submodule(name)
+    layer.weight.copy_(torch.randn(layer.weight.shape) * 0.02)
+    layer.bias.copy_(torch.zeros(layer.bias.shape))
+
+
+@accepted("q2")
+def drawn_through_detach(model, name):
+    """detach() gives an alias that may be written to; the objects stay."""
+    layer = model.get_submodule(name)
+    layer.weight.detach().normal_(0, 0.02)
+    layer.bias.detach().zero_()
+
+
+@accepted("q2")
+def loaded_from_a_fresh_state(model, name):
+    """load_state_dict copies values into the existing parameters."""
+    layer = model.get_submodule(name)
+    weight = torch.randn(layer.weight.shape) * 0.02
+    layer.load_state_dict({"weight": weight, "bias": torch.zeros(layer.bias.shape)})
+
+
+@accepted("q2")
+def drawn_through_data(model, name):
+    """Nobody holds a waiting loss here, so .data does no harm, and the objects stay."""
+    layer = model.get_submodule(name)
+    layer.weight.data.normal_(mean=0.0, std=0.02)
+    layer.bias.data.zero_()
+
+
+def _init_linear(module):
+    if isinstance(module, nn.Linear):
+        nn.init.normal_(module.weight, std=0.02)
+        nn.init.constant_(module.bias, 0)
+
+
+@accepted("q2")
+def applied_an_initialiser(model, name):
+    """Module.apply with an initialiser of one's own, on this layer only."""
+    dict(model.named_modules())[name].apply(_init_linear)
+
+
+@accepted("q2")
+def scaled_after_a_standard_draw(model, name):
+    """A standard normal draw in place, scaled in place: the same distribution."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.normal_().mul_(0.02)
+        layer.bias.mul_(0)
+
+
+@accepted("q2")
+def data_set_to_fresh_values(model, name):
+    """Assigning to .data brings fresh memory but keeps the Parameter objects, which is what training goes by."""
+    layer = model.get_submodule(name)
+    layer.weight.data = torch.randn_like(layer.weight) * 0.02
+    layer.bias.data = torch.zeros_like(layer.bias)
+
+
+@wrong("q2", fails=[])
+def a_whole_new_layer(model, name):
+    """The student believes that a new layer under the old name is the old layer afresh, but optimizer and tied module keep the old parameters."""
+    parent, _, attribute = name.rpartition(".")
+    old = model.get_submodule(name)
+    new = nn.Linear(old.in_features, old.out_features)
+    nn.init.normal_(new.weight, 0, 0.02)
+    nn.init.zeros_(new.bias)
+    setattr(model.get_submodule(parent), attribute, new)
+
+
+@wrong("q2", fails=[])
+def drawn_while_recording(model, name):
+    """The student believes that normal_() may be called on a parameter at any time, but while gradients are recorded a leaf refuses it."""
+    layer = model.get_submodule(name)
+    layer.weight.normal_(0, 0.02)
+    layer.bias.zero_()
+
+
+@wrong("q2", fails=[])
+def reset_parameters_called(model, name):
+    """The student believes that reset_parameters() draws the values asked for, but it uses the default distribution of nn.Linear and the bias is not 0."""
+    model.get_submodule(name).reset_parameters()
+
+
+@wrong("q2", fails=[])
+def old_weights_scaled(model, name):
+    """The student believes that small weights are fresh weights, but they are the old ones times 0.02."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.mul_(0.02)
+        layer.bias.zero_()
+
+
+@wrong("q2", fails=[])
+def variance_taken_for_deviation(model, name):
+    """The student reads 0.02 as the variance and passes its root, but normal_ takes the standard deviation and the task names it."""
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, 0.0, 0.02**0.5)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=[])
+def bias_forgotten(model, name):
+    """The student believes that re-initialising the weight resets the layer, but the bias keeps what it has learned."""
+    nn.init.normal_(model.get_submodule(name).weight, 0.0, 0.02)
+
+
+@wrong("q2", fails=[])
+def layer_left_frozen(model, name):
+    """The student freezes the layer to get past the leaf rule and forgets to thaw it, so the fresh values never move."""
+    layer = model.get_submodule(name).requires_grad_(False)
+    layer.weight.normal_(0, 0.02)
+    layer.bias.zero_()
+
+
+@wrong("q2", fails=[])
+def state_assigned_instead_of_copied(model, name):
+    """The student believes that load_state_dict always copies, but with assign=True the layer gets new Parameter objects."""
+    layer = model.get_submodule(name)
+    state = {"weight": torch.randn(layer.weight.shape) * 0.02, "bias": torch.zeros(layer.bias.shape)}
+    layer.load_state_dict(state, assign=True)
+
+
+# q3: masked_forward
+
+
+@accepted("q3")
+def recorded_write_before_the_product(x, w1, w2, mask):
+    """d is not a leaf, so the write is allowed, recorded and early enough."""
+    d = x @ w1
+    d[:, mask] = 1.0
+    return d, d @ w2
+
+
+@accepted("q3")
+def masked_fill_in_place(x, w1, w2, mask):
+    """masked_fill_ broadcasts the mask over the rows and is recorded."""
+    d = x @ w1
+    d.masked_fill_(mask, 1.0)
+    return d, d @ w2
+
+
+@accepted("q3")
+def mask_as_arithmetic(x, w1, w2, mask):
+    """Multiplying by 1 - mask and adding mask is the same function, without any write."""
+    keep = mask.to(x.dtype)
+    d = (x @ w1) * (1 - keep) + keep
+    return d, d @ w2
+
+
+@accepted("q3")
+def recorded_write_to_a_clone(x, w1, w2, mask):
+    """clone() is differentiable, so the path to w1 goes through it."""
+    d = x @ w1
+    masked = d.clone()
+    masked[:, mask] = 1.0
+    return masked, masked @ w2
+
+
+@accepted("q3")
+def columns_stacked(x, w1, w2, mask):
+    """Column by column: a one where the mask is true, the product elsewhere."""
+    columns = []
+    for j, masked in enumerate(mask.tolist()):
+        column = x @ w1[:, j]
+        columns.append(torch.ones_like(column) if masked else column)
+    d = torch.stack(columns, dim=1)
+    return d, d @ w2
+
+
+@accepted("q3")
+def masked_weights_plus_mask(x, w1, w2, mask):
+    """Zero the masked columns of w1 out of place and add the mask: the same d, the same gradients."""
+    d = x @ w1.masked_fill(mask, 0.0) + mask
+    return d, d @ w2
+
+
+@accepted("q3")
+def masked_fill_out_of_place(x, w1, w2, mask):
+    """masked_fill without the underscore makes a new tensor that knows about the mask."""
+    d = torch.masked_fill(torch.matmul(x, w1), mask, 1.0)
+    return d, torch.matmul(d, w2)
+
+
+@wrong("q3", fails=[])
+def data_written_after_the_product(x, w1, w2, mask):
+    """The student believes that .data repairs the error, but it only hides the write: f was computed from the old d, and gradients mix both."""
+    d = x @ w1
+    f = d @ w2
+    d.data[:, mask] = 1.0
+    return d, f
+
+
+@wrong("q3", fails=[])
+def written_under_no_grad_before_the_product(x, w1, w2, mask):
+    """The student gets the order right but hides the write, so w1 receives a gradient for columns it does not determine."""
+    d = x @ w1
+    with torch.no_grad():
+        d[:, mask] = 1.0
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def written_through_detach_before_the_product(x, w1, w2, mask):
+    """The student believes that detach() protects the gradient, but the hidden write leaves w1 a gradient for the masked columns."""
+    d = x @ w1
+    d.detach()[:, mask] = 1.0
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def all_of_d_detached(x, w1, w2, mask):
+    """The student wants no gradient for the masked columns and detaches d, but that cuts off w1 altogether."""
+    d = (x @ w1).detach()
+    d[:, mask] = 1.0
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def product_computed_from_a_clone(x, w1, w2, mask):
+    """The student believes that clone() cures every in-place error, but f is still computed from the values before the mask."""
+    d = x @ w1
+    f = d.clone() @ w2
+    d[:, mask] = 1.0
+    return d, f
+
+
+@wrong("q3", fails=[])
+def mask_turned_round(x, w1, w2, mask):
+    """The student believes that torch.where keeps its second argument where the mask is false, but it keeps it where the mask is true."""
+    d = x @ w1
+    d = torch.where(mask, d, torch.ones_like(d))
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def everything_overwritten(x, w1, w2, mask):
+    """The student copies the example that writes to all of d, so every column is 1 and w1 never learns."""
+    d = x @ w1
+    d[:] = 1.0
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def mask_used_on_the_rows(x, w1, w2, mask):
+    """The student believes that d[mask] selects columns, but a mask in the first place selects rows."""
+    d = x @ w1
+    d[mask] = 1.0
+    return d, d @ w2
+
+
+# q4: residual_block
+
+
+@accepted("q4")
+def in_place_once_the_sum_is_new(x, w):
+    """The sum is a new tensor that nobody has saved, so it may be written to."""
+    h = torch.sigmoid(x @ w) + x
+    h -= 0.5
+    return h.relu_()
+
+
+@accepted("q4")
+def in_place_on_a_clone(x, w):
+    """The clone takes the writes, the saved output stays."""
+    h = torch.sigmoid(x @ w).clone()
+    h += x
+    h -= 0.5
+    return F.relu(h, inplace=True)
+
+
+@accepted("q4")
+def in_place_relu_module(x, w):
+    """sub_ and an in-place ReLU work on the result of the addition."""
+    return nn.ReLU(inplace=True)(torch.add(torch.sigmoid(x @ w), x).sub_(0.5))
+
+
+@accepted("q4")
+def all_out_of_place(x, w):
+    """No write at all; clamp at 0 is a ReLU."""
+    h = torch.sigmoid(torch.matmul(x, w))
+    h = h + x
+    h = h - 0.5
+    return torch.clamp(h, min=0)
+
+
+@accepted("q4")
+def added_into_the_shifted_input(x, w):
+    """The new tensor x - 0.5 collects the sum, so the sigmoid's output is only read."""
+    y = x - 0.5
+    y += torch.sigmoid(x @ w)
+    return y.relu_()
+
+
+@wrong("q4", fails=[])
+def added_through_data(x, w):
+    """The student believes that .data makes the write harmless, but the sigmoid's derivative is then computed from the overwritten h."""
+    h = torch.sigmoid(x @ w)
+    h.data += x.detach()
+    h.data -= 0.5
+    return torch.relu(h)
+
+
+@wrong("q4", fails=[])
+def added_under_no_grad(x, w):
+    """The student believes that no_grad makes in-place writes safe, but the saved output has changed all the same, and the residual is not differentiated."""
+    h = torch.sigmoid(x @ w)
+    with torch.no_grad():
+        h += x
+        h -= 0.5
+    return torch.relu(h)
+
+
+@wrong("q4", fails=[])
+def sigmoid_detached(x, w):
+    """The student detaches the sigmoid to get rid of the error, and with it w loses its gradient."""
+    h = torch.sigmoid(x @ w).detach()
+    h = h + x - 0.5
+    return torch.relu(h)
+
+
+@wrong("q4", fails=[])
+def written_into_x(x, w):
+    """The student spares h and adds into x instead, but x belongs to the caller, and the sigmoid no longer counts for the gradient."""
+    h = torch.sigmoid(x @ w)
+    x.detach().add_(h.detach() - 0.5)
+    return torch.relu(h * 0 + x)
+
+
+@wrong("q4", fails=[])
+def residual_detached(x, w):
+    """The student believes that the residual is only data and detaches it, so x loses the gradient of the shortcut."""
+    h = torch.sigmoid(x @ w)
+    return torch.relu(h + x.detach() - 0.5)
+
+
+@wrong("q4", fails=[])
+def the_wrong_tensor_cloned(x, w):
+    """The student believes that cloning the summand helps, but it is the sigmoid's own output that is overwritten."""
+    h = torch.sigmoid(x @ w)
+    h += x.clone()
+    h -= 0.5
+    return torch.relu(h)
+
+
+@wrong("q4", fails=[])
+def only_the_relu_out_of_place(x, w):
+    """The student blames relu_ alone, but the additions before it have already overwritten the saved output."""
+    h = torch.sigmoid(x @ w)
+    h.add_(x).sub_(0.5)
+    return torch.relu(h)
+
+
+# q5: ema_update
+
+
+@accepted("q5")
+def averaged_through_data(teacher, student, tau):
+    """The teacher is in no graph, so writing through .data does no harm."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.data.mul_(1 - tau).add_(s.data, alpha=tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.data.copy_(s.data)
+
+
+@accepted("q5")
+@torch.no_grad()
+def averaged_all_at_once(teacher, student, tau):
+    """One foreach call moves all parameters."""
+    torch._foreach_lerp_(list(teacher.parameters()), list(student.parameters()), tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@accepted("q5")
+def loaded_from_an_averaged_state(teacher, student, tau):
+    """The new state is computed from detached values, and load_state_dict copies it in."""
+    old, new = teacher.state_dict(), student.state_dict()
+    parameters = dict(student.named_parameters())
+    state = {key: (1 - tau) * old[key] + tau * new[key] if key in parameters else new[key] for key in old}
+    teacher.load_state_dict(state)
+
+
+@accepted("q5")
+def frozen_teacher_and_detached_student(teacher, student, tau):
+    """The teacher is frozen, so with a detached student there is nothing to record."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.mul_(1 - tau).add_(s.detach(), alpha=tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@accepted("q5")
+def written_through_the_state_dict(teacher, student, tau):
+    """The tensors of a state_dict share the memory of the module's, so they can be written to."""
+    parameters = {name for name, _ in teacher.named_parameters()}
+    new = student.state_dict()
+    for name, t in teacher.state_dict().items():
+        if name in parameters:
+            t.copy_((1 - tau) * t + tau * new[name])
+        else:
+            t.copy_(new[name])
+
+
+@accepted("q5")
+def data_set_to_the_average(teacher, student, tau):
+    """Assigning fresh memory to .data keeps the Parameter objects, and nothing is shared with the student."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.data = (1 - tau) * t.data + tau * s.data
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.data = s.data.clone()
+
+
+@wrong("q5", fails=[])
+def memory_shared_with_the_student(teacher, student, tau):
+    """The author believes that t.data = s.data copies values, but teacher and student then share their memory and change together."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.data = s.data if tau == 1 else (1 - tau) * t.data + tau * s.data
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.data = s.data
+
+
+@wrong("q5", fails=[])
+def weights_of_the_average_swapped(teacher, student, tau):
+    """The author takes tau for the weight of the teacher, as some papers do, but here it is the student's."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, 1 - tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def fresh_parameters(teacher, student, tau):
+    """The author believes that a new Parameter with the right values is the same thing, but everybody who held the old object has lost it, and the new one requires grad."""
+    for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
+        path, _, attribute = name.rpartition(".")
+        average = ((1 - tau) * t + tau * s).detach()
+        setattr(teacher.get_submodule(path), attribute, nn.Parameter(average))
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.data.copy_(s)
+
+
+@wrong("q5", fails=[])
+def student_updated_too(teacher, student, tau):
+    """The author computes the average in the student's memory and copies it over, but that overwrites a model in the middle of its training."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            s.lerp_(t, 1 - tau)
+            t.copy_(s)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def recorded_in_place(teacher, student, tau):
+    """The author believes that writing in place leaves no history, but a recorded write with the student's weights draws the teacher into the graph."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.mul_(1 - tau).add_(s, alpha=tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@wrong("q5", fails=[])
+@torch.no_grad()
+def buffers_forgotten(teacher, student, tau):
+    """The author believes that parameters() is everything a module knows, but the running statistics of BatchNorm are buffers."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.lerp_(s, tau)
+
+
+@wrong("q5", fails=[])
+@torch.no_grad()
+def buffers_averaged_too(teacher, student, tau):
+    """The author averages whatever is a floating point number, but buffers were to be taken over as they are."""
+    new = student.state_dict()
+    for name, t in teacher.state_dict().items():
+        if t.is_floating_point():
+            t.lerp_(new[name], tau)
+        else:
+            t.copy_(new[name])
+
+
+@wrong("q5", fails=[])
+@torch.no_grad()
+def only_the_name_moved(teacher, student, tau):
+    """The author believes that assigning to the loop variable changes the parameter, but it only gives the name t another tensor."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t = (1 - tau) * t + tau * s
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+# q6: fit_by_hand
+
+
+@accepted("q6")
+def gradient_from_autograd_grad(w, X, y, lr, steps):
+    """autograd.grad returns the gradient without touching w.grad, so nothing adds up."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        (gradient,) = torch.autograd.grad(loss, w)
+        losses.append(loss.item())
+        with torch.no_grad():
+            w.sub_(lr * gradient)
+    return losses
+
+
+@accepted("q6")
+def updated_through_data(w, X, y, lr, steps):
+    """No graph is waiting at the update, so .data does no harm; zeroing in place is as good as None."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        w.data.add_(w.grad, alpha=-lr)
+        w.grad.zero_()
+    return losses
+
+
+@accepted("q6")
+def updated_through_detach(w, X, y, lr, steps):
+    """Clear the gradient first, update through the detached alias last."""
+    losses = []
+    for _ in range(steps):
+        w.grad = None
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(float(loss))
+        w.detach().sub_(lr * w.grad)
+    return losses
+
+
+@accepted("q6")
+def copied_back_under_no_grad(w, X, y, lr, steps):
+    """The new value is computed out of place and copied into the caller's w."""
+    losses = []
+    for _ in range(steps):
+        loss = (X @ w - y).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            w.copy_(w - lr * w.grad)
+            w.grad.zero_()
+        losses.append(loss.detach().item())
+    return losses
+
+
+@accepted("q6")
+def left_to_plain_sgd(w, X, y, lr, steps):
+    """torch.optim.SGD without momentum is plain gradient descent, in place on the caller's w."""
+    optimizer = torch.optim.SGD([w], lr=lr)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = F.mse_loss(X @ w, y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@accepted("q6")
+@torch.no_grad()
+def gradient_derived_on_paper(w, X, y, lr, steps):
+    """The gradient of the mean square is 2 / n * X.T @ residual, so autograd is not needed at all."""
+    losses = []
+    for _ in range(steps):
+        residual = X @ w - y
+        losses.append((residual**2).mean().item())
+        w -= lr * 2 / len(X) * X.T @ residual
+    return losses
+
+
+@wrong("q6", fails=[])
+def a_new_leaf_every_step(w, X, y, lr, steps):
+    """The student makes each new w a leaf again and believes it is the caller's, but all that is trained is a copy."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        w = (w - lr * w.grad).detach().requires_grad_()
+    return losses
+
+
+@wrong("q6", fails=[])
+def name_moved_under_no_grad(w, X, y, lr, steps):
+    """The student believes that no_grad turns w = w - ... into an update, but it makes a new tensor that does not even require grad."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w = w - lr * w.grad
+    return losses
+
+
+@wrong("q6", fails=[])
+def written_while_recording(w, X, y, lr, steps):
+    """The student believes that -= is always allowed, but a leaf that requires grad refuses it while gradients are recorded."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def forward_under_no_grad_too(w, X, y, lr, steps):
+    """The student puts the whole step under no_grad, but then the loss has no graph and backward() fails."""
+    losses = []
+    for _ in range(steps):
+        with torch.no_grad():
+            loss = ((X @ w - y) ** 2).mean()
+            loss.backward()
+            losses.append(loss.item())
+            w -= lr * w.grad
+    return losses
+
+
+@wrong("q6", fails=[])
+def gradients_added_up(w, X, y, lr, steps):
+    """The student believes that backward() overwrites .grad, but it adds, so every step uses all gradients so far."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+    return losses
+
+
+@wrong("q6", fails=[])
+def a_detached_copy_trained(w, X, y, lr, steps):
+    """The student believes that working on a clean copy is safer, but the caller's w never learns of it."""
+    v = w.detach().clone().requires_grad_()
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ v - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            v -= lr * v.grad
+        v.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def losses_measured_after_the_update(w, X, y, lr, steps):
+    """The student believes it does not matter when the loss is measured, but the curve then lacks its start and ends one step late."""
+    losses = []
+    for _ in range(steps):
+        ((X @ w - y) ** 2).mean().backward()
+        with torch.no_grad():
+            w -= lr * w.grad
+            losses.append(((X @ w - y) ** 2).mean().item())
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def losses_kept_as_tensors(w, X, y, lr, steps):
+    """The student appends the loss tensors and believes they are numbers, but each of them holds on to a graph."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss)
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses

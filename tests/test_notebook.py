@@ -1,0 +1,360 @@
+"""What is read from a notebook, whoever wrote it, and that nothing in it can harm its reader."""
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader import notebook
+from grader.errors import GraderError
+from grader.notebook import Cell, Notebook, NotebookError, read_notebook
+
+
+def code(source, **extra):
+    return {"cell_type": "code", "source": source, **extra}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write text, bytes or a JSON value to a file and read it as a notebook."""
+
+    def read(content):
+        path = tmp_path / "x.ipynb"
+        if not isinstance(content, (str, bytes)):
+            content = json.dumps(content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return read_notebook(path)
+
+    return read
+
+
+@pytest.fixture
+def read_cells(read):
+    """Read a notebook of format 4 with these cells and return the sources of its code cells."""
+
+    def read_cells(*cells):
+        return [cell.source for cell in read({"nbformat": 4, "nbformat_minor": 5, "cells": cells}).cells]
+
+    return read_cells
+
+
+@contextlib.contextmanager
+def time_limit(seconds):
+    """Let what hangs fail instead."""
+
+    def fail(*_):
+        raise AssertionError(f"not finished after {seconds} s")
+
+    former = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, former)
+
+
+def test_format_4(tmp_path):
+    """The code cells of a notebook of format 4 are read in order, with its hash and its assignment."""
+    v4 = nbformat.v4
+    nb = v4.new_notebook(metadata={"otter": {"assignment_name": "01_leaves", "tests": {}}})
+    nb.cells = [
+        v4.new_markdown_cell("# Leaves"),
+        v4.new_code_cell("import torch\n\nx = 1", outputs=[v4.new_output("stream", text="def no(): ...")]),
+        v4.new_raw_cell("def raw(): ..."),
+        v4.new_code_cell("y = 'é 🔥'"),
+    ]
+    path = tmp_path / "x.ipynb"
+    nbformat.write(nb, path)
+    assert read_notebook(path) == Notebook(
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        cells=(Cell(1, "import torch\n\nx = 1"), Cell(2, "y = 'é 🔥'")),
+        assignment="01_leaves",
+    )
+
+
+def test_format_3(read):
+    """The code cells of format 3 are read from all its worksheets, as nbformat's own converter does."""
+    v3 = nbformat.v3
+    first = v3.new_worksheet(cells=[v3.new_heading_cell("Old"), v3.new_code_cell("a = 1\nb = 2")])
+    second = v3.new_worksheet(cells=[v3.new_text_cell("markdown", "text"), v3.new_code_cell("c = 3")])
+    nb = v3.new_notebook(worksheets=[first, second])
+    text = nbformat.v3.writes_json(nb)
+    converted = nbformat.reads(text, as_version=4)
+    expected = [cell.source for cell in converted.cells if cell.cell_type == "code"]
+    assert expected == ["a = 1\nb = 2", "c = 3"]
+    assert [cell.source for cell in read(text).cells] == expected
+
+
+def test_format_3_lines_without_ends(read):
+    """Lines of format 3 that lost their ends get them back, those that kept them get no second one."""
+    cells = [{"cell_type": "code", "input": lines} for lines in (["a", "b"], ["a\n", "b"], [], [None, "c"])]
+    notebook = read({"nbformat": 3, "worksheets": [{"cells": cells}, None, {"cells": 3}]})
+    assert [cell.source for cell in notebook.cells] == ["a\nb", "a\nb", "", "c"]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {},
+        {"nbformat": 4, "nbformat_minor": 99},
+        {"nbformat": "4", "metadata": None},
+        {"nbformat": 4, "metadata": {"colab": {"provenance": []}}, "accelerator": "GPU"},
+        {"nbformat": 4, "metadata": {"otter": []}},
+        {"nbformat": 4, "metadata": {"otter": {"assignment_name": 3}}},
+        {"nbformat": 4, "metadata": {"otter": {"assignment_name": "x" * 256}}},
+    ],
+)
+def test_schema_violations(read, extra):
+    """Neither the version nor missing or strange metadata keeps a notebook from being read."""
+    found = read({"cells": [code("x = 1")], **extra})
+    assert found.cells == (Cell(1, "x = 1"),)
+    assert found.assignment is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "source"),
+    [
+        (code(["a\n", "b"]), "a\nb"),
+        (code(["a\n", 3, None, "b"]), "a\nb"),
+        (code("a", outputs="none", attachments=3, vscode={"languageId": "python"}), "a"),
+        (code(None), ""),
+        (code({"a": "b"}), ""),
+        ({"cell_type": "code"}, ""),
+    ],
+)
+def test_code_cells(read_cells, cell, source):
+    """A source may be text or lines; one that is impossible or missing is an empty cell that counts."""
+    assert read_cells(cell, code("last")) == [source, "last"]
+
+
+@pytest.mark.parametrize(
+    "cell", [None, 3, "code", ["code"], {}, {"source": "a"}, {"cell_type": ["code"], "source": "a"}]
+)
+def test_what_is_no_code_cell_is_skipped(read_cells, cell):
+    """What is no code cell is no cell."""
+    assert read_cells(cell, code("last")) == ["last"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_encodings(read, encoding):
+    """UTF-8 and UTF-16 are read, with a byte order mark or without."""
+    text = json.dumps({"cells": [code("x = 'é 🔥'")]}, ensure_ascii=False)
+    assert read(text.encode(encoding)).cells == (Cell(1, "x = 'é 🔥'"),)
+
+
+def test_a_byte_that_is_not_utf_8_spoils_one_character(read):
+    """A notebook that an old editor saved in another encoding is read all the same."""
+    assert read(b'{"cells": [{"cell_type": "code", "source": "x = 1  # f\xfcr"}]}').cells == (
+        Cell(1, "x = 1  # f\ufffdr"),
+    )
+
+
+@pytest.mark.parametrize("source", ["a\r\nb\rc\n", ["a\r", "\nb\r", "c\n"]])
+def test_line_ends(read_cells, source):
+    """The line ends of Windows and of old Macs become newlines."""
+    assert read_cells(code(source)) == ["a\nb\nc\n"]
+
+
+def test_characters_nobody_can_write(read):
+    """NUL characters and lone surrogates are replaced; a pair of surrogates is a character."""
+    found = read('{"cells": [{"cell_type": "code", "source": "a\\u0000\\ud800\\ud83d\\udd25\\udc00"}]}')
+    assert found.cells == (Cell(1, "a\ufffd\ufffd🔥\ufffd"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        ('{"cells": [],\n\n "metadata": }', r"its text is not JSON \(line 3\)"),
+        ("<html>", r"not JSON \(line 1\)"),
+        ("\0" * 9, "not JSON"),
+        ("[]", "no list of cells"),
+        ("3", "no list of cells"),
+        ("null", "no list of cells"),
+        ({}, "no list of cells"),
+        ({"cells": {}}, "no list of cells"),
+        ({"cells": "code"}, "no list of cells"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"cells": ' + '[{"a":' * 100_000, "nested too deeply"),
+        ('{"cells": [' + "1" * 1_000_000 + "]}", "number of thousands of digits"),
+    ],
+    ids=range(15),
+)
+def test_no_notebook(read, content, reason):
+    """What is no notebook is refused with a sentence that names the file and says what to do."""
+    with pytest.raises(NotebookError, match=rf"^x\.ipynb .*{reason}.*\. .*[Hh]and ") as caught:
+        read(content)
+    assert isinstance(caught.value, GraderError)
+
+
+def test_a_broken_file_says_where_and_what_to_do(read):
+    """The whole sentence, once."""
+    with pytest.raises(NotebookError) as caught:
+        read('{\n"cells": [\n')
+    assert str(caught.value) == (
+        "x.ipynb is not a notebook: its text is not JSON (line 3). "
+        "Open it in Jupyter, save it again and hand it in anew."
+    )
+
+
+def test_strange_files(tmp_path):
+    """A missing file, a folder, a pipe and a link are refused at once, even a link to a notebook."""
+    good = tmp_path / "good.ipynb"
+    good.write_text('{"cells": []}')
+    folder, pipe, link = (tmp_path / f"{name}.ipynb" for name in ("folder", "pipe", "link"))
+    folder.mkdir()
+    os.mkfifo(pipe)
+    link.symlink_to(good)
+    refused = {folder: "is a folder", pipe: "is a pipe", link: "is a link", Path("/dev/zero"): "a device"}
+    refused[tmp_path / "none.ipynb"] = "cannot be read.*No such file"
+    refused[tmp_path / "a\0b.ipynb"] = "a\ufffdb.ipynb cannot be read"
+    with time_limit(10):
+        for path, reason in refused.items():
+            with pytest.raises(NotebookError, match=reason):
+                read_notebook(path)
+
+
+def test_files_that_change_between_two_looks(tmp_path, monkeypatch):
+    """A pipe or a link that takes the place of a notebook after the first look is refused as well."""
+    good, pipe, link = (tmp_path / f"{name}.ipynb" for name in ("good", "pipe", "link"))
+    good.write_text('{"cells": []}')
+    os.mkfifo(pipe)
+    link.symlink_to(good)
+    status = good.lstat()
+    monkeypatch.setattr(Path, "lstat", lambda _: status)
+    with time_limit(10):
+        with pytest.raises(NotebookError, match="is a pipe"):
+            read_notebook(pipe)
+        with pytest.raises(NotebookError, match="cannot be read"):
+            read_notebook(link)
+
+
+def test_permission_denied(tmp_path, monkeypatch):
+    """A file that may not be read is refused with the system's reason."""
+    path = tmp_path / "x.ipynb"
+    path.write_text('{"cells": []}')
+
+    def deny(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(notebook.os, "open", deny)
+    with pytest.raises(NotebookError, match=r"x\.ipynb cannot be read \(Permission denied\)"):
+        read_notebook(path)
+
+
+def test_a_file_too_large_is_not_read(tmp_path):
+    """The size is known before a byte is read."""
+    path = tmp_path / "x.ipynb"
+    with path.open("wb") as file:
+        file.truncate(notebook.MAX_FILE_BYTES + 1)
+    with pytest.raises(NotebookError, match="larger than 256 MiB"):
+        read_notebook(path)
+
+
+def test_caps(read_cells):
+    """Exactly so many cells and so much code are read, and no more."""
+    mebibyte = "#" * 1024**2
+    assert len(read_cells(*[code("")] * 5_000)) == 5_000
+    assert len(read_cells(*[code(mebibyte)] * 16)) == 16
+    for cells, reason in (
+        ([code("")] * 5_001, "more than 5000 code cells"),
+        ([code("x"), code(mebibyte + "#")], "more than 1 MiB of code in code cell 2"),
+        ([code("é" * (1024**2 // 2 + 1))], "more than 1 MiB"),
+        ([code(mebibyte)] * 16 + [code("x")], "more than 16 MiB of code"),
+    ):
+        with pytest.raises(NotebookError, match=reason):
+            read_cells(*cells)
+
+
+def test_outputs_do_not_matter(read_cells):
+    """Outputs are not kept, however many there are; raw and markdown cells have no cap."""
+    output = {"output_type": "display_data", "data": {"image/png": "A" * 5_000_000}}
+    text = {"output_type": "stream", "text": ["[1, 2, {3: 4}],\n"] * 100_000}
+    markdown = {"cell_type": "markdown", "source": "#" * 2_000_000}
+    assert read_cells(markdown, code("x", outputs=[output, text])) == ["x"]
+
+
+def test_values_are_counted_outside_of_strings(read_cells, monkeypatch):
+    """A file that would fill the memory with small values is refused; brackets in a text are no values."""
+    monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 100)
+    assert read_cells(code("x", outputs='[,{:"\\' * 100)) == ["x"]
+    for bomb in ([[]] * 101, [{}] * 101, {str(i): 0 for i in range(101)}):
+        with pytest.raises(NotebookError, match="millions of values"):
+            read_cells(code("x", outputs=bomb))
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, '"' * 300_001, '"' + "\\" * 300_001, '"a' * 300_001])
+def test_counting_takes_linear_time(read, monkeypatch, text):
+    """No arrangement of quotes and backslashes makes the count slow."""
+    monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 10)
+    with time_limit(10), pytest.raises(NotebookError):
+        read("[" * 11 + text)
+
+
+def test_a_name_cannot_write_to_the_terminal(tmp_path):
+    """Control characters and broken bytes of a file's name do not come back in the sentence."""
+    path = tmp_path / os.fsdecode(b"a\x1b[2J\n\xff.ipynb")
+    path.write_text("")
+    with pytest.raises(NotebookError, match=r"^a\ufffd.2J\ufffd\ufffd.ipynb is empty"):
+        read_notebook(path)
+
+
+KEYS = ["cells", "worksheets", "cell_type", "source", "input", "metadata", "otter", "assignment_name"]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just("code"),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), inner, max_size=6)
+    ),
+    max_leaves=20,
+)
+SOURCES = st.text(st.characters(), max_size=20)
+CELLS = st.lists(
+    ANYTHING
+    | st.fixed_dictionaries(
+        {"cell_type": st.sampled_from(["code", "markdown", 3])},
+        optional={"source": SOURCES | st.lists(SOURCES | ANYTHING, max_size=3) | ANYTHING, "input": ANYTHING},
+    )
+)
+NEARLY_NOTEBOOKS = st.fixed_dictionaries(
+    {},
+    optional={
+        "cells": CELLS | ANYTHING,
+        "worksheets": st.lists(ANYTHING | st.fixed_dictionaries({"cells": CELLS})) | ANYTHING,
+        "metadata": ANYTHING
+        | st.fixed_dictionaries({"otter": ANYTHING | st.dictionaries(st.just(KEYS[-1]), SOURCES)}),
+    },
+)
+FILES = st.binary(max_size=200) | (ANYTHING | NEARLY_NOTEBOOKS).map(lambda value: json.dumps(value).encode())
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("notebooks") / "x.ipynb"
+
+
+@settings(max_examples=400, deadline=None, database=None)
+@given(content=FILES)
+def test_any_file_is_a_notebook_or_an_error(path, content):
+    """Whatever a file holds, it is a notebook that can be written down as UTF-8, or a NotebookError."""
+    path.write_bytes(content)
+    try:
+        found = read_notebook(path)
+    except NotebookError as error:
+        assert str(error).startswith("x.ipynb ")
+        return
+    for number, cell in enumerate(found.cells, start=1):
+        assert cell.number == number
+        assert not {"\0", "\r"} & set(cell.source)
+        assert json.dumps(cell.source, ensure_ascii=False).encode()
+    assert (found.assignment or "").encode() is not None

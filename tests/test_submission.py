@@ -1,0 +1,443 @@
+"""Who handed in what: every notebook is found, belongs to one student and counts or is superseded."""
+
+import json
+import os
+import shutil
+import tempfile
+import unicodedata
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader import submission
+from grader.errors import GraderError
+from grader.submission import find_submissions, read_roster
+from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name
+
+COURSE = {
+    "01_leaves": ["make_weight", "all_grads"],
+    "03_truncated_bptt": ["train_stateful", "repackage", "Center"],
+    "03_truncated": ["Other"],
+    "04_detach": ["gan_step", "Center"],
+}
+
+
+def text(source="", claim=None):
+    metadata = {"otter": {"assignment_name": claim}} if claim else {}
+    return json.dumps({"cells": [{"cell_type": "code", "source": source}], "metadata": metadata})
+
+
+class Folder:
+    """A folder of submissions that a test fills."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def add(self, place, content=None, modified=1):
+        path = self.path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text() if content is None else content)
+        os.utime(path, ns=(modified, modified))
+
+    def find(self):
+        return find_submissions(self.path, COURSE)
+
+    def assignments(self):
+        """What each notebook was taken for, by its place."""
+        return {found.relative: found.assignment for found in self.find()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "submissions"
+    path.mkdir()
+    return Folder(path)
+
+
+def test_layout(folder):
+    """The first folder names the student, however deep the notebook lies; one without a folder names itself."""
+    folder.add("eve/week 3/hw/03_truncated_bptt.ipynb")
+    folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
+    folder.add("ada/notes.txt")
+    folder.add("ada/04_detach.IPYNB")
+    folder.add("Bob 04_detach.ipynb")
+    found = folder.find()
+    assert [(one.student, one.name, one.relative) for one in found] == [
+        ("Bob 04_detach", "04_detach", "Bob 04_detach.ipynb"),
+        ("ada", "01_leaves", "ada/01_leaves.ipynb"),
+        ("ada", "04_detach", "ada/04_detach.IPYNB"),
+        ("eve", "03_truncated_bptt", "eve/week 3/hw/03_truncated_bptt.ipynb"),
+    ]
+    leaves = found[1]
+    assert leaves.path == folder.path / "ada" / "01_leaves.ipynb"
+    assert leaves.assignment == "01_leaves"
+    assert leaves.notebook.cells[0].source == "make_weight = 1"
+    assert leaves.error is None
+    assert leaves.superseded == ()
+
+
+def test_what_is_skipped(folder, tmp_path):
+    """Checkpoints, what macOS adds and linked folders are no submissions."""
+    folder.add("ada/01_leaves.ipynb")
+    folder.add("ada/.ipynb_checkpoints/01_leaves-checkpoint.ipynb", modified=9)
+    folder.add("__MACOSX/ada/._01_leaves.ipynb")
+    folder.add("__MACOSX/ada/01_leaves.ipynb")
+    folder.add("ada/._01_leaves.ipynb", "Mac OS X")
+    Folder(tmp_path / "elsewhere").add("01_leaves.ipynb")
+    (folder.path / "link").symlink_to(tmp_path / "elsewhere")
+    (folder.path / "ada" / "loop").symlink_to(folder.path)
+    assert folder.assignments() == {"ada/01_leaves.ipynb": "01_leaves"}
+    assert folder.find()[0].superseded == ()
+
+
+def test_a_linked_notebook_is_an_error(folder, tmp_path):
+    """A link named like a notebook is reported, and what it leads to stays unread."""
+    Folder(tmp_path).add("secret.ipynb")
+    (folder.path / "ada").mkdir()
+    (folder.path / "ada" / "01_leaves.ipynb").symlink_to(tmp_path / "secret.ipynb")
+    (found,) = folder.find()
+    assert (found.assignment, found.notebook) == ("01_leaves", None)
+    assert "is a link" in found.error
+
+
+@pytest.mark.parametrize(
+    ("name", "assignment"),
+    [
+        ("03_truncated_bptt", "03_truncated_bptt"),
+        ("Ada 03-truncated-bptt (1)", "03_truncated_bptt"),
+        ("03 - Truncated BPTT final", "03_truncated_bptt"),
+        ("03_truncated", "03_truncated"),
+        ("03_TRUNCATED copy", "03_truncated"),
+        ("01_leaves 04_detach", None),
+        ("leaves", None),
+        ("", None),
+    ],
+)
+def test_recognised_by_the_name_of_the_file(folder, name, assignment):
+    """A decorated name is recognised, the longest stem in it wins, two as long decide nothing."""
+    folder.add(f"ada/{name}.ipynb")
+    assert folder.assignments() == {f"ada/{name}.ipynb": assignment}
+
+
+@pytest.mark.parametrize(
+    ("source", "assignment"),
+    [
+        ("x = 1\ndef make_weight():\n    pass", "01_leaves"),
+        ("async def gan_step(): ...", "04_detach"),
+        ("class Center: ...", None),
+        ("class Center: ...\ngan_step = f", "04_detach"),
+        ("train_stateful=repackage=f\ndef repackage(): ...\ndef gan_step(): ...", "03_truncated_bptt"),
+        ("def make_weight(): ...\n" * 3 + "def gan_step(): ...", None),
+        ("  def make_weight(): ...", None),
+        ("make_weight == 1", None),
+        ("# def make_weight(): ...", None),
+        ("def make_weights(): ...", None),
+    ],
+)
+def test_recognised_by_what_it_defines(folder, source, assignment):
+    """Names count once each, at the start of a line; assignments that fit equally well are no answer."""
+    folder.add("ada/Untitled.ipynb", text(source))
+    assert folder.assignments() == {"ada/Untitled.ipynb": assignment}
+
+
+def test_what_decides_first(folder):
+    """The metadata decides before the file's name, that before the functions; an unknown claim does not."""
+    folder.add("ada/01_leaves.ipynb", text("def gan_step(): ...", claim="03_truncated"))
+    folder.add("bob/01_leaves.ipynb", text("def gan_step(): ..."))
+    folder.add("eve/01_leaves.ipynb", text(claim="99_future"))
+    assert list(folder.assignments().values()) == ["03_truncated", "01_leaves", "01_leaves"]
+
+
+def test_no_assignment_of_this_course(folder):
+    """An unknown notebook is an error under its own name, which says what there is and what to do."""
+    folder.add("ada/essay.ipynb")
+    (found,) = folder.find()
+    assert (found.student, found.assignment, found.name, found.notebook) == ("ada", None, "essay", None)
+    assert found.error == (
+        "ada/essay.ipynb is no assignment of this course (01_leaves, 03_truncated_bptt, 03_truncated,"
+        " 04_detach): name the file after the one it answers and hand it in anew."
+    )
+
+
+def test_unknown_notebooks_do_not_take_names(folder):
+    """Equal names in several folders are told apart, and none becomes the name of an assignment."""
+    folder.add("ada/essay.ipynb")
+    folder.add("ada/b/essay.ipynb")
+    folder.add("ada/c/essay.IPYNB")
+    folder.add("bob/essay.ipynb")
+    folder.add("eve/03/truncated.ipynb")
+    names = [(found.student, found.name) for found in folder.find()]
+    assert len(set(names)) == 5
+    assert {("ada", "essay"), ("bob", "essay"), ("eve", "truncated")} < set(names)
+    assert distinct_file_name("01_leaves", "ada/x", set(COURSE)) not in COURSE
+
+
+def test_unreadable_notebooks(folder):
+    """A file that cannot be read is a submission in error, for the assignment its name tells."""
+    folder.add("ada/01_leaves.ipynb", "")
+    folder.add("ada/essay.ipynb", "")
+    known, unknown = folder.find()
+    assert (known.assignment, known.notebook, unknown.assignment) == ("01_leaves", None, None)
+    assert known.error.startswith("01_leaves.ipynb is empty")
+    assert unknown.error.startswith("essay.ipynb is empty")
+
+
+@pytest.mark.parametrize(
+    ("notebooks", "winner"),
+    [
+        ({"01_leaves": 1, "01_leaves (1)": 2}, "01_leaves (1)"),
+        ({"a 01_leaves": 2, "01_leaves": 2, "z 01_leaves": 2}, "01_leaves"),
+        ({"a 01_leaves": 2, "z 01_leaves": 2, "01_leaves": 1}, "z 01_leaves"),
+        ({"a/01_leaves": 2, "b/01_leaves": 2, "z 01_leaves": 2}, "b/01_leaves"),
+    ],
+)
+def test_superseded(folder, notebooks, winner):
+    """The latest counts, then the one named as the stem, then the last path; the others are named."""
+    for name, modified in notebooks.items():
+        folder.add(f"ada/{name}.ipynb", modified=modified)
+    folder.add("bob/01_leaves.ipynb", modified=99)
+    found = folder.find()[0]
+    assert found.relative == f"ada/{winner}.ipynb"
+    assert found.superseded == tuple(sorted(f"ada/{name}.ipynb" for name in notebooks if name != winner))
+
+
+def test_the_rule_does_not_ask_what_can_be_read(folder):
+    """The latest counts even if it is broken."""
+    folder.add("ada/01_leaves.ipynb", modified=1)
+    folder.add("ada/01_leaves (1).ipynb", "broken", modified=2)
+    (found,) = folder.find()
+    assert found.notebook is None
+    assert found.superseded == ("ada/01_leaves.ipynb",)
+
+
+def test_a_folder_and_a_file_of_one_name_are_one_student(folder):
+    """ada.ipynb beside the folder ada is Ada's."""
+    folder.add("ada.ipynb", text("def make_weight(): ..."), modified=2)
+    folder.add("ada/01_leaves.ipynb")
+    (found,) = folder.find()
+    assert (found.student, found.superseded) == ("ada", ("ada/01_leaves.ipynb",))
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
+    """A student whose folder cannot be opened is not forgotten, and the others are graded."""
+    folder.add("ada/01_leaves/01_leaves.ipynb")
+    folder.add("bob/01_leaves.ipynb")
+    scandir = os.scandir
+
+    def deny(path):
+        if path == folder.path / "ada":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(submission.os, "scandir", deny)
+    ada, bob = folder.find()
+    assert (ada.student, ada.assignment, ada.name) == ("ada", None, "ada")
+    assert ada.error.startswith("ada cannot be read (Permission denied)")
+    assert bob.assignment == "01_leaves"
+
+
+def test_a_folder_that_cannot_be_searched_at_all(folder):
+    """No folder, a file, and a folder without a notebook are one sentence each."""
+    (folder.path / "file").touch()
+    for path, reason in (
+        (folder.path / "none", "cannot be read .No such file or directory.: name the folder"),
+        (folder.path / "file", "cannot be read .Not a directory.: name the folder"),
+        (folder.path, "There is no notebook below"),
+    ):
+        with pytest.raises(GraderError, match=reason):
+            find_submissions(path, COURSE)
+
+
+def test_a_deep_folder(folder):
+    """A notebook deeper than Python can recurse is found."""
+    depth = 1_200
+    path = folder.path
+    try:
+        for _ in range(depth):
+            path /= "d"
+            path.mkdir()
+        (path / "01_leaves.ipynb").write_text(text())
+        (found,) = folder.find()
+        assert (found.student, found.assignment, found.error) == ("d", "01_leaves", None)
+    finally:
+        (path / "01_leaves.ipynb").unlink(missing_ok=True)
+        while path != folder.path:
+            path.rmdir()
+            path = path.parent
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Ada Lovelace",
+        "<b>Ada",
+        "🔥👩‍🔬",
+        "-rf",
+        "...",
+        "=1+1",
+        "O'Brien; rm",
+        unicodedata.normalize("NFC", "Zoë"),
+    ],
+)
+def test_harmless_names_stay(name):
+    """What a path can hold stays as it is, in the form of Unicode that keyboards write."""
+    assert file_name(name) == name
+    assert file_name(unicodedata.normalize("NFD", name)) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "a\x1bb", "\udcff", "\u2028", "é" * 101, "a" * 201]
+)
+def test_other_names_become_safe_and_tagged(name):
+    """A changed name depends on nothing but the original, and differs from what it resembles."""
+    safe = file_name(name)
+    assert_safe(safe)
+    assert safe == file_name(name)
+    assert safe not in {file_name(name + "."), file_name("x" + name)}
+    assert file_name(safe) == safe
+
+
+def assert_safe(name):
+    assert name not in {"", ".", ".."}
+    assert not {"/", "\\", "\0", "\n", "\x1b"} & set(name)
+    assert len(name.encode()) <= LONGEST_FILE_NAME
+
+
+def test_folders_that_look_the_same_are_two_students(folder):
+    """Cleaning never makes one student of two folders; who needs no cleaning keeps the name."""
+    composed, decomposed = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
+    for name in (composed, decomposed, "a\nb", "a\tb", os.fsdecode(b"a\xffb"), "a\ufffdb", file_name("a\nb")):
+        folder.add(f"{name}/01_leaves.ipynb")
+    students = {found.path.parent.name: found.student for found in folder.find()}
+    assert len(students) == len(set(students.values())) == 7
+    assert students[composed] == composed
+    assert students["a\ufffdb"] == "a\ufffdb"
+    assert students[file_name("a\nb")] == file_name("a\nb")
+
+
+def test_roster(folder):
+    """The roster lies in the folder or beside it, the one inside first; without one nobody is absent."""
+    assert read_roster(folder.path) == ()
+    (folder.path.parent / "roster.csv").write_text("student\nada\nbob\n")
+    assert read_roster(folder.path) == ("ada", "bob")
+    (folder.path / "roster.csv").write_text("student\neve\n")
+    assert read_roster(folder.path) == ("eve",)
+
+
+def test_roster_beside_the_current_folder(folder, monkeypatch):
+    """A folder given as a dot has a neighbourhood too."""
+    (folder.path.parent / "roster.csv").write_text("ada")
+    monkeypatch.chdir(folder.path)
+    assert read_roster(Path()) == ("ada",)
+
+
+@pytest.mark.parametrize(
+    ("content", "students"),
+    [
+        ("", ()),
+        ("student\n", ()),
+        ("ada\nbob\nada\n", ("ada", "bob")),
+        ("ada,1815\nbob,1816", ("ada", "bob")),
+        ("\n\nmail,Student\na@x,ada\n\n,,\nb@x, bob \n", ("ada", "bob")),
+        ("Name,mail\nada,a@x\n", ("ada",)),
+        ("\ufeffstudent\r\nada\r\n", ("ada",)),
+        ("student\rada\rbob\r", ("ada", "bob")),
+        ("student;mail\nLovelace, Ada;a@x\n", ("Lovelace, Ada",)),
+        ('student,mail\n"Lovelace, Ada",a@x\n', ("Lovelace, Ada",)),
+        ("student\nLovelace, Ada\n", ("Lovelace, Ada",)),
+        ("student\nZoe\u0308\n../x\n", ("Zo\u00eb", file_name("../x"))),
+    ],
+)
+def test_roster_contents(folder, content, students):
+    """With and without a header, as spreadsheets of several countries write it."""
+    (folder.path / "roster.csv").write_bytes(content.encode())
+    assert read_roster(folder.path) == students
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"student\nada\n\xfc\n", "roster.csv, line 3 is not UTF-8"),
+        (b'student\nada\n"bob" x\n', "roster.csv, line 3 is not CSV"),
+        (b"mail,student\na@x,ada\nb@x\n", "roster.csv, line 3 names no student: fill in column 2"),
+        (b"student,mail\n,a@x\n", "roster.csv, line 2 names no student: fill in column 1"),
+    ],
+)
+def test_roster_errors(folder, content, reason):
+    """What is wrong with a roster is said with its line."""
+    (folder.path / "roster.csv").write_bytes(content)
+    with pytest.raises(GraderError, match=reason):
+        read_roster(folder.path)
+
+
+NASTY = [
+    "ada",
+    "...",
+    "..\\x",
+    "a\nb",
+    "a\tb",
+    "._x",
+    "__MACOSX",
+    "<b>",
+    "🔥" * 60,
+    "01_leaves",
+    "x.ipynb",
+    "-",
+]
+NAMES = st.sampled_from(NASTY) | st.binary(min_size=1, max_size=60).filter(
+    lambda name: not {0, ord("/")} & set(name) and name not in {b".", b".."}
+).map(os.fsdecode)
+SUFFIXES = st.sampled_from([".ipynb", ".IPYNB", ".txt", ""])
+CONTENTS = st.sampled_from([text(), text("def make_weight(): ..."), text(claim="04_detach"), "", "[]"])
+FILES = st.tuples(st.lists(NAMES, max_size=2), NAMES, SUFFIXES, CONTENTS, st.integers(0, 2))
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(files=st.lists(FILES, max_size=8))
+def test_every_notebook_is_somewhere_once(files):
+    """Whatever is called how, each notebook is one submission's or superseded, and all names are safe."""
+    root = Path(tempfile.mkdtemp())
+    try:
+        check_everything_is_somewhere(root, files)
+    finally:
+        shutil.rmtree(root)
+
+
+def check_everything_is_somewhere(root, files):
+    expected = set()
+    for folders, name, suffix, content, modified in files:
+        path = root.joinpath(*folders, name + suffix)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        except OSError:  # A file where a folder should be, or the other way round.
+            continue
+        os.utime(path, ns=(modified, modified))
+        skipped = path.name.startswith("._") or "__MACOSX" in path.parent.relative_to(root).parts
+        if path.name.lower().endswith(".ipynb") and not skipped:
+            expected.add(path)
+    if not expected:
+        with pytest.raises(GraderError, match="no notebook"):
+            find_submissions(root, COURSE)
+        return
+    found = find_submissions(root, COURSE)
+    shown = [place for one in found for place in (one.relative, *one.superseded)]
+    assert Counter(shown) == Counter(submission.printable(str(path.relative_to(root))) for path in expected)
+    assert {one.path for one in found} <= expected
+    assert all((one.student, one.name) < (other.student, other.name) for one, other in pairwise(found))
+    for one in found:
+        assert_safe(one.student)
+        assert_safe(one.name)
+        assert (one.notebook is None) != (one.error is None)
+        assert one.name == one.assignment if one.assignment else one.name not in COURSE
+        assert json.dumps([one.relative, one.superseded, one.error], ensure_ascii=False).encode()
+    owners = {(owner(one.path.relative_to(root).parts), one.student) for one in found}
+    assert len(owners) == len({folder for folder, _ in owners}) == len({student for _, student in owners})
+
+
+def owner(parts):
+    return parts[0] if len(parts) > 1 else parts[0][: -len(".ipynb")]
