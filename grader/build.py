@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.assignment import Assignment, Cell, Question
+from grader.errors import CourseError
 from grader.public_check import otter_test
 
 Points = Mapping[str, float]
@@ -24,8 +25,9 @@ _METADATA = {
 _SETUP = """\
 # Run this cell first. It needs `pip install otter-grader torch`, and this notebook under its own name.
 #
-# On Google Colab, Otter cannot read a notebook's own checks. Upload the folder tests/{stem} there,
-# run `!pip install otter-grader`, and leave the name out: otter.Notebook(tests_dir="tests/{stem}")
+# On Google Colab, Otter cannot read the checks which a notebook carries. Upload the course's folder
+# tests/{stem}, run `!pip install otter-grader`, and replace the last line by
+#     grader = otter.Notebook(tests_dir="tests/{stem}")
 import otter
 
 grader = otter.Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""
@@ -49,7 +51,15 @@ def student_notebook(assignment: Assignment, points: Points) -> NotebookNode:
     Args:
         assignment: what its master says.
         points: what each of its questions is worth; shown under the question's heading.
+
+    Raises:
+        CourseError: a question is worth nothing yet.
     """
+    for question in assignment.questions:
+        if not points.get(question.id):
+            raise CourseError(
+                f"{assignment.path}, {question.id}: no hidden check gives it points; write one first."
+            )
     first, *rest = assignment.cells
     cells = [
         _markdown(assignment, "title", first.source),
@@ -75,6 +85,9 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
 
     Returns:
         The files which were written; a file that already says the same is left alone.
+
+    Raises:
+        CourseError: a question is worth nothing yet.
     """
     built = _files(assignments, folder, points)
     changed = _changed(built)
@@ -96,7 +109,7 @@ def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[st
 def _files(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> dict[Path, str]:
     files = {}
     for assignment in assignments:
-        worth = points[assignment.stem]
+        worth = points.get(assignment.stem, {})
         text: str = nbformat.writes(student_notebook(assignment, worth))  # type: ignore[no-untyped-call]
         files[folder / f"{assignment.stem}.ipynb"] = text.rstrip("\n") + "\n"
         for question, source in _public_tests(assignment, worth):
@@ -116,7 +129,8 @@ def _student_cell(assignment: Assignment, points: Points, place: int, cell: Cell
     match cell.role:
         case "task":
             heading, _, text = cell.source.partition("\n")
-            return _markdown(assignment, name, f"{heading}\n\n*{points[cell.question]:g} points*\n{text}")
+            worth = f"*{points[cell.question]:g} points*"
+            return _markdown(assignment, name, f"{heading}\n\n{worth}\n\n{text.lstrip()}")
         case "question":
             stub = next(question.stub for question in assignment.questions if question.id == cell.question)
             return _code(assignment, name, stub)

@@ -69,7 +69,7 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
         raise CourseError(f"{function.__name__} has no docstring: its first line is the title students read")
     title, _, rest = text.partition("\n")
     paragraphs = [" ".join(block.split()) for block in rest.split("\n\n")]
-    return title.strip(), "\n\n".join(p for p in paragraphs if p) or None
+    return title.strip().rstrip("."), "\n\n".join(p for p in paragraphs if p) or None
 
 
 def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
@@ -100,28 +100,28 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
         AssertionError: they differ; the text is the diagnosis.
     """
     if isinstance(expected, dict):
-        assert isinstance(seen, dict), f"{message} ({describe(seen)} was found)"
+        assert isinstance(seen, dict), _because(message, f"{describe(seen)} was found")
         for key, value in expected.items():
             assert_close(seen.get(key), value, f"{key}: {message}")
     elif isinstance(expected, list | tuple):
-        assert isinstance(seen, list | tuple), f"{message} ({describe(seen)} was found)"
-        assert len(seen) == len(expected), f"{message} (there are {len(seen)} of them)"
+        assert isinstance(seen, list | tuple), _because(message, f"{describe(seen)} was found")
+        assert len(seen) == len(expected), _because(message, f"there are {len(seen)} of them")
         for one, value in zip(seen, expected, strict=True):
             assert_close(one, value, message)
     elif isinstance(expected, Tensor):
         _assert_tensor_close(seen, expected, message)
     else:
-        assert isinstance(seen, int | float), f"{message} ({describe(seen)} was found)"
+        assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
         assert _close([seen], [expected], TOLERANCE["torch.float64"]), message
 
 
 def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:
-    assert isinstance(seen, Tensor), f"{message} ({describe(seen)} was found)"
-    assert seen.shape == expected.shape, f"{message} (its shape is {seen.shape})"
-    assert seen.dtype == expected.dtype, f"{message} (its dtype is {seen.dtype})"
+    assert isinstance(seen, Tensor), _because(message, f"{describe(seen)} was found")
+    assert seen.shape == expected.shape, _because(message, f"its shape is {seen.shape}")
+    assert seen.dtype == expected.dtype, _because(message, f"its dtype is {seen.dtype}")
     if expected.value is None:
         raise CourseError(f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller")
-    assert seen.value is not None, f"{message} (its values cannot be read)"
+    assert seen.value is not None, _because(message, f"its values cannot be read")
     assert _close(seen.value, expected.value, TOLERANCE.get(expected.dtype, _COARSE)), message
 
 
@@ -130,6 +130,10 @@ def _close(seen: Any, expected: Any, tolerance: float) -> bool:
     finite = [abs(e) for e in expected if math.isfinite(e)]
     floor = max(finite, default=0.0) / 100
     return all(s == e or abs(s - e) <= tolerance * max(abs(e), floor) for s, e in zip(seen, expected, strict=True))
+
+
+def _because(message: str, reason: str) -> str:
+    return f"{message.rstrip('.')} ({reason})."
 
 
 def describe(fact: Any) -> str:

@@ -68,6 +68,14 @@ class Course:
     def _rubrics(self) -> dict[str, Rubric]:
         return {}
 
+    def points(self, stem: str) -> dict[str, float]:
+        """What every question of an assignment is worth, by its id."""
+        return {q.id: self.rubric(stem).max_score(q.id) for q in self.assignments[stem].questions}
+
+    def all_points(self) -> dict[str, dict[str, float]]:
+        """What every question is worth, by stem and id."""
+        return {stem: self.points(stem) for stem in self.stems}
+
     def fingerprint(self, stem: str) -> str:
         """SHA-256 of all that decides the verdicts of an assignment: master, checks, helpers and grader."""
         hashed = hashlib.sha256(__version__.encode())

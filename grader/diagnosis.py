@@ -108,11 +108,14 @@ _DIAGNOSES = [
 
 def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
-    first_line = error.text.strip().partition("\n")[0][:200]
-    where = f" in {error.where}" if error.where else ""
-    own = f"{error.type}{where}: {first_line}" if first_line else f"{error.type}{where}"
+    first_line = error.text.strip().partition("\n")[0][:200].rstrip(".")
+    own = f"{error.type}: {first_line}" if first_line else error.type
+    if error.where:
+        told = f"your code stopped in {error.where}, with {own}"
+    else:
+        told = f"what your code returned could not be used as the exercise says: {own}"
     meaning = _meaning(error.text)
-    return f"your code stopped with {own}" + (f" — {meaning}." if meaning else ".")
+    return f"{told} — {meaning}." if meaning else f"{told}."
 
 
 def _meaning(text: str) -> str | None:

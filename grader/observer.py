@@ -18,6 +18,7 @@ from grader.wire import Wire, WireError
 from grader.zygote import Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
+_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
 
 
@@ -153,8 +154,11 @@ class _Observer:
             raise _NeedsIsolationError from None
 
     def _ask(self, wire: Wire, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, object]:
-        """One probe's answer. Strict: changed modes are a fault too, because other questions share the worker."""
-        seconds = min(probe.seconds, self._seconds_left(question_end))
+        """One probe's answer.
+
+        Strict, where other questions share the worker: patience is short, and changed modes are a fault too.
+        """
+        seconds = min(_PATIENCE_SECONDS if strict else probe.seconds, self._seconds_left(question_end))
         request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
         try:
             raw = wire.ask("probe", request, seconds)

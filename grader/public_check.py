@@ -1,7 +1,7 @@
 """Outside: the public check of a question, from a cell of the master to a test which Otter runs.
 
-A student sees it three times: the docstring says what must hold, the failed line what was asked, the message of
-the assert what was seen and why it matters.
+It speaks to a student in three voices: the docstring says what must hold, the failed line what was asked, and
+the message of the assert what was seen and why it matters.
 """
 
 import ast

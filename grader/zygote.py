@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from grader.errors import GraderError, ProtectionError
+from grader.errors import BrokenRunError, ProtectionError
 from grader.wire import Wire
 
 _PACKAGE = Path(__file__).parent
@@ -74,7 +74,7 @@ class Zygote:
 
     Raises:
         ProtectionError: the cage cannot be had, or one of the preflight's attacks got through.
-        GraderError: the zygote could not be started.
+        BrokenRunError: the zygote could not be started.
     """
 
     def __init__(self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600) -> None:
@@ -114,7 +114,7 @@ class Zygote:
         """Fork a worker; it enters the cage before it reads its first request.
 
         Raises:
-            GraderError: the zygote is gone or out of resources.
+            BrokenRunError: the zygote is gone or out of resources.
         """
         request, to_worker = os.pipe()
         from_worker, answer = os.pipe()
@@ -134,18 +134,18 @@ class Zygote:
         wire = Wire(to_worker, from_worker, printed)
         if not descriptors:
             wire.close()
-            raise GraderError(f"no worker could be forked ({reply.get('error')}): free some memory and run again")
+            raise BrokenRunError(f"no worker could be forked ({reply.get('error')}): free some memory and run again")
         return Worker(wire, descriptors[0])
 
     def _hello(self) -> Protection:
         """The zygote's first message: its protection, or why there is none."""
         try:
             hello, _ = self._reply(_START_SECONDS)
-        except GraderError:
+        except BrokenRunError:
             self._socket.close()
             self._process.kill()
             told = self._process.communicate()[1].decode(errors="replace").strip()
-            raise GraderError(f"the worker process did not start: {told or 'it ended without a word'}") from None
+            raise BrokenRunError(f"the worker process did not start: {told or 'it ended without a word'}") from None
         if hello["unprotected"] is not None:
             self.close()
             raise ProtectionError(
@@ -156,10 +156,10 @@ class Zygote:
 
     def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
         if not select.select([self._socket], [], [], seconds)[0]:
-            raise GraderError(f"the process that starts workers did not answer within {seconds:g} s")
+            raise BrokenRunError(f"the process that starts workers did not answer within {seconds:g} s")
         message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
         if not message:
-            raise GraderError("the process that starts workers has ended: run again")
+            raise BrokenRunError("the process that starts workers has ended: run again")
         return json.loads(message), list(descriptors)
 
 

@@ -274,8 +274,8 @@ print(c.is_leaf)  # False, because it is still the result of a multiplication
 #
 # `all_grads(a, b, d)` computes `c = a + b`, `e = c * d` and `o = e.sum()`. It should return a dictionary
 # with the gradient of `o` with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`,
-# `"d"`, `"e"` and `"o"`. With the code below three of the six are `None`, and torch adds a `UserWarning`
-# for each of them. Repair it.
+# `"d"`, `"e"` and `"o"`. With the code below three of the six are `None`, and torch adds a `UserWarning`.
+# Repair it: six gradients, and no warning.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -167,6 +167,8 @@ def test_characters_nobody_can_write(read):
     """NUL characters and lone surrogates are replaced; a pair of surrogates is a character."""
     found = read('{"cells": [{"cell_type": "code", "source": "a\\u0000\\ud800\\ud83d\\udd25\\udc00"}]}')
     assert found.cells == (Cell(1, "a\ufffd\ufffd🔥\ufffd"),)
+    found = read('{"cells": [], "metadata": {"otter": {"assignment_name": "a\\u0000\\udcff"}}}')
+    assert found.assignment == "a\ufffd\ufffd"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def folder(tmp_path):
 
 
 def test_layout(folder):
-    """The first folder names the student, however deep the notebook lies; one without a folder names itself."""
+    """The first folder names the student, however deep the notebook lies; one without names itself."""
     folder.add("eve/week 3/hw/03_truncated_bptt.ipynb")
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
     folder.add("ada/notes.txt")
@@ -95,13 +95,17 @@ def test_what_is_skipped(folder, tmp_path):
 
 
 def test_a_linked_notebook_is_an_error(folder, tmp_path):
-    """A link named like a notebook is reported, and what it leads to stays unread."""
-    Folder(tmp_path).add("secret.ipynb")
-    (folder.path / "ada").mkdir()
-    (folder.path / "ada" / "01_leaves.ipynb").symlink_to(tmp_path / "secret.ipynb")
+    """A link named like a notebook is reported with its own time, and what it leads to stays unread."""
+    Folder(tmp_path).add("secret.ipynb", modified=9)
+    folder.add("ada/01_leaves.ipynb", modified=1)
+    link = folder.path / "ada" / "01_leaves (1).ipynb"
+    link.symlink_to(tmp_path / "secret.ipynb")
+    os.utime(link, ns=(2, 2), follow_symlinks=False)
     (found,) = folder.find()
-    assert (found.assignment, found.notebook) == ("01_leaves", None)
+    assert (found.path, found.assignment, found.notebook) == (link, "01_leaves", None)
     assert "is a link" in found.error
+    folder.add("ada/01_leaves.ipynb", modified=5)
+    assert folder.find()[0].error is None
 
 
 @pytest.mark.parametrize(
@@ -150,6 +154,13 @@ def test_what_decides_first(folder):
     folder.add("bob/01_leaves.ipynb", text("def gan_step(): ..."))
     folder.add("eve/01_leaves.ipynb", text(claim="99_future"))
     assert list(folder.assignments().values()) == ["03_truncated", "01_leaves", "01_leaves"]
+
+
+def test_a_course_of_one_assignment(folder):
+    """Being the only one does not make it the answer."""
+    folder.add("ada/essay.ipynb", text("x = 1"))
+    (found,) = find_submissions(folder.path, {"01_leaves": ["make_weight"]})
+    assert found.assignment is None
 
 
 def test_no_assignment_of_this_course(folder):
@@ -224,20 +235,22 @@ def test_a_folder_and_a_file_of_one_name_are_one_student(folder):
 
 def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
     """A student whose folder cannot be opened is not forgotten, and the others are graded."""
+    folder.add("ada/01_leaves.ipynb")
     folder.add("ada/01_leaves/01_leaves.ipynb")
-    folder.add("bob/01_leaves.ipynb")
+    folder.add("eve/01_leaves.ipynb")
     scandir = os.scandir
 
     def deny(path):
-        if path == folder.path / "ada":
+        if path == folder.path / "ada" / "01_leaves" or path == folder.path / "eve":
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 
     monkeypatch.setattr(submission.os, "scandir", deny)
-    ada, bob = folder.find()
-    assert (ada.student, ada.assignment, ada.name) == ("ada", None, "ada")
-    assert ada.error.startswith("ada cannot be read (Permission denied)")
-    assert bob.assignment == "01_leaves"
+    leaves, hidden, eve = folder.find()
+    assert (leaves.student, leaves.assignment, leaves.superseded) == ("ada", "01_leaves", ())
+    assert (hidden.student, hidden.assignment) == ("ada", None)
+    assert hidden.error.startswith("ada/01_leaves cannot be read (Permission denied)")
+    assert (eve.student, eve.assignment, eve.name) == ("eve", None, "eve")
 
 
 def test_a_folder_that_cannot_be_searched_at_all(folder):

@@ -145,7 +145,7 @@ def _import_a_module() -> None:
 
 
 def _write_to_null() -> None:
-    Path(os.devnull).write_text("nothing", encoding="ascii")
+    Path(os.devnull).write_text("nothing", encoding="utf-8")
 
 
 def _start_a_thread() -> None:

@@ -22,6 +22,9 @@ Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _MOST_DESCRIPTORS = 64
+# All threads and processes of the user together: machine code can start threads which cost no memory, and
+# would soon hold every process number of the machine.
+_MOST_TASKS = 8192
 
 
 class CageError(Exception):
@@ -141,6 +144,7 @@ def _limits(cpu_seconds: int, memory_bytes: int | None) -> tuple[tuple[int, tupl
     wanted = {
         "RLIMIT_CPU": (cpu_seconds, cpu_seconds + 1),  # a signal first, then death
         "RLIMIT_NOFILE": (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS),
+        "RLIMIT_NPROC": (_MOST_TASKS, _MOST_TASKS),
         **dict.fromkeys(("RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), (0, 0)),
     }
     if memory_bytes is not None:

@@ -51,7 +51,7 @@ def _target(pipe: int) -> Iterator[Target]:
     with tempfile.TemporaryDirectory(prefix="preflight-") as name:
         folder = Path(name)
         file = folder / "answers.py"
-        file.write_text("expected = 42\n", encoding="ascii")
+        file.write_text("expected = 42\n", encoding="utf-8")
         file.chmod(0o644)
         folder.chmod(0o777)
         places = dict.fromkeys((folder, Path("/tmp"), Path.cwd()))  # noqa: S108 - where an attacker writes

@@ -9,6 +9,8 @@ import sys
 import types
 from typing import Any
 
+import IPython
+
 from .cells import Notebook
 
 #: Cell magics that run their body in the notebook; the body is the student's answer like any other.
@@ -60,10 +62,10 @@ class Shell:
 def install(notebook: Notebook) -> None:
     """Put the stand-ins where imports and cells find them."""
     shell = Shell(notebook)
-    for name in ("otter", "grader", "IPython", "IPython.display", "ipywidgets", "google.colab"):
+    for name in ("otter", "grader", "IPython.display", "ipywidgets", "google.colab"):
         sys.modules[name] = _module(name)
-    sys.modules["IPython"].__dict__.update(get_ipython=lambda: shell, display=sys.modules["IPython.display"])
-    sys.modules.setdefault("google", _module("google")).__dict__["colab"] = sys.modules["google.colab"]
+    vars(IPython).update(get_ipython=lambda: shell, display=sys.modules["IPython.display"])
+    vars(sys.modules.setdefault("google", _module("google")))["colab"] = sys.modules["google.colab"]
     notebook.names.update(get_ipython=lambda: shell, display=Silent())
 
 

@@ -1,0 +1,129 @@
+"""Outside: known answers, right and wrong, which prove that the hidden checks judge fairly.
+
+``tests/answers/NN_name.py`` is read as text and never imported: its functions use torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from grader.errors import CourseError
+from grader.notebook import Cell
+
+Definition = TypeVar("Definition")
+
+
+def accepted(question: str) -> Callable[[Definition], Definition]:
+    """Mark an answer that must pass every check of its question. Decorates; does nothing else."""
+    del question
+    return lambda definition: definition
+
+
+def wrong(question: str, *, fails: list[str]) -> Callable[[Definition], Definition]:
+    """Mark an answer that must fail exactly these checks. Decorates; does nothing else."""
+    del question, fails
+    return lambda definition: definition
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One known answer.
+
+    Attributes:
+        name: what its author called it.
+        question: id of the question.
+        fails: names of the checks it must fail; None for an accepted answer.
+        line: where its decorator stands.
+        cells: a notebook that gives this answer.
+    """
+
+    name: str
+    question: str
+    fails: frozenset[str] | None
+    line: int
+    cells: tuple[Cell, ...]
+
+
+def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
+    """Read the known answers of an assignment.
+
+    Args:
+        path: the file.
+        functions: the function's name for each question's id.
+
+    Raises:
+        CourseError: the file is missing, or an answer belongs to no question.
+    """
+    try:
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from error
+    marked = [(node, _mark(node)) for node in body]
+    preamble = "\n".join(ast.unparse(node) for node, mark in marked if mark is None and not _is_ours(node))
+    return [_answer(node, mark, preamble, functions, path) for node, mark in marked if mark is not None]
+
+
+def accept(path: Path, fails: Mapping[str, list[str]]) -> None:
+    """Write the checks each wrong answer fails into its decorator; all else in the file stays as it is.
+
+    Args:
+        path: the file of answers.
+        fails: for each wrong answer by name, the checks it fails.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for node in reversed(ast.parse("".join(lines)).body):
+        mark = _mark(node)
+        if mark is not None and isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in fails:
+            text = f"@wrong({mark.args[0].value!r}, fails={fails[node.name]!r})".replace("'", '"')  # type: ignore[attr-defined]
+            lines[mark.lineno - 1 : mark.end_lineno] = [_wrapped(text)]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _wrapped(decorator: str) -> str:
+    """A decorator on one line where it fits, else as the formatter would write it."""
+    if len(decorator) <= 110:
+        return decorator + "\n"
+    head, _, rest = decorator.partition("fails=[")
+    names = rest.removesuffix("])").split(", ")
+    return f"{head.replace('(', '(' + chr(10) + '    ').rstrip()}\n    fails=[\n" + "".join(
+        f"        {name},\n" for name in names
+    ) + "    ],\n)\n"
+
+
+def _mark(node: ast.stmt) -> ast.Call | None:
+    """The decorator that makes a definition an answer."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name):
+                if decorator.func.id in ("accepted", "wrong"):
+                    return decorator
+    return None
+
+
+def _is_ours(node: ast.stmt) -> bool:
+    """Whether a statement is for this file only: its docstring, and the import of the decorators."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "grader.answers"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, str], path: Path) -> Answer:
+    where = f"{path}, line {mark.lineno}"
+    try:
+        question = ast.literal_eval(mark.args[0])
+        lists = [ast.literal_eval(keyword.value) for keyword in mark.keywords if keyword.arg == "fails"]
+    except (ValueError, IndexError):
+        raise CourseError(f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals') from None
+    if question not in functions:
+        raise CourseError(f"{where}: the assignment has no question {question!r}")
+    fails = frozenset(lists[0]) if lists else None
+    if (mark.func.id == "wrong") != (fails is not None):  # type: ignore[attr-defined]
+        raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
+    node.decorator_list.remove(mark)
+    sources = (preamble, ast.unparse(node), f"{functions[question]} = {node.name}")
+    cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
+    return Answer(node.name, question, fails, mark.lineno, cells)

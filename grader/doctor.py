@@ -1,0 +1,205 @@
+"""Outside: the doctor, who proves that the course agrees with itself.
+
+For every assignment: the reference passes everything; the untouched notebook earns nothing; every stub
+fails its public check; every accepted answer passes everything; every wrong answer fails exactly the
+checks it names and earns at most half; every check catches something; several seeds give the same
+verdicts; the four files of a stem are there; ``assignments/`` is what ``build`` would write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from grader.answers import Answer, accept, read_answers
+from grader.build import outdated, student_notebook
+from grader.course import Course
+from grader.evidence import Evidence, Fault
+from grader.facts import Raised
+from grader.judge import Verdict, judge
+from grader.live import observe_reference
+from grader.notebook import Cell
+from grader.observer import Limits, Questionnaire, observe
+from grader.score import earned, is_passed
+from grader.zygote import Zygote
+
+SEEDS = (1, 2, 3, 4, 5)
+
+
+@dataclass
+class Examination:
+    """What was examined of one assignment, and what was found.
+
+    Attributes:
+        stem: the assignment's.
+        complaints: one sentence for each contradiction.
+        kills: for each check, how many stubs and wrong answers fail it.
+        diagnoses: for each wrong answer, (question, name, failed checks, first message).
+        answers: how many accepted and wrong answers were tried.
+    """
+
+    stem: str
+    complaints: list[str] = field(default_factory=list)
+    kills: dict[str, int] = field(default_factory=dict)
+    diagnoses: list[tuple[str, str, list[str], str]] = field(default_factory=list)
+    answers: tuple[int, int] = (0, 0)
+
+
+def examine(
+    course: Course,
+    stems: Sequence[str],
+    *,
+    jobs: int,
+    accept_lists: bool = False,
+    seeds: Sequence[int] = SEEDS,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Iterator[Examination]:
+    """Examine assignments one by one.
+
+    Args:
+        course: the course.
+        stems: the assignments to examine.
+        jobs: how many workers at a time.
+        accept_lists: write the lists of failed checks into the answers' files, instead of complaining.
+        seeds: seeds of the runs that must agree.
+        progress: is told what is being examined.
+
+    Raises:
+        CourseError: an assignment cannot even be read.
+    """
+    with Zygote() as zygote:
+        for stem in stems:
+            progress(stem)
+            yield _Doctor(course, stem, zygote, jobs).examine(seeds, accept_lists=accept_lists)
+    if set(stems) == set(course.stems):
+        yield _house(course)
+
+
+def _house(course: Course) -> Examination:
+    """What concerns all assignments: the four files of a stem agree, and ``assignments/`` is current."""
+    tests = course.root / "tests"
+    stray = {p.stem.removeprefix("test_") for p in (tests / "hidden").glob("test_*.py")} - set(course.stems)
+    stray |= {p.stem for p in (tests / "answers").glob("*.py")} - set(course.stems)
+    complaints = [f"{stem} has hidden checks or answers, but no master in solutions/" for stem in sorted(stray)]
+    old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
+    complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
+    return Examination("house", complaints)
+
+
+class _Doctor:
+    """Examines one assignment."""
+
+    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int) -> None:
+        self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
+        self._assignment, self._rubric = course.assignments[stem], course.rubric(stem)
+        self._points = course.points(stem)
+        self._functions = {q.id: q.function for q in self._assignment.questions}
+        self._found = Examination(stem, kills={check.id: 0 for check in self._rubric.checks})
+
+    def examine(self, seeds: Sequence[int], *, accept_lists: bool) -> Examination:
+        path = self._course.answers_file(self._stem)
+        answers = read_answers(path, self._functions)
+        by_seed = [self._verdicts(answers, seed) for seed in seeds]
+        if accept_lists:
+            accept(path, {a.name: self._failed(a, by_seed[0]) for a in answers if a.fails is not None})
+            answers = read_answers(path, self._functions)
+        self._check_answers(answers, by_seed, seeds)
+        self._check_public()
+        self._check_untouched()
+        self._found.answers = (sum(a.fails is None for a in answers), sum(a.fails is not None for a in answers))
+        return self._found
+
+    def _complain(self, *complaints: str) -> None:
+        self._found.complaints.extend(complaints)
+
+    def _verdicts(self, answers: list[Answer], seed: int) -> dict[str, dict[str, Verdict]]:
+        """The verdicts on the reference (named '') and on every answer, with one seed."""
+        reference = observe_reference(self._zygote, self._course, self._stem, seed)
+        questions = {q.id: q for q in self._assignment.questions}
+
+        def observed(answer: Answer) -> Evidence:
+            asked = self._rubric.questionnaire((questions[answer.question],), seed)
+            return observe(self._zygote, answer.cells, asked, Limits())
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            evidence = dict(zip((a.name for a in answers), pool.map(observed, answers), strict=True))
+        if len(evidence) < len(answers):
+            self._complain("two answers have the same name: give each its own")
+        for probe in self._rubric.probes:
+            outcome = reference.outcome(probe)
+            if isinstance(outcome, Raised | Fault):
+                self._complain(f"probe {probe} has no facts of the reference: {outcome}")
+        return judge(self._rubric, {"": reference, **evidence}, reference)
+
+    def _failed(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:
+        checks = self._rubric.checks_of(answer.question)
+        return [check.id for check in checks if not is_passed(check, verdicts[answer.name])]
+
+    def _check_answers(self, answers: list[Answer], by_seed: list[dict[str, dict[str, Verdict]]], seeds: Sequence[int]) -> None:
+        for seed, verdicts in zip(seeds, by_seed, strict=True):
+            for check in self._rubric.checks:
+                if not is_passed(check, verdicts[""]):
+                    self._complain(f"{check.id} fails the reference (seed {seed}): {verdicts[''].get(check.id)}")
+            for answer in answers:
+                if verdicts is by_seed[0]:
+                    self._check_answer(answer, verdicts)
+                elif self._failed(answer, verdicts) != self._failed(answer, by_seed[0]):
+                    self._complain(f"{answer.question}, {answer.name}: seed {seed} judges it otherwise than seed {seeds[0]}")
+        for answer in (a for a in answers if a.fails is not None):
+            failed = self._failed(answer, by_seed[0])
+            for check in failed:
+                self._found.kills[check] += 1
+            message = by_seed[0][answer.name][failed[0]].message if failed else ""
+            self._found.diagnoses.append((answer.question, answer.name, failed, message or ""))
+        self._complain(*(f"{check} fails no wrong answer: what is it for?" for check, n in self._found.kills.items() if n == 0))
+
+    def _check_answer(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> None:
+        failed = self._failed(answer, verdicts)
+        who = f"{answer.question}, {answer.name} (line {answer.line})"
+        for check in failed:
+            verdict = verdicts[answer.name].get(check)
+            if verdict and verdict.outcome == "error":
+                self._complain(f"{who}: {check} broke: {verdict.message}")
+        if answer.fails is None and failed:
+            message = verdicts[answer.name][failed[0]].message
+            self._complain(f"{who} is right, but fails {', '.join(failed)}: {message}")
+        if answer.fails is not None and set(failed) != answer.fails:
+            self._complain(f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}")
+        checks = self._rubric.checks_of(answer.question)
+        total = sum(check.points for check in checks)
+        if answer.fails is not None and earned(checks, verdicts[answer.name]) > total / 2:
+            self._complain(f"{who} is wrong and earns more than half")
+
+    def _check_public(self) -> None:
+        """Every stub fails its public check, and the reference passes all."""
+        stubs = [c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"]
+        for question in self._assignment.questions:
+            if question.public_check is None:
+                self._complain(f"{question.id} has no public check: students would be told nothing")
+                continue
+            names = re.findall(r"^def (test_\w+)", question.public_check, re.MULTILINE)
+            calls = [f"{name}({question.function})" for name in names]
+            if not self._raising([*stubs, question.public_check], calls):
+                self._complain(f"{question.id}: the stub passes its public check")
+            for call in self._raising([*self._assignment.reference, question.public_check], calls):
+                self._complain(f"{question.id}: the reference fails the public check {call}")
+
+    def _raising(self, sources: Sequence[str], calls: list[str]) -> list[str]:
+        """Which of the calls raise, each run as a cell after the sources."""
+        cells = [Cell(number, source) for number, source in enumerate([*sources, *calls], start=1)]
+        evidence = observe(self._zygote, cells, Questionnaire({}, {}), Limits())
+        failed = {cell["cell"] for cell in evidence.cells}
+        return [call for number, call in enumerate(calls, start=len(sources) + 1) if number in failed]
+
+    def _check_untouched(self) -> None:
+        """The notebook as students get it runs, and every question in it counts as untouched."""
+        sources = [c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"]
+        cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+        evidence = observe(self._zygote, cells, self._rubric.questionnaire(self._assignment.questions, SEEDS[0]), Limits())
+        for cell in evidence.cells:
+            self._complain(f"cell {cell['cell']} of the untouched notebook fails: {cell['raised'] or cell['fault']}")
+        for function, status in evidence.names.items():
+            if status != "untouched":
+                self._complain(f"the stub of {function} counts as {status} in the untouched notebook")

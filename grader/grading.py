@@ -1,0 +1,294 @@
+"""Outside: grades a folder of submissions, from notebooks to results.
+
+Observing runs in parallel; judging happens in batches; every result is written as soon as it is known,
+so a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.course import Course
+from grader.errors import CourseError, GraderError
+from grader.evidence import Evidence, Fault
+from grader.facts import Raised
+from grader.folder import ResultsFolder
+from grader.judge import MAX_BATCH, judge
+from grader.live import observe_reference
+from grader.observer import Limits, observe
+from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
+from grader.gradebook import gradebook
+from grader.result import Result, failed, graded
+from grader.submission import Submission, find_submissions, read_roster
+from grader.zygote import Zygote
+
+#: What notebooks may import besides torch; imported once, before the first fork, where a notebook asks for it.
+_PRELOADABLE = {
+    "matplotlib": "matplotlib.pyplot",
+    "pandas": "pandas",
+    "sympy": "sympy",
+    "tqdm": "tqdm.auto",
+    "torchvision": "torchvision",
+    "seaborn": "seaborn",
+    "sklearn": "sklearn",
+    "scipy": "scipy",
+}
+_IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the person who grades may choose.
+
+    Attributes:
+        assignments: only these; empty for all.
+        students: only these; empty for all.
+        jobs: workers at a time.
+        force: grade again what is already graded.
+        sandbox: False forgoes the cage.
+        limits: seconds for a cell, a question and a notebook.
+    """
+
+    assignments: Collection[str] = ()
+    students: Collection[str] = ()
+    jobs: int = 1
+    force: bool = False
+    sandbox: bool = True
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What grading gave.
+
+    Attributes:
+        results: name and result of every submission that was found and has been graded now or before.
+        absent: (student, stem) of the roster without a submission.
+        protection: what confined the students' code.
+        fresh: how many results are new.
+    """
+
+    results: list[tuple[str, Result]]
+    absent: list[tuple[str, str]]
+    protection: str
+    fresh: int
+
+
+Progress = Callable[[int, int], None]
+
+
+def grade(course: Course, submissions: Path, out: Path, options: Options, progress: Progress) -> Outcome:
+    """Grade every notebook below a folder.
+
+    Args:
+        course: the course.
+        submissions: the folder; its sub-folders name the students.
+        out: where results go.
+        options: see Options.
+        progress: is called with the numbers of finished and of all submissions to grade.
+
+    Raises:
+        GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
+    """
+    wanted = course.select(options.assignments)
+    found = find_submissions(submissions, course.functions)
+    selected = [s for s in found if _is_selected(s, wanted, options)]
+    if options.students and not selected:
+        raise GraderError(f"{submissions}: nothing was handed in by {', '.join(options.students)}")
+    return _Grading(course, ResultsFolder(out), selected, options, progress).run(found, submissions)
+
+
+def _is_selected(submission: Submission, wanted: Collection[str], options: Options) -> bool:
+    named = not options.students or submission.student in options.students
+    return named and (not options.assignments or submission.assignment in wanted)
+
+
+class _Grading:
+    """One run."""
+
+    def __init__(
+        self,
+        course: Course,
+        folder: ResultsFolder,
+        selected: Sequence[Submission],
+        options: Options,
+        progress: Progress,
+    ) -> None:
+        self._course, self._folder, self._options, self._progress = course, folder, options, progress
+        self._selected = selected
+        self._rubrics = {stem: course.rubric(stem) for stem in sorted({s.assignment for s in selected if s.assignment})}
+        self._checks_sha256 = {stem: course.fingerprint(stem) for stem in self._rubrics}
+        self._seed = folder.seed(forget=options.force)
+        self._references: dict[str, Evidence] = {}
+        self._done = 0
+
+    def run(self, found: Sequence[Submission], submissions: Path) -> Outcome:
+        preload = _preload(self._selected)
+        cpu_seconds = int(self._options.limits.notebook) + 60
+        with Zygote(preload=preload, sandbox=self._options.sandbox, cpu_seconds=cpu_seconds) as zygote:
+            self._zygote = zygote
+            self._write_run(submissions)
+            waiting = [s for s in self._selected if self._options.force or not self._is_current(s)]
+            self._progress(0, len(waiting))
+            for submission in waiting:
+                if submission.notebook is None:
+                    self._write_unreadable(submission, len(waiting))
+            self._observe_and_judge([s for s in waiting if s.notebook is not None], len(waiting))
+        results = [(s.name, r) for s in found if (r := self._folder.result(s.student, s.name)) is not None]
+        outcome = Outcome(results, _absent(found, submissions, self._rubrics), zygote.protection.name, len(waiting))
+        self._write_class(outcome)
+        return outcome
+
+    def _write_class(self, outcome: Outcome) -> None:
+        """The gradebook and the report, over everything that is known."""
+        plain = [result for _, result in outcome.results]
+        path = self._folder.path
+        points = {stem: self._course.points(stem) for stem in self._rubrics}
+        self._folder.write(path / "gradebook.csv", gradebook(plain, outcome.absent, points))
+        self._folder.write(path / "report.html", report_html(outcome.results, outcome.absent, outcome.protection))
+
+    def _observe_and_judge(self, submissions: Sequence[Submission], total: int) -> None:
+        """Observe in parallel, judge what has come in whenever a batch is full."""
+        for stem in sorted({s.assignment for s in submissions if s.assignment}):
+            self._references[stem] = self._reference(stem)
+        batches: dict[str, list[tuple[Submission, Evidence]]] = {stem: [] for stem in self._references}
+        for submission, evidence in self._observed(submissions):
+            stem = submission.assignment or ""
+            batches[stem].append((submission, evidence))
+            if len(batches[stem]) == MAX_BATCH:
+                self._judge(stem, batches[stem], total)
+                batches[stem] = []
+        for stem, batch in batches.items():
+            self._judge(stem, batch, total)
+
+    def _observed(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, Evidence]]:
+        """Evidence of submissions, in the order in which it comes."""
+        pool = ThreadPoolExecutor(self._options.jobs)
+        try:
+            futures: dict[Future[Evidence], Submission] = {pool.submit(self._evidence, s): s for s in submissions}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _evidence(self, submission: Submission) -> Evidence:
+        """What is known about a submission from a run before, or what a worker sees now."""
+        assert submission.notebook is not None
+        assert submission.assignment is not None
+        stem = submission.assignment
+        asked = self._rubrics[stem].questionnaire(self._course.assignments[stem].questions, self._seed)
+        known = [submission.notebook.sha256, asdict(asked), asdict(self._options.limits), self._surroundings]
+        fingerprint = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+        stored = None if self._options.force else self._folder.evidence(submission.student, submission.name, fingerprint)
+        if stored is not None:
+            return stored
+        evidence = observe(self._zygote, submission.notebook.cells, asked, self._options.limits)
+        self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
+        return evidence
+
+    @cached_property
+    def _surroundings(self) -> list[str]:
+        """What else decides what a worker sees: torch, the protection, and the inside's own code."""
+        inside = sorted((Path(__file__).parent / "worker").glob("*.py"))
+        code = hashlib.sha256(b"".join(path.read_bytes() for path in inside)).hexdigest()
+        return [self._zygote.protection.torch, self._zygote.protection.name, code]
+
+    def _reference(self, stem: str) -> Evidence:
+        """The reference's evidence, once per run.
+
+        Raises:
+            CourseError: a probe has no facts of it, so nobody could be judged fairly.
+        """
+        evidence = observe_reference(self._zygote, self._course, stem, self._seed)
+        for probe in self._rubrics[stem].probes:
+            outcome = evidence.outcome(probe)
+            if isinstance(outcome, Raised | Fault):
+                raise CourseError(f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`")
+        return evidence
+
+    def _judge(self, stem: str, batch: Sequence[tuple[Submission, Evidence]], total: int) -> None:
+        names = {f"{submission.student}/{submission.name}": evidence for submission, evidence in batch}
+        verdicts = judge(self._rubrics[stem], names, self._references[stem])
+        for submission, evidence in batch:
+            result = graded(
+                submission,
+                self._course.assignments[stem],
+                self._rubrics[stem],
+                evidence,
+                verdicts[f"{submission.student}/{submission.name}"],
+                self._provenance(submission),
+            )
+            self._write(submission, result, failed_cells(evidence), total)
+
+    def _write_unreadable(self, submission: Submission, total: int) -> None:
+        stem = submission.assignment
+        known = (self._course.assignments[stem], self._rubrics[stem]) if stem else ()
+        error = submission.error or "This notebook cannot be read."
+        self._write(submission, failed(submission, error, self._provenance(submission), *known), [], total)
+
+    def _write(self, submission: Submission, result: Result, cells: Sequence[str], total: int) -> None:
+        """Feedback first: a result that is there means that its feedback is too."""
+        feedback = self._folder.path / "feedback" / submission.student / submission.name
+        self._folder.write(feedback.with_name(f"{submission.name}.md"), feedback_markdown(result, cells))
+        self._folder.write(feedback.with_name(f"{submission.name}.html"), feedback_html(result, cells))
+        self._folder.write_result(result, submission.name)
+        self._done += 1
+        self._progress(self._done, total)
+
+    def _is_current(self, submission: Submission) -> bool:
+        """Whether the stored result is what grading would give again."""
+        result = self._folder.result(submission.student, submission.name)
+        if not isinstance(result, dict) or submission.notebook is None:
+            return False
+        stored = {**result.get("provenance", {}), "graded_at": None}
+        same = ("notebook", submission.relative), ("superseded", list(submission.superseded))
+        return stored == {**self._provenance(submission), "graded_at": None} and all(result.get(k) == v for k, v in same)
+
+    def _provenance(self, submission: Submission) -> dict[str, str | None]:
+        return {
+            "notebook_sha256": submission.notebook.sha256 if submission.notebook else None,
+            "checks_sha256": self._checks_sha256.get(submission.assignment or ""),
+            "grader": __version__,
+            "torch": self._zygote.protection.torch,
+            "protection": self._zygote.protection.name,
+            "graded_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+
+    def _write_run(self, submissions: Path) -> None:
+        run: dict[str, Any] = {
+            "seed": self._seed,
+            "submissions": str(submissions),
+            "grader": __version__,
+            "torch": self._zygote.protection.torch,
+            "protection": self._zygote.protection.name,
+            "limits": asdict(self._options.limits),
+        }
+        self._folder.write_run(run)
+
+
+def _absent(found: Sequence[Submission], submissions: Path, stems: Collection[str]) -> list[tuple[str, str]]:
+    """Who of the roster did not hand in one of the assignments that were graded."""
+    handed_in = {(submission.student, submission.assignment) for submission in found}
+    expected = ((student, stem) for student in read_roster(submissions) for stem in stems)
+    return [pair for pair in expected if pair not in handed_in]
+
+
+def _preload(submissions: Sequence[Submission]) -> set[str]:
+    """Modules that at least one notebook imports and that are cheaper to import once."""
+    named = {
+        name
+        for submission in submissions
+        for cell in (submission.notebook.cells if submission.notebook else ())
+        for name in _IMPORT.findall(cell.source)
+    }
+    return {module for name, module in _PRELOADABLE.items() if name in named}

@@ -1,0 +1,107 @@
+"""Outside: pages for people, from templates; everything of a student's is escaped where it is put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.evidence import Evidence
+from grader.facts import decode_raised
+from grader.gradebook import number
+from grader.result import Result
+
+MAX_FOREIGN_TEXT = 200
+_MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
+
+
+def markdown_text(text: object) -> Markup:
+    """Text as Markdown that shows exactly this text, on one line: no markup, no HTML, no mentions."""
+    line = " ".join(str(text).split())
+    escaped = _MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return Markup(escaped)  # noqa: S704 - escaped on the line above
+
+
+_html = Environment(loader=PackageLoader("grader"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+_markdown = Environment(  # noqa: S701 - Markdown is escaped by the filter `text`
+    loader=PackageLoader("grader"),
+    autoescape=False,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+for _environment in (_html, _markdown):
+    _environment.filters.update(number=number, text=markdown_text)
+
+
+def feedback_markdown(result: Result, cells: Sequence[str]) -> str:
+    """What a student reads about one submission, as Markdown."""
+    return _markdown.get_template("feedback.md").render(result=result, cells=cells)
+
+
+def feedback_html(result: Result, cells: Sequence[str]) -> str:
+    """What a student reads about one submission, as one HTML file that needs nothing else."""
+    return _html.get_template("feedback.html").render(result=result, cells=cells)
+
+
+def report_html(named: Sequence[tuple[str, Result]], absent: Sequence[tuple[str, str]], protection: str) -> str:
+    """What an instructor reads about the class, as one HTML file that needs nothing else.
+
+    Args:
+        named: name and result of every submission; feedback lies under that name.
+        absent: (student, stem) of those who handed in nothing.
+        protection: what confined students' code.
+    """
+    results = [{**result, "name": name} for name, result in named]
+    return _html.get_template("report.html").render(
+        results=results,
+        absent=absent,
+        protection=protection,
+        assignments=[_summary(stem, results) for stem in sorted({r["assignment"] for r in results if r["assignment"]})],
+        attention=[r for r in results if r["status"] == "error" or r["flags"]],
+    )
+
+
+def failed_cells(evidence: Evidence | None) -> list[str]:
+    """One sentence for each cell of the notebook that did not run to its end."""
+    return [_failed_cell(cell) for cell in (evidence.cells if evidence else ())]
+
+
+def _failed_cell(cell: dict[str, object]) -> str:
+    if cell["raised"] is None:
+        return f"Cell {cell['cell']} was left out: {cell['fault']}."
+    error = decode_raised(cell["raised"])
+    if error.type == "CellTimeout":
+        return f"Cell {cell['cell']} was stopped, because it took too long."
+    text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
+    return f"Cell {cell['cell']} stopped with {error.type[:MAX_FOREIGN_TEXT]}{': ' if text else ''}{text}."
+
+
+def _summary(stem: str, results: Sequence[Result]) -> dict[str, object]:
+    """Per question of one assignment, how many earned it in full, in part, not at all; and why."""
+    of_stem = [r for r in results if r["assignment"] == stem]
+    questions = []
+    for place, question in enumerate(max(of_stem, key=lambda r: len(r["questions"]))["questions"]):
+        answers = [r["questions"][place] for r in of_stem if r["questions"]]
+        questions.append(
+            {
+                **question,
+                "full": sum(a["score"] == a["max_score"] for a in answers),
+                "none": sum(a["score"] == 0 for a in answers),
+                "part": sum(0 < a["score"] < a["max_score"] for a in answers),
+                "untouched": sum(a["status"] != "answered" for a in answers),
+                "checks": [_check_summary(number, answers) for number in range(len(question["checks"]))],
+            },
+        )
+    return {"stem": stem, "count": len(of_stem), "questions": questions}
+
+
+def _check_summary(place: int, answers: Sequence[dict[str, object]]) -> dict[str, object]:
+    """How often a check failed among those who answered, and the most frequent diagnosis."""
+    checks = [a["checks"][place] for a in answers if a["status"] == "answered"]  # type: ignore[index]
+    messages = [check["message"] for check in checks if check["outcome"] != "passed"]
+    common = max(set(messages), key=messages.count, default=None)
+    return {"title": answers[0]["checks"][place]["title"], "failed": len(messages), "of": len(checks), "message": common}  # type: ignore[index]

@@ -1,0 +1,800 @@
+"""Answers to 01_leaves whose verdict is known."""
+
+import copy
+import functools
+
+import torch
+from torch import nn
+
+from grader.answers import accepted, wrong
+
+# --- q1 · A weight the optimizer will take
+
+
+@accepted("q1")
+def scaled_in_place_under_no_grad(n, m, scale):
+    """An operation under no_grad is not recorded, and this one writes into the leaf itself."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    with torch.no_grad():
+        w *= scale
+    return w
+
+
+@accepted("q1")
+def a_parameter(n, m, scale):
+    """nn.Parameter makes a leaf that requires grad out of finished values."""
+    return nn.Parameter(torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale)
+
+
+@accepted("q1")
+def scaled_through_data_before_use(n, m, scale):
+    """No graph has seen the weight yet, so nobody can miss the version that .data does not count."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    w.data.mul_(scale)
+    return w
+
+
+@accepted("q1")
+def detached_and_switched_on_again(n, m, scale):
+    """detach() returns a new leaf, and requires_grad_() makes it trainable."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
+    return w.detach().requires_grad_()
+
+
+@accepted("q1")
+@torch.no_grad()
+def decorated_with_no_grad(n, m, scale):
+    """Nothing in here is recorded, so the product is a leaf; only the flag is missing."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    w.requires_grad = True
+    return w
+
+
+@accepted("q1")
+def copied_by_torch_tensor(n, m, scale):
+    """torch.tensor copies the values into a new leaf; the UserWarning is advice, no more."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    return torch.tensor(w, requires_grad=True)
+
+
+@accepted("q1")
+def filled_by_nn_init(n, m, scale):
+    """nn.init writes under no_grad, and draws the same numbers from the same generator."""
+    w = torch.empty(n, m, requires_grad=True)
+    return nn.init.normal_(w, std=scale, generator=torch.Generator().manual_seed(0))
+
+
+@wrong("q1", fails=[])
+def requires_grad_on_a_non_leaf(n, m, scale):
+    """Believes that requires_grad_() erases the history; here it only sets a flag that is set already."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
+    return w.requires_grad_()
+
+
+@wrong("q1", fails=[])
+def only_detached(n, m, scale):
+    """Detaches and is content with a leaf, but this leaf no longer requires grad, so nothing trains it."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
+    return w.detach()
+
+
+@wrong("q1", fails=[])
+def without_the_scale(n, m, scale):
+    """Drops the multiplication to be rid of the error, and with it the start values that were asked for."""
+    return torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
+
+
+@wrong("q1", fails=[])
+def product_thrown_away(n, m, scale):
+    """Believes that `w * scale` changes w; the product is a new tensor, and nobody keeps it."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    w * scale
+    return w
+
+
+@wrong("q1", fails=[])
+def retained_gradient(n, m, scale):
+    """Believes that retain_grad() makes a leaf; the optimizer takes it, and the second backward raises."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
+    w.retain_grad()
+    return w
+
+
+@wrong("q1", fails=[])
+def cloned(n, m, scale):
+    """Believes that a clone starts afresh; clone() is an operation that is recorded like any other."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
+    return w.clone()
+
+
+@wrong("q1", fails=[])
+def product_under_no_grad(n, m, scale):
+    """Makes a leaf under no_grad, and believes that it inherits the requires_grad of its factor."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    with torch.no_grad():
+        w = w * scale
+    return w
+
+
+@wrong("q1", fails=[])
+def scaled_in_place_with_gradients_on(n, m, scale):
+    """Believes that writing in place is enough; with gradients on, a leaf that requires grad refuses it."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    w *= scale
+    return w
+
+
+# --- q2 · Gradient with respect to the input
+
+
+@accepted("q2")
+def autograd_grad_of_a_non_leaf(model, img):
+    """autograd.grad takes any tensor of the graph, leaf or not."""
+    x = img.clone().requires_grad_().float().reshape(1, -1)
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    return gradient
+
+
+@accepted("q2")
+def retained_and_backward_to_the_input_only(model, img):
+    """backward(inputs=[x]) fills x.grad and leaves the parameters alone."""
+    x = img.clone().requires_grad_().float().reshape(1, -1)
+    x.retain_grad()
+    model(x).sum().backward(inputs=[x])
+    return x.grad
+
+
+@accepted("q2")
+def backward_to_a_leaf_made_after_the_cast(model, img):
+    """The cast comes first, so x is a leaf; inputs=[x] spares the parameters."""
+    x = img.to(torch.float32).unsqueeze(0).clone().requires_grad_(True)
+    model(x).sum().backward(inputs=[x])
+    return x.grad
+
+
+@accepted("q2")
+def hook_and_parameter_gradients_put_back(model, img):
+    """A hook sees the gradient of x; the parameters get back what they held before."""
+    kept = []
+    x = img.clone().requires_grad_().float().reshape(1, -1)
+    x.register_hook(kept.append)
+    before = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    model(x).sum().backward()
+    for p, gradient in zip(model.parameters(), before):
+        p.grad = gradient
+    return kept[0]
+
+
+@accepted("q2")
+def functional_gradient(model, img):
+    """torch.func.grad differentiates a function and stores nothing anywhere."""
+    return torch.func.grad(lambda x: model(x).sum())(img.detach().float().reshape(1, -1))
+
+
+@accepted("q2")
+def gradient_of_the_leaf_cast_back(model, img):
+    """The gradient of the float64 leaf holds the same numbers, so casting it back loses nothing."""
+    leaf = img.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(leaf.float().reshape(1, -1)).sum(), leaf)
+    return gradient.float().reshape(1, -1)
+
+
+@accepted("q2")
+def backward_through_a_copy_of_the_model(model, img):
+    """What a copy collects in its parameters does not concern the model."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    copy.deepcopy(model)(x).sum().backward()
+    return x.grad
+
+
+@accepted("q2")
+def parameters_frozen_and_thawed(model, img):
+    """Parameters that do not require grad receive none; afterwards they are as they were."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    required = [p.requires_grad for p in model.parameters()]
+    model.requires_grad_(False)
+    model(x).sum().backward()
+    for p, flag in zip(model.parameters(), required):
+        p.requires_grad_(flag)
+    return x.grad
+
+
+@wrong("q2", fails=[])
+def gradient_of_the_leaf(model, img):
+    """Returns the gradient of the float64 leaf, with the dtype and the shape of that tensor."""
+    leaf = img.clone().requires_grad_()
+    x = leaf.float().reshape(1, -1)
+    torch.autograd.backward(model(x).sum(), inputs=[leaf])
+    return leaf.grad
+
+
+@wrong("q2", fails=[])
+def backward_into_everything(model, img):
+    """Believes that backward() fills only what one looks at; it also adds to the .grad of every parameter."""
+    x = img.clone().requires_grad_().float().reshape(1, -1)
+    x.retain_grad()
+    model(x).sum().backward()
+    return x.grad
+
+
+@wrong("q2", fails=[])
+def retained_too_late(model, img):
+    """Asks for the gradient after it has passed; retain_grad() then leaves None, without any warning."""
+    x = img.clone().requires_grad_().float().reshape(1, -1)
+    torch.autograd.grad(model(x).sum(), x)
+    x.retain_grad()
+    return x.grad
+
+
+@wrong("q2", fails=[])
+def detached_after_switching_on(model, img):
+    """Detaches last, so the tensor that reaches the model no longer requires grad."""
+    x = img.clone().requires_grad_().float().reshape(1, -1).detach()
+    return torch.autograd.grad(model(x).sum(), x)[0]
+
+
+@wrong("q2", fails=[])
+def parameter_gradients_zeroed(model, img):
+    """Cleans up with zero_grad(), which also throws away what somebody had accumulated before."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    model.zero_grad()
+    return x.grad
+
+
+@wrong("q2", fails=[])
+def caller_switched_to_requires_grad(model, img):
+    """Calls requires_grad_() on the tensor of the caller, who never asked for it and finds it changed."""
+    x = img.requires_grad_().float().reshape(1, -1)
+    return torch.autograd.grad(model(x).sum(), x)[0]
+
+
+@wrong("q2", fails=[])
+def flattened_to_the_shape_of_img(model, img):
+    """Believes that the gradient should look like img; it was asked for x, whose shape is (1, N)."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    return gradient.reshape(img.shape)
+
+
+# --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
+
+
+@accepted("q3")
+def all_six_by_autograd_grad(a, b, d):
+    """One call returns the gradients of all six tensors, leaves or not."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    return dict(zip("abcdeo", torch.autograd.grad(o, [a, b, c, d, e, o])))
+
+
+@accepted("q3")
+def backward_with_all_six_as_inputs(a, b, d):
+    """inputs= names where gradients go; those inside the graph were asked for with retain_grad()."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    tensors = {"a": a, "b": b, "c": c, "d": d, "e": e, "o": o}
+    for name in "ceo":
+        tensors[name].retain_grad()
+    o.backward(inputs=list(tensors.values()))
+    return {name: tensor.grad for name, tensor in tensors.items()}
+
+
+@accepted("q3")
+def hooks_inside_the_graph(a, b, d):
+    """Hooks see the gradients of c, e and o pass; the leaves keep theirs."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    gradients = {}
+    for name, tensor in {"c": c, "e": e, "o": o}.items():
+        tensor.register_hook(lambda gradient, name=name: gradients.update({name: gradient}))
+    o.backward()
+    return {**gradients, "a": a.grad, "b": b.grad, "d": d.grad}
+
+
+@accepted("q3")
+def retained_on_leaves_too(a, b, d):
+    """retain_grad() on a leaf does nothing, because a leaf keeps its gradient anyway."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    tensors = {"a": a, "b": b, "c": c, "d": d, "e": e, "o": o}
+    for tensor in tensors.values():
+        tensor.retain_grad()
+    o.backward()
+    return {name: tensor.grad for name, tensor in tensors.items()}
+
+
+@accepted("q3")
+def two_passes_over_a_kept_graph(a, b, d):
+    """The first pass returns the inner gradients and stores nothing, the second fills the leaves once."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    inner = torch.autograd.grad(o, [c, e, o], retain_graph=True)
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "d": d.grad, **dict(zip("ceo", inner))}
+
+
+@wrong("q3", fails=[])
+def retained_after_backward(a, b, d):
+    """Asks after backward(), when the gradients of c, e and o have long passed."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    o.backward()
+    for tensor in (c, e, o):
+        tensor.retain_grad()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=[])
+def retain_grad_without_parentheses(a, b, d):
+    """Believes that retain_grad is an attribute; it is a method, and naming it does nothing."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    c.retain_grad
+    e.retain_grad
+    o.retain_grad
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=[])
+def c_made_a_leaf(a, b, d):
+    """Turns c into a leaf of its own; its gradient appears, but the way back to a and b is cut."""
+    c = (a + b).detach().requires_grad_()
+    e = c * d
+    e.retain_grad()
+    o = e.sum()
+    o.retain_grad()
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=[])
+def guessed_ones(a, b, d):
+    """Believes that every gradient inside is 1; the one of c is d, by which c is multiplied."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    o.backward()
+    one = torch.ones_like(c)
+    return {"a": a.grad, "b": b.grad, "c": one, "d": d.grad, "e": one, "o": torch.ones_like(o)}
+
+
+@wrong("q3", fails=[])
+def requires_grad_instead_of_retain_grad(a, b, d):
+    """Confuses two flags; c requires grad already, and that does not make autograd keep its gradient."""
+    c = (a + b).requires_grad_()
+    e = (c * d).requires_grad_()
+    o = e.sum().requires_grad_()
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=[])
+def one_backward_for_each_tensor(a, b, d):
+    """Goes back once for each tensor over a kept graph, and the leaves add up what every pass brings."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    gradients = {}
+    for name, tensor in {"c": c, "e": e, "o": o}.items():
+        tensor.retain_grad()
+        o.backward(retain_graph=True)
+        gradients[name] = tensor.grad.clone()
+    return {**gradients, "a": a.grad, "b": b.grad, "d": d.grad}
+
+
+@wrong("q3", fails=[])
+def forgot_the_output(a, b, d):
+    """Believes that the end of the graph keeps its gradient; o is the result of an operation like c and e."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    c.retain_grad()
+    e.retain_grad()
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+# --- q4 · Which layer gets which gradient? (hooks that clean up)
+
+
+@accepted("q4")
+def hooks_on_the_output_tensors(model, x, names):
+    """A tensor hook on the output receives its gradient; tensor hooks vanish with the tensor."""
+    modules = dict(model.named_modules())
+    gradients = {}
+
+    def watch(name):
+        def hook(module, inputs, output):
+            output.register_hook(lambda gradient: gradients.update({name: gradient}))
+
+        return hook
+
+    handles = [modules[name].register_forward_hook(watch(name)) for name in names]
+    model(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return gradients
+
+
+@accepted("q4")
+def full_backward_hooks(model, x, names):
+    """grad_output of a full backward hook is the gradient with respect to the module's output."""
+    modules = dict(model.named_modules())
+    gradients = {}
+    handles = [
+        modules[name].register_full_backward_hook(
+            lambda module, grad_input, grad_output, name=name: gradients.update({name: grad_output[0]})
+        )
+        for name in names
+    ]
+    model(x.detach().clone().requires_grad_()).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return gradients
+
+
+@accepted("q4")
+def full_backward_hooks_on_a_plain_input(model, x, names):
+    """If no input requires grad, torch gives a UserWarning and the right grad_output all the same."""
+    modules = dict(model.named_modules())
+    gradients = {}
+
+    def watch(name):
+        def hook(module, grad_input, grad_output):
+            gradients[name] = grad_output[0].clone()
+
+        return hook
+
+    handles = [modules[name].register_full_backward_hook(watch(name)) for name in names]
+    try:
+        model(x).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return gradients
+
+
+@accepted("q4")
+def outputs_kept_and_autograd_grad(model, x, names):
+    """The hooks only keep the outputs; autograd.grad takes them as they are, without retain_grad()."""
+    modules = dict(model.named_modules())
+    outputs = {}
+
+    def keep(name):
+        def hook(module, inputs, output):
+            outputs[name] = output
+
+        return hook
+
+    handles = [modules[name].register_forward_hook(keep(name)) for name in names]
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@accepted("q4")
+def hooks_that_remove_themselves(model, x, names):
+    """Each hook takes itself out of the model as soon as it has the output."""
+    modules = dict(model.named_modules())
+    outputs, handles = {}, {}
+
+    def keep(name, module, inputs, output):
+        output.retain_grad()
+        outputs[name] = output
+        handles[name].remove()
+
+    for name in names:
+        handles[name] = modules[name].register_forward_hook(functools.partial(keep, name))
+    model(x).sum().backward()
+    return {name: outputs[name].grad for name in names}
+
+
+@wrong("q4", fails=[])
+def gradient_of_the_input(model, x, names):
+    """Confuses grad_input with grad_output, and returns the gradient on the other side of the layer."""
+    modules = dict(model.named_modules())
+    gradients = {}
+    handles = [
+        modules[name].register_full_backward_hook(
+            lambda module, grad_input, grad_output, name=name: gradients.update({name: grad_input[0]})
+        )
+        for name in names
+    ]
+    model(x.detach().clone().requires_grad_()).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return gradients
+
+
+@wrong("q4", fails=[])
+def handles_thrown_away(model, x, names):
+    """Does not keep the handles, so the hooks stay in the model and are called in every later forward."""
+    modules = dict(model.named_modules())
+    gradients = {}
+
+    def watch(name):
+        def hook(module, inputs, output):
+            output.register_hook(lambda gradient: gradients.update({name: gradient}))
+
+        return hook
+
+    for name in names:
+        modules[name].register_forward_hook(watch(name))
+    model(x).sum().backward()
+    return gradients
+
+
+@wrong("q4", fails=[])
+def hook_that_returns_a_new_leaf(model, x, names):
+    """What a forward hook returns replaces the output; a detached leaf cuts the graph behind the layer."""
+    modules = dict(model.named_modules())
+    activations = {}
+
+    def cut(name):
+        def hook(module, inputs, output):
+            activations[name] = output.detach().requires_grad_()
+            return activations[name]
+
+        return hook
+
+    handles = [modules[name].register_forward_hook(cut(name)) for name in names]
+    model(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: activations[name].grad for name in names}
+
+
+@wrong("q4", fails=[])
+def late_binding(model, x, names):
+    """All hooks read the loop variable when they run, and write to the last name."""
+    modules = dict(model.named_modules())
+    gradients, handles = {}, []
+    for name in names:
+        handles.append(
+            modules[name].register_forward_hook(
+                lambda module, inputs, output: (
+                    output.register_hook(lambda gradient: gradients.update({name: gradient})) and None
+                )
+            )
+        )
+    model(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: gradients.get(name) for name in names}
+
+
+@wrong("q4", fails=[])
+def clone_beside_the_path(model, x, names):
+    """Retains the gradient of a clone; the model computes on with the original, so none reaches the clone."""
+    modules = dict(model.named_modules())
+    activations, handles = {}, []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            activations[name] = output.clone()
+            activations[name].retain_grad()
+
+        handles.append(modules[name].register_forward_hook(keep))
+    model(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: activation.grad for name, activation in activations.items()}
+
+
+@wrong("q4", fails=[])
+def asked_after_backward(model, x, names):
+    """Keeps the right tensors and asks for their gradients when backward() has already run."""
+    modules = dict(model.named_modules())
+    activations, handles = {}, []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            activations[name] = output
+
+        handles.append(modules[name].register_forward_hook(keep))
+    model(x).sum().backward()
+    for activation in activations.values():
+        activation.retain_grad()
+    for handle in handles:
+        handle.remove()
+    return {name: activation.grad for name, activation in activations.items()}
+
+
+@wrong("q4", fails=[])
+def gradients_of_the_weights(model, x, names):
+    """Takes the gradient of a layer for that of its weight, which is another tensor of another shape."""
+    modules = dict(model.named_modules())
+    model(x).sum().backward()
+    weights = {name: getattr(modules[name], "weight", None) for name in names}
+    return {name: None if weight is None else weight.grad for name, weight in weights.items()}
+
+
+# --- q5 · A loss assembled from losses
+
+
+@accepted("q5")
+def concatenated(losses, weights):
+    """view and cat are operations of autograd, so the history goes on."""
+    return torch.cat([loss.view(1) for loss in losses]) @ torch.tensor(weights)
+
+
+@accepted("q5")
+def accumulated_in_place(losses, weights):
+    """An in-place sum into a tensor that requires no grad is recorded, and the total gets a history by it."""
+    total = torch.zeros(())
+    for weight, loss in zip(weights, losses):
+        total += weight * loss
+    return total
+
+
+@accepted("q5")
+def plain_python_sum(losses, weights):
+    """sum() starts with 0 and adds tensors, which is arithmetic like any other."""
+    return sum(weight * loss for weight, loss in zip(weights, losses))
+
+
+@accepted("q5")
+def dot_product(losses, weights):
+    """The weights are constants and may be made from numbers; the losses are stacked."""
+    stacked = torch.stack(losses)
+    return torch.dot(stacked, stacked.new_tensor(weights))
+
+
+@accepted("q5")
+def folded_with_alpha(losses, weights):
+    """torch.add with alpha multiplies and adds in one recorded operation."""
+    first, *rest = zip(losses, weights)
+    return functools.reduce(
+        lambda total, pair: torch.add(total, pair[0], alpha=pair[1]), rest, first[0] * first[1]
+    )
+
+
+@wrong("q5", fails=[])
+def sum_of_items(losses, weights):
+    """Uses .item() to be safe, and is left with numbers: the total has no history at all."""
+    return torch.tensor(sum(weight * loss.item() for weight, loss in zip(weights, losses)))
+
+
+@wrong("q5", fails=[])
+def items_made_to_require_grad(losses, weights):
+    """Silences the error of backward() with requires_grad_(); now nothing raises and nothing is learned."""
+    total = torch.tensor(sum(weight * loss.item() for weight, loss in zip(weights, losses)))
+    return total.requires_grad_()
+
+
+@wrong("q5", fails=[])
+def stacked_and_detached(losses, weights):
+    """Detaches the stacked losses and makes a new leaf of them, so the parameters are out of reach."""
+    return (torch.stack(losses).detach().requires_grad_() * torch.tensor(weights)).sum()
+
+
+@wrong("q5", fails=[])
+def data_to_save_memory(losses, weights):
+    """Reads .data because it is said to save memory; what it saves is the history, so nothing is learned."""
+    return sum(weight * loss.data for weight, loss in zip(weights, losses))
+
+
+@wrong("q5", fails=[])
+@torch.no_grad()
+def assembled_under_no_grad(losses, weights):
+    """Believes that the losses have their gradients already; the sum has to be recorded, too."""
+    return (torch.stack(losses) * torch.tensor(weights)).sum()
+
+
+@wrong("q5", fails=[])
+def weights_forgotten(losses, weights):
+    """Keeps the history by stacking, and forgets what was to be added up."""
+    return torch.stack(losses).sum()
+
+
+@wrong("q5", fails=[])
+def weighted_mean(losses, weights):
+    """Divides by the number of losses; a mean is another loss, with other gradients."""
+    return (torch.stack(losses) * torch.tensor(weights)).mean()
+
+
+@wrong("q5", fails=[])
+def parameter_of_the_losses(losses, weights):
+    """Believes that nn.Parameter keeps the connection; it makes a new leaf from the values."""
+    return (nn.Parameter(torch.stack(losses)) * torch.tensor(weights)).sum()
+
+
+# --- q6 · backward() of a vector of losses
+
+
+@accepted("q6")
+def weighted_sum(losses, w):
+    """One number, with the weights detached before they are multiplied."""
+    (w.detach() * losses).sum().backward()
+
+
+@accepted("q6")
+def dot_with_data(losses, w):
+    """Nobody writes into w, so .data is as good as detach() here."""
+    torch.dot(losses, w.data).backward()
+
+
+@accepted("q6")
+def autograd_backward(losses, w):
+    """The function behind Tensor.backward takes lists of tensors and of directions."""
+    torch.autograd.backward([losses], [w.detach()])
+
+
+@accepted("q6")
+def weights_passed_as_they_are(losses, w):
+    """The direction is treated as data, so w may require grad and still gets no gradient."""
+    losses.backward(w)
+
+
+@accepted("q6")
+def one_sample_after_another(losses, w):
+    """The graph is kept for all passes but the last, and .grad adds them up."""
+    for i, weight in enumerate(w.tolist()):
+        (weight * losses[i]).backward(retain_graph=i + 1 < len(losses))
+
+
+@accepted("q6")
+def matrix_product(losses, w):
+    """w @ losses is the weighted sum."""
+    with torch.no_grad():
+        direction = w.clone()
+    (direction @ losses).backward()
+
+
+@wrong("q6", fails=[])
+def mean_of_the_losses(losses, w):
+    """Makes a number of the vector in the usual way, and forgets the weights."""
+    losses.mean().backward()
+
+
+@wrong("q6", fails=[])
+def ones_from_the_forum(losses, w):
+    """Copies the recipe because it makes the error go away; it gives every sample the weight 1."""
+    losses.backward(torch.ones_like(losses))
+
+
+@wrong("q6", fails=[])
+def loop_over_a_freed_graph(losses, w):
+    """Goes back once for each sample, but the first pass has used up the graph they share."""
+    for loss, weight in zip(losses, w.tolist()):
+        (loss * weight).backward()
+
+
+@wrong("q6", fails=[])
+def weighted_mean_of_the_losses(losses, w):
+    """Divides by the sum of the weights, which scales every gradient."""
+    ((w.detach() * losses).sum() / w.detach().sum()).backward()
+
+
+@wrong("q6", fails=[])
+def weights_in_the_graph(losses, w):
+    """Multiplies by w as it is, so whatever computed the weights gets a gradient, too."""
+    (w * losses).sum().backward()
+
+
+@wrong("q6", fails=[])
+def graph_kept_to_be_safe(losses, w):
+    """Adds retain_graph=True to be safe, so the graph and all it saved outlive the only pass."""
+    losses.backward(gradient=w.detach(), retain_graph=True)
+
+
+@wrong("q6", fails=[])
+def losses_detached_instead(losses, w):
+    """Detaches the wrong factor: the parameters get nothing, and the weights are what is trained."""
+    (w * losses.detach()).sum().backward()
+
+
+@wrong("q6", fails=[])
+def sum_times_sum(losses, w):
+    """Believes that weighting can wait until after the sum; every sample then has the same weight."""
+    (losses.sum() * w.detach().sum()).backward()

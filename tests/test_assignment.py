@@ -1,0 +1,245 @@
+"""A master is read completely, and a contradiction in it is refused in words that say what to mend."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import Assignment, read_assignment
+from grader.errors import CourseError
+
+SOLUTIONS = Path(__file__).parent.parent / "solutions"
+
+TINY = '''\
+# %% [markdown]
+# # 1. Doubling
+#
+# Some prose.
+
+# %%
+import torch
+
+# %% [markdown]
+# ## q1 · Twice as much
+#
+# Repair `double`.
+
+
+# %% tags=["question q1"]
+def double(x):
+    """Return twice the tensor x."""
+    # BEGIN SOLUTION
+    return 2 * x
+    # STUB
+    # if x is None:
+    #     return x
+    #
+    # return x
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_twice(double):
+    """The result is twice the argument."""
+    import torch
+
+    seen = double(torch.ones(2))
+    assert seen.tolist() == [2, 2], f"double([1, 1]) is {seen.tolist()}."
+
+
+# %% [markdown]
+# ## q2 · A module that doubles
+
+
+# %% tags=["question q2"]
+class Double(torch.nn.Module):
+    """Double whatever comes."""
+
+    def forward(self, x):
+        # BEGIN SOLUTION
+        return 2 * x
+        # STUB
+        # return x
+        # END SOLUTION
+'''
+
+
+def tiny(folder: Path, old: str = "", new: str = "") -> Path:
+    """Write the tiny master with one passage exchanged."""
+    assert old in TINY
+    path = folder / "01_tiny.py"
+    path.write_text(TINY.replace(old, new, 1) if old else TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def assignment(tmp_path: Path) -> Assignment:
+    return read_assignment(tiny(tmp_path))
+
+
+def test_a_master_is_read_completely(assignment):
+    """Stem, title, and every question's id, title and name come from the master."""
+    assert (assignment.stem, assignment.title) == ("01_tiny", "Doubling")
+    read = [(question.id, question.title, question.function) for question in assignment.questions]
+    assert read == [("q1", "Twice as much", "double"), ("q2", "A module that doubles", "Double")]
+
+
+def test_stub_and_answer_share_what_stands_outside_the_markers(assignment):
+    """The stub is uncommented in place of the answer, with its own indentation and blank lines."""
+    head = 'def double(x):\n    """Return twice the tensor x."""\n'
+    question = assignment.questions[0]
+    assert question.answer == head + "    return 2 * x"
+    assert question.stub == head + "    if x is None:\n        return x\n\n    return x"
+
+
+def test_the_reference_is_all_code_with_answers_and_without_checks(assignment):
+    """What the reference worker runs is the code of the master, the public checks left out."""
+    assert assignment.reference == (
+        "import torch",
+        assignment.questions[0].answer,
+        assignment.questions[1].answer,
+    )
+
+
+def test_a_question_may_have_no_public_check(assignment):
+    """The check cell belongs to its question, and a question without one has None."""
+    first, second = assignment.questions
+    assert first.public_check is not None
+    assert first.public_check.startswith("def test_twice(double):")
+    assert second.public_check is None
+
+
+DOUBLE = '''\
+def double(x):
+    """Return twice the tensor x."""
+    # BEGIN SOLUTION
+    return 2 * x
+    # STUB
+    # if x is None:
+    #     return x
+    #
+    # return x
+    # END SOLUTION
+'''
+OTHER_DOUBLE = '''\
+# BEGIN SOLUTION
+def double(x, times=2):
+    return times * x
+# STUB
+# def double(x):
+#     """Return twice the tensor x."""
+#     return x
+# END SOLUTION
+'''
+FORWARD = """\
+    def forward(self, x):
+        # BEGIN SOLUTION
+        return 2 * x
+        # STUB
+        # return x
+        # END SOLUTION
+"""
+OTHER_FORWARD = """\
+    # BEGIN SOLUTION
+    def forward(self, x):
+        return 2 * x
+
+    # STUB
+    # def forward(self, y):
+    #     return y
+    # END SOLUTION
+"""
+CONTRADICTIONS = {
+    "no title": ("# # 1. Doubling", "# Doubling", "first line is `# 1. Title`"),
+    "the number of another assignment": ("# # 1.", "# # 2.", "first line is `# 1. Title`"),
+    "no heading": ("# ## q1 · Twice as much", "# Twice as much", "q1: its cells are question, check"),
+    "two headings": ("# Some prose.", "# %% [markdown]\n# ## q1 · Once more", "q1: its cells are task, task"),
+    "two cells of one question": (
+        '# %% tags=["check q1"]',
+        '# %% tags=["question q1"]\n1\n\n# %% tags=["check q1"]',
+        "q1: its cells are task, question, question, check",
+    ),
+    "a check without question": ('"question q1"', '"check q1"', "q1: its cells are task, check, check"),
+    "a gap in the numbers": (
+        '# ## q2 · A module that doubles\n\n\n# %% tags=["question q2"]',
+        '# ## q3 · A module that doubles\n\n\n# %% tags=["question q3"]',
+        "its questions are q1, q3",
+    ),
+    "an unknown tag": ('"check q1"', '"checks q1"', "the tags ['checks q1'] mean nothing"),
+    "no markers": ("    # BEGIN SOLUTION\n", "", "q1: `# STUB` follows `# END SOLUTION`"),
+    "no end": ("    # END SOLUTION\n", "", "q1: put the answer between"),
+    "no solution at all": (FORWARD, "    pass\n", "q2: put the answer between"),
+    "a stub in the open": ("    # return x\n", "    return x\n", "q1: the stub's line `return x`"),
+    "a stub that is no Python": (
+        "# if x is None:",
+        "# if x is None",
+        "q1: the stub is not valid Python (line 3",
+    ),
+    "an answer that is no Python": (
+        "return 2 * x",
+        "return 2 *",
+        "q1: the answer is not valid Python (line 3",
+    ),
+    "two definitions in a cell": (
+        'def double(x):\n    """Return',
+        'def half(x):\n    return x / 2\n\n\ndef double(x):\n    """Return',
+        "q1: the stub must be exactly one",
+    ),
+    "no docstring": ('    """Return twice the tensor x."""\n', "", "q1: `double` has no docstring"),
+    "different signatures": (DOUBLE, OTHER_DOUBLE, "q1: stub and answer have different signatures"),
+    "different methods": (FORWARD, OTHER_FORWARD, "q2: stub and answer have different signatures"),
+    "a check that is no test": ("def test_twice", "def twice", "q1: the check cell needs a `def test_...`"),
+    "a check with helpers": (
+        "def test_twice",
+        "LIMIT = 2\n\n\ndef test_twice",
+        "q1: the check cell needs a `def test_...`",
+    ),
+    "a check of another function": (
+        "test_twice(double)",
+        "test_twice(dubble)",
+        "q1, test_twice: its one parameter must be `double`",
+    ),
+    "a check without title": (
+        '    """The result is twice the argument."""\n',
+        "",
+        "q1, test_twice: write what must hold as its docstring",
+    ),
+    "an assert without message": (
+        ', f"double([1, 1]) is {seen.tolist()}."',
+        "",
+        "q1, test_twice: give `assert seen.tolist() == [2, 2]` a message",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_contradiction_is_refused_by_name(tmp_path, old, new, said):
+    """The error names the file, the question and what to mend."""
+    path = tiny(tmp_path, old, new)
+    with pytest.raises(CourseError, match=re.escape(said)) as refusal:
+        read_assignment(path)
+    assert str(refusal.value).startswith(str(path))
+
+
+def test_a_name_without_number_is_refused(tmp_path):
+    """The stem joins the files of an assignment, so it must have its form."""
+    path = tiny(tmp_path).rename(tmp_path / "tiny.py")
+    with pytest.raises(CourseError, match=r"NN_name\.py"):
+        read_assignment(path)
+
+
+def test_a_missing_master_is_refused(tmp_path):
+    """A file that cannot be read is the author's to mend, not a traceback."""
+    with pytest.raises(CourseError, match="cannot be read"):
+        read_assignment(tmp_path / "01_tiny.py")
+
+
+@pytest.mark.parametrize("path", sorted(SOLUTIONS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_master_of_the_course_is_readable(path):
+    """Each master has questions, every one of them with three hints and a public check."""
+    assignment = read_assignment(path)
+    tasks = {cell.question: cell.source for cell in assignment.cells if cell.role == "task"}
+    for question in assignment.questions:
+        assert question.public_check is not None, question.id
+        hints = re.findall(r"<summary>(.+?)</summary>", tasks[question.id])
+        assert hints == ["Hint 1", "Hint 2", "Hint 3"], question.id

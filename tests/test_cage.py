@@ -1,0 +1,442 @@
+"""Outside: what the cage holds back and what it lets through, tried in forked children of fresh processes."""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import importlib
+import mmap
+import os
+import pathlib
+import resource
+import select
+import shutil
+import signal
+import socket
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+
+import pytest
+from caged import order_to_call, run_in_cage, run_preflight, start_zygote
+
+from grader.worker import landlock, seccomp, syscalls
+from grader.worker.cage import Cage, CageError, readable_paths
+
+pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="the cage needs 64-bit Linux")
+needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="this kernel or container has no Landlock")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="a dialect of x86_64")
+
+BOTH = pytest.mark.parametrize("with_landlock", [pytest.param(True, marks=needs_landlock), False])
+ORDINARY_USER = 12345
+NOBODY = "65534"
+
+
+@pytest.fixture
+def place():
+    """A folder that every user can reach (pytest's own belong to one user)."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="cage-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+# The preflight
+
+
+@BOTH
+def test_the_preflight_finds_nothing(place, with_landlock):
+    """No attack gets through and everything that must work does."""
+    assert run_preflight(place, landlock=with_landlock) == []
+
+
+@needs_root
+@BOTH
+def test_the_preflight_finds_nothing_for_an_ordinary_user(place, with_landlock):
+    """The cage needs no privileges, and protects a grader of the same user."""
+    library = place / "library"
+    library.mkdir()
+    # Where Python lies below /root, this user could not read its library even without a cage.
+    shutil.copy(pathlib.Path(sysconfig.get_path("stdlib"), "colorsys.py"), library)
+    assert run_preflight(place, landlock=with_landlock, uid=ORDINARY_USER, extra=[str(library)]) == []
+
+
+@needs_landlock
+@pytest.mark.parametrize("version", range(1, min(landlock.abi(), 7) + 1))
+def test_older_versions_of_landlock_hold(place, version):
+    """What an older Landlock does not cover, the filter does."""
+    assert run_preflight(place, landlock_version=version) == []
+
+
+@needs_root
+def test_the_preflight_notices_a_missing_cage(place):
+    """Each attack succeeds where there is nothing to stop it, so none is vacuous."""
+    through = run_preflight(place, sandbox=False)
+    expected = {
+        "read a file of the project",
+        "open an MPTCP socket",
+        "fork",
+        "start a program",
+        "raise a limit",
+    }
+    assert expected < set(through)
+    assert len(through) >= 25
+
+
+# Files
+
+
+def read_what_lies_around(place):
+    answers = {}
+    secret = place + "/secret.txt"
+    for path in (secret, "/etc/passwd", "/proc/self/status", "/proc/self/mem", place, "/"):
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+            answers[path] = 0
+        except OSError as error:
+            answers[path] = error.errno
+    return sorted(set(answers.values()))
+
+
+@BOTH
+def test_nothing_of_a_project_can_be_read(place, with_landlock):
+    """Files that permission bits open to everybody stay closed, and so do folders and /proc."""
+    (place / "secret.txt").write_text("expected = 42")
+    refusal = errno.EACCES if with_landlock else errno.EPERM
+    assert run_in_cage(read_what_lies_around, place, landlock=with_landlock).answer == [refusal]
+
+
+def import_lazily(place):
+    names = ("colorsys", "_lsprof")
+    before = [name in sys.modules for name in names]
+    return [*before, *(importlib.import_module(name).__name__ for name in names)]
+
+
+@needs_landlock
+def test_a_module_can_be_imported_lazily(place):
+    """Python's library stays readable, its compiled modules too."""
+    assert run_in_cage(import_lazily, place).answer == [False, False, "colorsys", "_lsprof"]
+
+
+def test_a_sealed_import_says_what_is_missing(place):
+    """Where nothing can be opened, a module that was not loaded before is simply not found."""
+    outcome = run_in_cage(import_lazily, place, landlock=False)
+    assert (outcome.protection, outcome.raised) == ("sealed seccomp", "ModuleNotFoundError")
+
+
+def use_the_devices(place):
+    null = pathlib.Path("/dev/null")
+    with pathlib.Path("/dev/urandom").open("rb") as noise:
+        return [null.write_text("away"), null.read_text(), len(noise.read(4))]
+
+
+@needs_landlock
+def test_devices_every_program_expects_are_there(place):
+    """/dev/null can be read and written, /dev/urandom read."""
+    assert run_in_cage(use_the_devices, place).answer == [4, "", 4]
+
+
+def change_files(place):
+    folder = pathlib.Path(place, "library")
+    file = folder / "module.py"
+    attempts = {
+        "read": file.read_text,
+        "write": lambda: os.open(file, os.O_WRONLY),
+        "append": lambda: os.open(file, os.O_WRONLY | os.O_APPEND),
+        "truncate": lambda: os.open(file, os.O_RDONLY | os.O_TRUNC),
+        "truncate oddly": lambda: os.open(file, os.O_ACCMODE | os.O_TRUNC),
+        "open oddly": lambda: os.open(file, os.O_ACCMODE),
+        "create": lambda: os.open(folder / "new", os.O_WRONLY | os.O_CREAT),
+        "hidden": lambda: os.open(folder, os.O_RDWR | os.O_TMPFILE),
+        "mkdir": (folder / "new").mkdir,
+        "unlink": file.unlink,
+        "rename": lambda: file.rename(folder / "new"),
+        "symlink": lambda: (folder / "new").symlink_to(file),
+        "hardlink": lambda: (folder / "new").hardlink_to(file),
+        "chmod": lambda: file.chmod(0o777),
+        "utime": lambda: os.utime(file),
+        "resize": lambda: os.truncate(file, 0),
+    }
+    allowed = []
+    for name, attempt in attempts.items():
+        with contextlib.suppress(PermissionError):
+            attempt()
+            allowed.append(name)
+    return allowed
+
+
+@needs_landlock
+@pytest.mark.parametrize("version", [1, landlock.abi()])
+def test_what_is_readable_cannot_be_changed(place, version):
+    """A readable file that its owner left open to everybody keeps its content, name and mode."""
+    library = place / "library"
+    library.mkdir()
+    library.chmod(0o777)
+    (library / "module.py").write_text("answer = 1")
+    (library / "module.py").chmod(0o666)
+    outcome = run_in_cage(change_files, place, extra=[str(library)], landlock_version=version)
+    assert outcome.answer == ["read"]
+    assert [(file.name, file.read_text()) for file in library.iterdir()] == [("module.py", "answer = 1")]
+
+
+def test_readable_paths_show_no_project():
+    """Installed packages are named, the folders above them and this project are not."""
+    paths = [pathlib.Path(path) for path in readable_paths()]
+    project = pathlib.Path(__file__).resolve().parent.parent
+    assert pathlib.Path(sysconfig.get_path("purelib")) in paths
+    assert all(path.exists() for path in paths)
+    for private in (project, project / "tests", pathlib.Path(sys.prefix), pathlib.Path.home()):
+        assert not any(private.is_relative_to(path) for path in paths), private
+
+
+# Root
+
+
+@pytest.fixture
+def private_home(place):
+    """A library below a folder that only root may enter, as Python below /root is."""
+    library = place / "home" / "library"
+    library.mkdir(parents=True)
+    (library / "private_answers.py").write_text("ANSWER = 42")
+    library.parent.chmod(0o700)
+    return library
+
+
+def import_from_home(place):
+    sys.path.insert(0, place + "/home/library")
+    return importlib.import_module("private_answers").ANSWER
+
+
+@needs_root
+@needs_landlock
+@pytest.mark.parametrize(("without_read_search", "kept"), [(False, 1 << 2), (True, 1 << 1)])
+def test_root_keeps_one_capability_for_a_private_home(place, private_home, without_read_search, kept):
+    """Nobody can import from below a 0700 folder, by CAP_DAC_READ_SEARCH or what a container's root has."""
+    outcome = run_in_cage(
+        import_from_home, place, extra=[str(private_home)], without_read_search=without_read_search
+    )
+    assert outcome.answer == 42
+    assert {int(outcome.process[name], 16) for name in ("CapPrm", "CapEff")} == {kept}
+    assert {int(outcome.process[name], 16) for name in ("CapInh", "CapAmb")} == {0}
+
+
+def nothing(place):
+    return None
+
+
+@needs_root
+def test_sealed_root_keeps_no_capability(place, private_home):
+    """Where nothing can be opened anyway no capability is worth keeping."""
+    process = run_in_cage(nothing, place, extra=[str(private_home)], landlock=False).process
+    assert {int(process[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {0}
+
+
+@needs_root
+@BOTH
+def test_root_becomes_nobody(place, with_landlock):
+    """All four uids and gids are nobody's, no group is left, and nothing can be gained."""
+    process = run_in_cage(nothing, place, landlock=with_landlock, groups=[4, 27]).process
+    assert set(process["Uid"].split()) == set(process["Gid"].split()) == {NOBODY}
+    assert process["Groups"] == ""
+    assert (process["NoNewPrivs"], process["Seccomp"]) == ("1", "2")
+
+
+@needs_root
+@BOTH
+def test_an_ordinary_user_stays_closed_to_debuggers(place, with_landlock):
+    """Memory of a caged child belongs to root, so that no process of the same user can look into it."""
+    process = run_in_cage(nothing, place, landlock=with_landlock, uid=ORDINARY_USER).process
+    assert process["Uid"].split() == [str(ORDINARY_USER)] * 4
+    assert (process["owner"], process["NoNewPrivs"], process["Seccomp"]) == ("0", "1", "2")
+
+
+# Descriptors and limits
+
+
+def open_descriptors(place):
+    found = []
+    for descriptor in range(1024):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_GETFD)
+            found.append(descriptor)
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"landlock": False}, {"sandbox": False}])
+def test_no_descriptor_is_inherited(place, options):
+    """Only what the caller keeps is open, the ruleset's descriptor included, with and without a sandbox."""
+    outcome = run_in_cage(open_descriptors, place, **options)
+    assert outcome.answer == sorted(outcome.kept)
+
+
+def fill_memory(place):
+    return len(bytearray(1 << 30))
+
+
+def test_too_much_memory_is_a_memory_error(place):
+    """The limit on the address space turns a memory bomb into an ordinary exception."""
+    assert run_in_cage(fill_memory, place, headroom=256 << 20).raised == "MemoryError"
+
+
+def spin(place):
+    while True:
+        pass
+
+
+def spin_on(place):
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(("function", "death"), [(spin, signal.SIGXCPU), (spin_on, signal.SIGKILL)])
+def test_endless_computing_is_killed(place, function, death):
+    """The processor limit ends a loop, a second later also one that ignores the signal."""
+    assert run_in_cage(function, place, cpu_seconds=1).signal == death
+
+
+def read_and_raise_limits(place):
+    names = ("CORE", "FSIZE", "MEMLOCK", "MSGQUEUE", "NOFILE", "NPROC", "CPU")
+    limits = {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0] for name in names}
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))
+    except ValueError as error:
+        return {**limits, "setting": str(error)}
+
+
+def test_limits_are_set_and_stay(place):
+    """Every limit is in force, and not even the same one can be set again."""
+    limits = run_in_cage(read_and_raise_limits, place, cpu_seconds=7).answer
+    assert limits.pop("setting") == "not allowed to raise maximum limit"
+    zero = dict.fromkeys(("CORE", "FSIZE", "MEMLOCK", "MSGQUEUE"), 0)
+    assert limits == zero | {"NOFILE": 64, "NPROC": 8192, "CPU": 7}
+
+
+def say_so_and_sleep(place, pipe):
+    os.write(pipe, b"in")
+    time.sleep(60)
+
+
+def test_a_child_dies_with_its_zygote(place):
+    """A killed grader leaves no student code behind."""
+    reading, writing = os.pipe()
+    with start_zygote(order_to_call(say_so_and_sleep, place), keep=(writing,)) as zygote:
+        os.close(writing)
+        assert os.read(reading, 2) == b"in"
+        zygote.kill()
+    assert select.select([reading], [], [], 20)[0]
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+
+
+# Processes, signals, network
+
+
+def reach_out(place):
+    parent = os.getppid()
+    attempts = {
+        "fork": os.fork,
+        "spawn": lambda: os.posix_spawn("/bin/true", ["true"], {}),
+        "exec": lambda: os.execv("/bin/true", ["true"]),
+        "signal the parent": lambda: os.kill(parent, 0),
+        "signal the group": lambda: os.kill(0, 0),
+        "signal everybody": lambda: os.kill(-1, 0),
+        "signal through a file descriptor": lambda: os.pidfd_open(parent),
+        "change the session": os.setsid,
+        "change the priority": lambda: os.setpriority(os.PRIO_PROCESS, 0, 1),
+        "choose processors": lambda: os.sched_setaffinity(parent, {0}),
+        "socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "socket pair": socket.socketpair,
+        "abstract socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind("\0cage"),
+    }
+    got_through = []
+    for name, attempt in attempts.items():
+        with contextlib.suppress(PermissionError):
+            attempt()
+            got_through.append(name)
+    return got_through
+
+
+@BOTH
+def test_nobody_outside_can_be_reached(place, with_landlock):
+    """No process, program or connection can be made, and no other process be signalled or slowed."""
+    outcome = run_in_cage(reach_out, place, landlock=with_landlock)
+    assert (outcome.answer, outcome.status) == ([], 0)
+
+
+def live_an_ordinary_life(place):
+    done = []
+    signal.signal(signal.SIGALRM, lambda *_: done.append("alarm"))
+    signal.signal(signal.SIGUSR1, lambda *_: done.append("own signal"))
+    thread = threading.Thread(target=done.append, args=["thread"])
+    thread.start()
+    thread.join()
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    while "alarm" not in done:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    signal.raise_signal(signal.SIGUSR1)
+    return [*done, time.thread_time() >= 0, os.uname().sysname]
+
+
+@BOTH
+def test_what_a_notebook_is_made_of_works(place, with_landlock):
+    """Threads, timers, signals to oneself, clocks and sleeping are everyday life."""
+    outcome = run_in_cage(live_an_ordinary_life, place, landlock=with_landlock)
+    assert outcome.answer == ["thread", "alarm", "own signal", "own signal", True, "Linux"]
+
+
+def call_as_x32(place):
+    return ctypes.CDLL(None).syscall(0x40000000 + 39)
+
+
+def call_as_32_bit(place):
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20 (getpid); int 0x80; ret
+    return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+
+
+@needs_x86
+@pytest.mark.parametrize("call", [call_as_x32, call_as_32_bit])
+def test_foreign_dialects_are_deadly(place, call):
+    """The same numbers mean other calls to the 32-bit entries of the kernel."""
+    # A kernel without the 32-bit entry ends the process by itself, with SIGSEGV.
+    assert run_in_cage(call, place).signal in {signal.SIGSYS, signal.SIGSEGV}
+
+
+# Where no cage is to be had
+
+
+def prepare(**options):
+    return Cage.prepare(readable=[], cpu_seconds=1, memory_bytes=None, **options)
+
+
+def test_another_system_is_an_error(monkeypatch):
+    """On macOS or a strange processor the cage says what it needs, and nothing is confined by half."""
+    monkeypatch.setattr(syscalls, "machine", lambda: None)
+    with pytest.raises(CageError, match="needs 64-bit Linux on x86_64 or aarch64"):
+        prepare()
+    assert prepare(sandbox=False).protection == "none"
+
+
+def test_a_kernel_without_filters_is_an_error(monkeypatch):
+    """Landlock alone would leave fork and sockets open."""
+    monkeypatch.setattr(seccomp, "available", lambda: False)
+    with pytest.raises(CageError, match="seccomp"):
+        prepare()
+
+
+def test_a_kernel_without_landlock_is_sealed(monkeypatch):
+    """Without Landlock the filter closes all files instead."""
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    assert prepare().protection == "sealed seccomp"
+
+
+@needs_landlock
+def test_a_readable_path_that_is_missing_is_named():
+    """A mistyped path is an error, not a smaller cage."""
+    with pytest.raises(CageError, match="/no/such/library"):
+        Cage.prepare(readable=["/no/such/library"], cpu_seconds=1, memory_bytes=None)
