@@ -89,18 +89,20 @@ def _wrapped(decorator: str) -> str:
         return decorator + "\n"
     head, _, rest = decorator.partition("fails=[")
     names = rest.removesuffix("])").split(", ")
-    return f"{head.replace('(', '(' + chr(10) + '    ').rstrip()}\n    fails=[\n" + "".join(
-        f"        {name},\n" for name in names
-    ) + "    ],\n)\n"
+    return (
+        f"{head.replace('(', '(' + chr(10) + '    ').rstrip()}\n    fails=[\n"
+        + "".join(f"        {name},\n" for name in names)
+        + "    ],\n)\n"
+    )
 
 
 def _mark(node: ast.stmt) -> ast.Call | None:
     """The decorator that makes a definition an answer."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name):
-                if decorator.func.id in ("accepted", "wrong"):
-                    return decorator
+            called = decorator.func if isinstance(decorator, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id in {"accepted", "wrong"}:
+                return decorator  # type: ignore[return-value]
     return None
 
 
@@ -117,7 +119,9 @@ def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, st
         question = ast.literal_eval(mark.args[0])
         lists = [ast.literal_eval(keyword.value) for keyword in mark.keywords if keyword.arg == "fails"]
     except (ValueError, IndexError):
-        raise CourseError(f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals') from None
+        raise CourseError(
+            f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals'
+        ) from None
     if question not in functions:
         raise CourseError(f"{where}: the assignment has no question {question!r}")
     fails = frozenset(lists[0]) if lists else None

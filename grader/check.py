@@ -120,8 +120,10 @@ def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:
     assert seen.shape == expected.shape, _because(message, f"its shape is {seen.shape}")
     assert seen.dtype == expected.dtype, _because(message, f"its dtype is {seen.dtype}")
     if expected.value is None:
-        raise CourseError(f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller")
-    assert seen.value is not None, _because(message, f"its values cannot be read")
+        raise CourseError(
+            f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
+        )
+    assert seen.value is not None, _because(message, "its values cannot be read")
     assert _close(seen.value, expected.value, TOLERANCE.get(expected.dtype, _COARSE)), message
 
 
@@ -129,7 +131,9 @@ def _close(seen: Any, expected: Any, tolerance: float) -> bool:
     """Element by element; a hundredth of the largest element is the floor below which only noise differs."""
     finite = [abs(e) for e in expected if math.isfinite(e)]
     floor = max(finite, default=0.0) / 100
-    return all(s == e or abs(s - e) <= tolerance * max(abs(e), floor) for s, e in zip(seen, expected, strict=True))
+    return all(
+        s == e or abs(s - e) <= tolerance * max(abs(e), floor) for s, e in zip(seen, expected, strict=True)
+    )
 
 
 def _because(message: str, reason: str) -> str:

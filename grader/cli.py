@@ -44,16 +44,52 @@ def main() -> None:
 
 @main.command()
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where results go.")
-@click.option("--assignment", "assignments", multiple=True, metavar="STEM", help="Only this assignment (may be repeated).")
-@click.option("--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated).")
-@click.option("--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Where results go.",
+)
+@click.option(
+    "--assignment",
+    "assignments",
+    multiple=True,
+    metavar="STEM",
+    help="Only this assignment (may be repeated).",
+)
+@click.option(
+    "--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated)."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
+)
 @click.option("--force", is_flag=True, help="Grade again what is already graded, with a new seed.")
-@click.option("--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so.")
-@click.option("--cell-seconds", type=_SECONDS, default=Limits.cell, show_default=True, help="The longest a cell may take.")
-@click.option("--question-seconds", type=_SECONDS, default=Limits.question, show_default=True, help="The same for a question.")
-@click.option("--notebook-seconds", type=_SECONDS, default=Limits.notebook, show_default=True, help="The same for a notebook.")
-def grade(
+@click.option(
+    "--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so."
+)
+@click.option(
+    "--cell-seconds",
+    type=_SECONDS,
+    default=Limits.cell,
+    show_default=True,
+    help="The longest a cell may take.",
+)
+@click.option(
+    "--question-seconds",
+    type=_SECONDS,
+    default=Limits.question,
+    show_default=True,
+    help="The same for a question.",
+)
+@click.option(
+    "--notebook-seconds",
+    type=_SECONDS,
+    default=Limits.notebook,
+    show_default=True,
+    help="The same for a notebook.",
+)
+def grade(  # noqa: PLR0913, PLR0917 - one for each option
     submissions: Path,
     out: Path,
     assignments: tuple[str, ...],
@@ -104,9 +140,15 @@ def build() -> None:
 
 @main.command()
 @click.option("-v", "--verbose", is_flag=True, help="Also print what each wrong answer is told.")
-@click.option("--accept", "accept_lists", is_flag=True, help="Write the lists of failed checks into tests/answers/.")
-@click.option("--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated).")
-@click.option("--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time.")
+@click.option(
+    "--accept", "accept_lists", is_flag=True, help="Write the lists of failed checks into tests/answers/."
+)
+@click.option(
+    "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
+)
 def doctor(verbose: bool, accept_lists: bool, wanted: tuple[str, ...], jobs: int) -> None:
     """Prove that the course agrees with itself."""
     from grader.doctor import examine

@@ -38,7 +38,9 @@ class Course:
             stems = tuple(sorted(path.stem for path in (folder / "solutions").glob("[0-9][0-9]_*.py")))
             if stems and (folder / "tests" / "hidden").is_dir():
                 return cls(folder, stems)
-        raise GraderError(f"{here} is not inside a course: go to the folder that holds solutions/ and tests/hidden/")
+        raise GraderError(
+            f"{here} is not inside a course: go to the folder that holds solutions/ and tests/hidden/"
+        )
 
     @cached_property
     def assignments(self) -> dict[str, Assignment]:
@@ -81,7 +83,12 @@ class Course:
         hashed = hashlib.sha256(__version__.encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
         package = Path(__file__).parent
-        for path in (self.assignments[stem].path, self.check_file(stem), helpers, *sorted(package.rglob("*.py"))):
+        for path in (
+            self.assignments[stem].path,
+            self.check_file(stem),
+            helpers,
+            *sorted(package.rglob("*.py")),
+        ):
             if path.is_file():
                 hashed.update(hashlib.sha256(path.read_bytes()).digest())
         return hashed.hexdigest()
@@ -96,5 +103,3 @@ class Course:
             if stem not in self.stems:
                 raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")
         return tuple(stem for stem in self.stems if not wanted or stem in wanted)
-
-

@@ -11,99 +11,99 @@ from grader.facts import Raised
 
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
-#: (fragment of the text, diagnosis); the first that matches counts. Two numbers, where torch gives
+#: Diagnoses by a fragment of the text; the first that matches counts. Two numbers, where torch gives
 #: them, are the version of the overwritten tensor now and when it was saved.
-_DIAGNOSES = [
-    (
-        "backward through the graph a second time",
-        "this graph was already back-propagated and its saved tensors are freed. Is a state, a statistic or a "
-        "shared result still attached to an earlier step?",
+_DIAGNOSES = {
+    "backward through the graph a second time": (
+        "this graph was already back-propagated and its saved tensors are freed. Is a state, a statistic or "
+        "a shared result still attached to an earlier step?"
     ),
-    (
-        "modified by an inplace operation",
-        "backward needs a value that was overwritten after the forward pass{versions}. Write out of place, or "
-        "before the value is used; an optimizer step between forward and backward overwrites weights too",
+    "modified by an inplace operation": (
+        "backward needs a value that was overwritten after the forward pass{versions}. Write out of place, "
+        "or before the value is used; an optimizer step between forward and backward overwrites weights too"
     ),
-    (
-        "a view of a leaf Variable that requires grad",
+    "a view of a leaf Variable that requires grad": (
         "a slice of a trainable leaf is assigned to while gradients are recorded. An update belongs under "
-        "torch.no_grad(); a computation writes into a buffer that does not require grad",
+        "torch.no_grad(); a computation writes into a buffer that does not require grad"
     ),
-    (
-        "leaf Variable that requires grad",
-        "a trainable leaf is overwritten while gradients are recorded. An update belongs under torch.no_grad(); "
-        "a computation uses the out-of-place operation",
+    "leaf Variable that requires grad": (
+        "a trainable leaf is overwritten while gradients are recorded. An update belongs under "
+        "torch.no_grad(); a computation uses the out-of-place operation"
     ),
-    (
-        "moved into the graph interior",
-        "a leaf was given a history after it had been used: it was changed in place between forward and backward",
+    "moved into the graph interior": (
+        "a leaf was given a history after it had been used: it was changed in place between forward and "
+        "backward"
     ),
-    (
-        "does not require grad and does not have a grad_fn",
-        "nothing connects this loss to a parameter. Look for detach(), .data, .item(), numpy, torch.tensor(...) or "
-        "a no_grad block between the parameters and the loss",
+    "does not require grad and does not have a grad_fn": (
+        "nothing connects this loss to a parameter. Look for detach(), .data, .item(), numpy, "
+        "torch.tensor(...) or a no_grad block between the parameters and the loss"
     ),
-    (
-        "appears to not have been used in the graph",
-        "the tensor the gradient is asked for is not on the way to the output: a copy, a re-bound name, or a view "
-        "made later",
+    "appears to not have been used in the graph": (
+        "the tensor the gradient is asked for is not on the way to the output: a copy, a re-bound name, or "
+        "a view made later"
     ),
-    (
-        "One of the differentiated Tensors does not require grad",
+    "One of the differentiated Tensors does not require grad": (
         "a gradient is asked for with respect to a tensor that does not require one: it was detached, or "
-        "requires_grad_() came too late",
+        "requires_grad_() came too late"
     ),
-    (
-        "grad can be implicitly created only for scalar",
-        "backward() without an argument needs one element. Reduce the tensor, or say in which direction: gradient=...",
+    "grad can be implicitly created only for scalar": (
+        "backward() without an argument needs one element. Reduce the tensor, or say in which direction: "
+        "gradient=..."
     ),
-    ("can't retain_grad", "retain_grad() on a tensor without requires_grad: it will never have a gradient to retain"),
-    (
-        "register a hook on a tensor that doesn't require",
-        "a hook on a tensor that does not require grad would never be called",
+    "can't retain_grad": (
+        "retain_grad() on a tensor without requires_grad: it will never have a gradient to retain"
     ),
-    (
-        "only change requires_grad flags of leaf",
-        "requires_grad of a computed tensor cannot be switched off; detach() gives a tensor without history",
+    "register a hook on a tensor that doesn't require": (
+        "a hook on a tensor that does not require grad would never be called"
     ),
-    (
-        "can't optimize a non-leaf",
-        "the optimizer was given a computed tensor. Do the arithmetic first, switch requires_grad on last",
+    "only change requires_grad flags of leaf": (
+        "requires_grad of a computed tensor cannot be switched off; detach() gives a tensor without history"
     ),
-    (
-        "created in no_grad mode",
-        "a view was made under no_grad and written to outside: both belong inside, or both outside",
+    "can't optimize a non-leaf": (
+        "the optimizer was given a computed tensor. Do the arithmetic first, switch requires_grad on last"
     ),
-    ("returns multiple views", "outputs of chunk, split and unbind may not be written to in place"),
-    ("Can't detach views in-place", "detach_() does not work on a view; detach() does"),
-    ("detached in-place", "detach_() took the history from a tensor that another computation had saved"),
-    ("single memory location", "the rows of an expanded tensor share one memory cell: clone() before writing"),
-    ("nference tensor", "a tensor born in inference_mode takes part in training: use no_grad there, or clone() it"),
-    (
-        "call numpy() on Tensor that requires grad",
-        "numpy leaves the graph: .detach().numpy() is for values that need no gradient",
+    "created in no_grad mode": (
+        "a view was made under no_grad and written to outside: both belong inside, or both outside"
     ),
-    (
-        "incorrect number of gradients",
-        "the backward of a Function returns one value for every argument of forward, None for what is no tensor",
+    "returns multiple views": "outputs of chunk, split and unbind may not be written to in place",
+    "Can't detach views in-place": "detach_() does not work on a view; detach() does",
+    "detached in-place": "detach_() took the history from a tensor that another computation had saved",
+    "single memory location": (
+        "the rows of an expanded tensor share one memory cell: clone() before writing"
     ),
-    ("invalid gradient at index", "the backward of a Function returned a gradient of the wrong shape"),
-    ("marked as dirty", "a tensor passed to mark_dirty must also be returned by forward"),
-    ("can only save variables", "save_for_backward takes tensors only; numbers are kept on ctx"),
-    ("cannot assign", "a Parameter cannot be replaced by a computed tensor; change its values in place under no_grad"),
-    ("more than one parameter group", "a parameter was given to the optimizer twice"),
-    (
-        "'NoneType' object has no attribute",
-        "something is None here. If it is a .grad: no backward has reached that tensor, it is not a leaf, or it was cleared",
+    "nference tensor": (
+        "a tensor born in inference_mode takes part in training: use no_grad there, or clone() it"
     ),
-    (
-        "and 'NoneType'",
-        "a .grad is None here. Was the name bound to a new, non-leaf tensor (w = w - ...), or did backward not reach it?",
+    "call numpy() on Tensor that requires grad": (
+        "numpy leaves the graph: .detach().numpy() is for values that need no gradient"
     ),
-    ("'tuple' object has no attribute 'detach'", "an LSTM's state is a tuple (h, c): both members need detaching"),
-    ("unexpected keyword argument 'retain_variables'", "retain_variables is called retain_graph, and is rarely the cure"),
-    ("is not defined", "a name is used that no cell of this notebook defines"),
-]
+    "incorrect number of gradients": (
+        "the backward of a Function returns one value for every argument of forward, None for what is no "
+        "tensor"
+    ),
+    "invalid gradient at index": "the backward of a Function returned a gradient of the wrong shape",
+    "marked as dirty": "a tensor passed to mark_dirty must also be returned by forward",
+    "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
+    "cannot assign": (
+        "a Parameter cannot be replaced by a computed tensor; change its values in place under no_grad"
+    ),
+    "more than one parameter group": "a parameter was given to the optimizer twice",
+    "'NoneType' object has no attribute": (
+        "something is None here. If it is a .grad: no backward has reached that tensor, it is not a leaf, "
+        "or it was cleared"
+    ),
+    "and 'NoneType'": (
+        "a .grad is None here. Was the name bound to a new, non-leaf tensor (w = w - ...), or did backward "
+        "not reach it?"
+    ),
+    "'tuple' object has no attribute 'detach'": (
+        "an LSTM's state is a tuple (h, c): both members need detaching"
+    ),
+    "unexpected keyword argument 'retain_variables'": (
+        "retain_variables is called retain_graph, and is rarely the cure"
+    ),
+    "is not defined": "a name is used that no cell of this notebook defines",
+}
 
 
 def diagnose(error: Raised) -> str:
@@ -119,7 +119,7 @@ def diagnose(error: Raised) -> str:
 
 
 def _meaning(text: str) -> str | None:
-    for fragment, diagnosis in _DIAGNOSES:
+    for fragment, diagnosis in _DIAGNOSES.items():
         if fragment in text:
             found = _VERSIONS.search(text)
             versions = f" (saved at version {found[2]}, now at {found[1]})" if found else ""

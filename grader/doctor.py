@@ -47,7 +47,7 @@ class Examination:
     answers: tuple[int, int] = (0, 0)
 
 
-def examine(
+def examine(  # noqa: PLR0913 - the options of the command
     course: Course,
     stems: Sequence[str],
     *,
@@ -82,7 +82,9 @@ def _house(course: Course) -> Examination:
     tests = course.root / "tests"
     stray = {p.stem.removeprefix("test_") for p in (tests / "hidden").glob("test_*.py")} - set(course.stems)
     stray |= {p.stem for p in (tests / "answers").glob("*.py")} - set(course.stems)
-    complaints = [f"{stem} has hidden checks or answers, but no master in solutions/" for stem in sorted(stray)]
+    complaints = [
+        f"{stem} has hidden checks or answers, but no master in solutions/" for stem in sorted(stray)
+    ]
     old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
     complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
     return Examination("house", complaints)
@@ -108,7 +110,10 @@ class _Doctor:
         self._check_answers(answers, by_seed, seeds)
         self._check_public()
         self._check_untouched()
-        self._found.answers = (sum(a.fails is None for a in answers), sum(a.fails is not None for a in answers))
+        self._found.answers = (
+            sum(a.fails is None for a in answers),
+            sum(a.fails is not None for a in answers),
+        )
         return self._found
 
     def _complain(self, *complaints: str) -> None:
@@ -117,10 +122,9 @@ class _Doctor:
     def _verdicts(self, answers: list[Answer], seed: int) -> dict[str, dict[str, Verdict]]:
         """The verdicts on the reference (named '') and on every answer, with one seed."""
         reference = observe_reference(self._zygote, self._course, self._stem, seed)
-        questions = {q.id: q for q in self._assignment.questions}
 
         def observed(answer: Answer) -> Evidence:
-            asked = self._rubric.questionnaire((questions[answer.question],), seed)
+            asked = self._rubric.questionnaire(seed, only=answer.question)
             return observe(self._zygote, answer.cells, asked, Limits())
 
         with ThreadPoolExecutor(self._jobs) as pool:
@@ -137,23 +141,35 @@ class _Doctor:
         checks = self._rubric.checks_of(answer.question)
         return [check.id for check in checks if not is_passed(check, verdicts[answer.name])]
 
-    def _check_answers(self, answers: list[Answer], by_seed: list[dict[str, dict[str, Verdict]]], seeds: Sequence[int]) -> None:
+    def _check_answers(
+        self, answers: list[Answer], by_seed: list[dict[str, dict[str, Verdict]]], seeds: Sequence[int]
+    ) -> None:
         for seed, verdicts in zip(seeds, by_seed, strict=True):
             for check in self._rubric.checks:
                 if not is_passed(check, verdicts[""]):
-                    self._complain(f"{check.id} fails the reference (seed {seed}): {verdicts[''].get(check.id)}")
+                    self._complain(
+                        f"{check.id} fails the reference (seed {seed}): {verdicts[''].get(check.id)}"
+                    )
             for answer in answers:
                 if verdicts is by_seed[0]:
                     self._check_answer(answer, verdicts)
                 elif self._failed(answer, verdicts) != self._failed(answer, by_seed[0]):
-                    self._complain(f"{answer.question}, {answer.name}: seed {seed} judges it otherwise than seed {seeds[0]}")
+                    self._complain(
+                        f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {seeds[0]}"
+                    )
         for answer in (a for a in answers if a.fails is not None):
             failed = self._failed(answer, by_seed[0])
-            for check in failed:
-                self._found.kills[check] += 1
+            for name in failed:
+                self._found.kills[name] += 1
             message = by_seed[0][answer.name][failed[0]].message if failed else ""
             self._found.diagnoses.append((answer.question, answer.name, failed, message or ""))
-        self._complain(*(f"{check} fails no wrong answer: what is it for?" for check, n in self._found.kills.items() if n == 0))
+        self._complain(
+            *(
+                f"{check} fails no wrong answer: what is it for?"
+                for check, n in self._found.kills.items()
+                if n == 0
+            )
+        )
 
     def _check_answer(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> None:
         failed = self._failed(answer, verdicts)
@@ -174,7 +190,9 @@ class _Doctor:
 
     def _check_public(self) -> None:
         """Every stub fails its public check, and the reference passes all."""
-        stubs = [c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"]
+        stubs = [
+            c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"
+        ]
         for question in self._assignment.questions:
             if question.public_check is None:
                 self._complain(f"{question.id} has no public check: students would be told nothing")
@@ -195,11 +213,15 @@ class _Doctor:
 
     def _check_untouched(self) -> None:
         """The notebook as students get it runs, and every question in it counts as untouched."""
-        sources = [c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"]
+        sources = [
+            c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"
+        ]
         cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-        evidence = observe(self._zygote, cells, self._rubric.questionnaire(self._assignment.questions, SEEDS[0]), Limits())
+        evidence = observe(self._zygote, cells, self._rubric.questionnaire(SEEDS[0]), Limits())
         for cell in evidence.cells:
-            self._complain(f"cell {cell['cell']} of the untouched notebook fails: {cell['raised'] or cell['fault']}")
+            self._complain(
+                f"cell {cell['cell']} of the untouched notebook fails: {cell['raised'] or cell['fault']}"
+            )
         for function, status in evidence.names.items():
             if status != "untouched":
                 self._complain(f"the stub of {function} counts as {status} in the untouched notebook")

@@ -26,7 +26,8 @@ class Evidence:
     Attributes:
         names: for each function asked for, ``answered``, ``untouched`` or ``missing``.
         probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": "..."}``.
-        cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each cell that failed.
+        cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each
+            cell that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
         fault: why nothing could be observed at all, or None.
     """
@@ -61,7 +62,11 @@ def readable_answer(answer: Any) -> dict[str, Any]:
         MalformedError: it breaks the schema.
     """
     keys = {"raised", "facts", "changed", "patched"}
-    if type(answer) is not dict or set(answer) != keys or not all(map(_is_words, (answer["changed"], answer["patched"]))):
+    if (
+        type(answer) is not dict
+        or set(answer) != keys
+        or not all(map(_is_words, (answer["changed"], answer["patched"])))
+    ):
         raise MalformedError("the answer is malformed")
     if answer["raised"] is not None:
         decode_raised(answer["raised"])
@@ -93,7 +98,11 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
         raise MalformedError("the answer is malformed")
     names = answer["names"]
     known = {"answered", "untouched", "missing"}
-    good = type(names) is dict and set(names) == functions and all(type(s) is str and s in known for s in names.values())
+    good = (
+        type(names) is dict
+        and set(names) == functions
+        and all(type(s) is str and s in known for s in names.values())
+    )
     if not good or not _is_words(answer["patched"]):
         raise MalformedError("the answer is malformed")
     return names, answer["patched"]

@@ -105,8 +105,13 @@ class _Decoder:
         self._table = table
         self._done: dict[int, Tensor] = {}
 
-    def value(self, encoded: Any, depth: int) -> Any:
-        _need(depth <= MAX_DEPTH and type(encoded) is list and len(encoded) in (1, 2) and type(encoded[0]) is str)
+    def value(self, encoded: Any, depth: int) -> Any:  # noqa: PLR0911 - one for each kind
+        _need(
+            depth <= MAX_DEPTH
+            and type(encoded) is list
+            and len(encoded) in (1, 2)
+            and type(encoded[0]) is str
+        )
         kind = encoded[0]
         if len(encoded) == 1:
             _need(kind == "none")
@@ -141,7 +146,9 @@ class _Decoder:
             _check_tensor(fields)
             grad = None if fields["grad"] is None else self._tensor(fields["grad"], depth + 1)
             value = None if fields["value"] is None else tuple(fields["value"])
-            self._done[index] = Tensor(**{**fields, "shape": tuple(fields["shape"]), "value": value, "grad": grad})
+            self._done[index] = Tensor(
+                **{**fields, "shape": tuple(fields["shape"]), "value": value, "grad": grad}
+            )
         return self._done[index]
 
 

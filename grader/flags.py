@@ -15,14 +15,14 @@ _TRACES = {
     "ctypes": r"\bctypes\b",
     "__array_interface__": r"__array_(?:interface|struct)__",
     "gc": r"\bgc\s*\.\s*\w+|\bfrom\s+gc\b",
-    "frames": r"\b(?:_getframe|_current_frames|currentframe|f_back|f_locals|f_globals|tb_frame|inspect\.stack)\b",
+    "frames": r"\b(?:_getframe|_current_frames|currentframe|f_back|f_locals|f_globals|tb_frame)\b",
     "settrace": r"\b(?:settrace|setprofile|sys\.monitoring)\b",
-    "raw descriptors": r"\bos\s*\.\s*(?:read|write|pread|pwrite|dup2?|fdopen|pipe|sendfile)\b|/proc/self|/dev/fd",
+    "raw descriptors": r"\bos\s*\.\s*(?:read|write|pread|pwrite|dup2?|fdopen|pipe)\b|/proc/self|/dev/fd",
     "leaving the process": r"\b(?:_exit|os\.abort|os\.kill|raise_signal|os\.fork|os\.exec\w*)\b",
     "sys.modules": r"\bsys\s*\.\s*modules\b|\bimportlib\b",
     "builtins": r"\bbuiltins\b|__builtins__",
     "version counter": r"_unsafe_(?:set|preserve)_version_counter",
-    "patched torch": r"\b(?:torch(?:\.\w+)*|nn\.\w+|F|Tensor)\.\w+\s*=(?!=)|\bsetattr\s*\(\s*(?:torch|nn|F)\b",
+    "patched": r"\b(?:torch(?:\.\w+)*|nn\.\w+|F|Tensor)\.\w+\s*=(?!=)|\bsetattr\s*\(\s*(?:torch|nn|F)\b",
 }
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
 

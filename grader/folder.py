@@ -34,7 +34,9 @@ class ResultsFolder:
             trial.write_bytes(b"")
             trial.unlink()
         except OSError as error:
-            raise GraderError(f"results cannot be written to {path} ({error.strerror}): choose another --out") from error
+            raise GraderError(
+                f"results cannot be written to {path} ({error.strerror}): choose another --out"
+            ) from error
 
     def seed(self, *, forget: bool) -> int:
         """The secret seed of the run before, so that resuming asks the same; a new one for a new folder."""
@@ -48,7 +50,8 @@ class ResultsFolder:
 
     def result(self, student: str, name: str) -> Result | None:
         """The stored result of a submission, or None."""
-        return self._read(self._result_path(student, name))
+        stored: Result | None = self._read(self._result_path(student, name))
+        return stored
 
     def write_result(self, result: Result, name: str) -> None:
         """Store a result."""
@@ -83,7 +86,9 @@ class ResultsFolder:
         except OSError as error:
             with contextlib.suppress(OSError):
                 unfinished.unlink()
-            raise BrokenRunError(f"{path} cannot be written ({error.strerror}): make room and run the same again") from error
+            raise BrokenRunError(
+                f"{path} cannot be written ({error.strerror}): make room and run the same again"
+            ) from error
 
     def _result_path(self, student: str, name: str) -> Path:
         return self.path / "submissions" / student / f"{name}.json"

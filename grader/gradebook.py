@@ -12,7 +12,9 @@ from grader.result import Result
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def gradebook(results: Sequence[Result], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]) -> str:
+def gradebook(
+    results: Sequence[Result], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
+) -> str:
     """The gradebook as CSV text.
 
     Args:
@@ -20,14 +22,17 @@ def gradebook(results: Sequence[Result], absent: Sequence[tuple[str, str]], poin
         absent: (student, stem) of those of the roster who handed in nothing.
         points: what each question is worth, of the assignments somebody is absent from.
     """
-    asked = {q for worth in points.values() for q in worth} | {q["id"] for result in results for q in result["questions"]}
+    asked = {q for worth in points.values() for q in worth} | {
+        q["id"] for result in results for q in result["questions"]
+    }
     questions = sorted(asked, key=lambda q: int(q[1:]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["student", "assignment", "score", "max_score", "status", "notebook_sha256", *questions])
-    rows = [_row(result, questions) for result in results]
+    rows: list[list[Any]] = [_row(result, questions) for result in results]
     rows += [_absent_row(student, stem, points[stem], questions) for student, stem in absent]
-    writer.writerows(sorted(rows, key=lambda row: (row[0], row[1])))
+    rows.sort(key=lambda row: (row[0], row[1]))
+    writer.writerows(rows)
     return text.getvalue()
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -23,16 +23,16 @@ from grader.errors import CourseError, GraderError
 from grader.evidence import Evidence, Fault
 from grader.facts import Raised
 from grader.folder import ResultsFolder
+from grader.gradebook import gradebook
 from grader.judge import MAX_BATCH, judge
 from grader.live import observe_reference
 from grader.observer import Limits, observe
 from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
-from grader.gradebook import gradebook
 from grader.result import Result, failed, graded
 from grader.submission import Submission, find_submissions, read_roster
 from grader.zygote import Zygote
 
-#: What notebooks may import besides torch; imported once, before the first fork, where a notebook asks for it.
+#: What notebooks import besides torch: once, before the first fork, where one of them asks for it.
 _PRELOADABLE = {
     "matplotlib": "matplotlib.pyplot",
     "pandas": "pandas",
@@ -64,7 +64,7 @@ class Options:
     jobs: int = 1
     force: bool = False
     sandbox: bool = True
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,9 @@ class _Grading:
     ) -> None:
         self._course, self._folder, self._options, self._progress = course, folder, options, progress
         self._selected = selected
-        self._rubrics = {stem: course.rubric(stem) for stem in sorted({s.assignment for s in selected if s.assignment})}
+        self._rubrics = {
+            stem: course.rubric(stem) for stem in sorted({s.assignment for s in selected if s.assignment})
+        }
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in self._rubrics}
         self._seed = folder.seed(forget=options.force)
         self._references: dict[str, Evidence] = {}
@@ -145,7 +147,9 @@ class _Grading:
                     self._write_unreadable(submission, len(waiting))
             self._observe_and_judge([s for s in waiting if s.notebook is not None], len(waiting))
         results = [(s.name, r) for s in found if (r := self._folder.result(s.student, s.name)) is not None]
-        outcome = Outcome(results, _absent(found, submissions, self._rubrics), zygote.protection.name, len(waiting))
+        outcome = Outcome(
+            results, _absent(found, submissions, self._rubrics), zygote.protection.name, len(waiting)
+        )
         self._write_class(outcome)
         return outcome
 
@@ -155,7 +159,9 @@ class _Grading:
         path = self._folder.path
         points = {stem: self._course.points(stem) for stem in self._rubrics}
         self._folder.write(path / "gradebook.csv", gradebook(plain, outcome.absent, points))
-        self._folder.write(path / "report.html", report_html(outcome.results, outcome.absent, outcome.protection))
+        self._folder.write(
+            path / "report.html", report_html(outcome.results, outcome.absent, outcome.protection)
+        )
 
     def _observe_and_judge(self, submissions: Sequence[Submission], total: int) -> None:
         """Observe in parallel, judge what has come in whenever a batch is full."""
@@ -175,7 +181,9 @@ class _Grading:
         """Evidence of submissions, in the order in which it comes."""
         pool = ThreadPoolExecutor(self._options.jobs)
         try:
-            futures: dict[Future[Evidence], Submission] = {pool.submit(self._evidence, s): s for s in submissions}
+            futures: dict[Future[Evidence], Submission] = {
+                pool.submit(self._evidence, s): s for s in submissions
+            }
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
@@ -186,10 +194,14 @@ class _Grading:
         assert submission.notebook is not None
         assert submission.assignment is not None
         stem = submission.assignment
-        asked = self._rubrics[stem].questionnaire(self._course.assignments[stem].questions, self._seed)
+        asked = self._rubrics[stem].questionnaire(self._seed)
         known = [submission.notebook.sha256, asdict(asked), asdict(self._options.limits), self._surroundings]
         fingerprint = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
-        stored = None if self._options.force else self._folder.evidence(submission.student, submission.name, fingerprint)
+        stored = (
+            None
+            if self._options.force
+            else self._folder.evidence(submission.student, submission.name, fingerprint)
+        )
         if stored is not None:
             return stored
         evidence = observe(self._zygote, submission.notebook.cells, asked, self._options.limits)
@@ -213,7 +225,9 @@ class _Grading:
         for probe in self._rubrics[stem].probes:
             outcome = evidence.outcome(probe)
             if isinstance(outcome, Raised | Fault):
-                raise CourseError(f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`")
+                raise CourseError(
+                    f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`"
+                )
         return evidence
 
     def _judge(self, stem: str, batch: Sequence[tuple[Submission, Evidence]], total: int) -> None:
@@ -222,7 +236,6 @@ class _Grading:
         for submission, evidence in batch:
             result = graded(
                 submission,
-                self._course.assignments[stem],
                 self._rubrics[stem],
                 evidence,
                 verdicts[f"{submission.student}/{submission.name}"],
@@ -231,10 +244,9 @@ class _Grading:
             self._write(submission, result, failed_cells(evidence), total)
 
     def _write_unreadable(self, submission: Submission, total: int) -> None:
-        stem = submission.assignment
-        known = (self._course.assignments[stem], self._rubrics[stem]) if stem else ()
+        rubric = self._rubrics.get(submission.assignment or "")
         error = submission.error or "This notebook cannot be read."
-        self._write(submission, failed(submission, error, self._provenance(submission), *known), [], total)
+        self._write(submission, failed(submission, error, self._provenance(submission), rubric), [], total)
 
     def _write(self, submission: Submission, result: Result, cells: Sequence[str], total: int) -> None:
         """Feedback first: a result that is there means that its feedback is too."""
@@ -252,7 +264,9 @@ class _Grading:
             return False
         stored = {**result.get("provenance", {}), "graded_at": None}
         same = ("notebook", submission.relative), ("superseded", list(submission.superseded))
-        return stored == {**self._provenance(submission), "graded_at": None} and all(result.get(k) == v for k, v in same)
+        return stored == {**self._provenance(submission), "graded_at": None} and all(
+            result.get(k) == v for k, v in same
+        )
 
     def _provenance(self, submission: Submission) -> dict[str, str | None]:
         return {

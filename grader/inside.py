@@ -24,7 +24,7 @@ class Placeholder:
         return Placeholder(f"{self._name}.{attribute}")
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """Let ``class Marked(nn.Module)`` be written at the top of a check file; it is built inside."""
+        # ``class Marked(nn.Module)`` may stand at the top of a check file; it is built inside.
         return ()
 
     def __call__(self, *_: Any, **__: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 
@@ -15,19 +15,23 @@ from grader.evidence import Evidence
 from grader.observation import Observation
 from grader.rubric import Rubric
 
+_Phase = Literal["setup", "call", "teardown"]
+
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one check ended: ``passed``, ``failed`` or ``error`` (the check itself broke), and the diagnosis."""
+    """How one check ended: ``passed``, ``failed`` or ``error`` (it broke itself); and the diagnosis."""
 
     outcome: str
     message: str | None
 
 
-def judge(rubric: Rubric, submissions: Mapping[str, Evidence], reference: Evidence) -> dict[str, dict[str, Verdict]]:
+def judge(
+    rubric: Rubric, submissions: Mapping[str, Evidence], reference: Evidence
+) -> dict[str, dict[str, Verdict]]:
     """Run every check over every submission.
 
     Args:
@@ -44,11 +48,15 @@ def judge(rubric: Rubric, submissions: Mapping[str, Evidence], reference: Eviden
     verdicts: dict[str, dict[str, Verdict]] = {}
     for batch in _batches(submissions):
         recorder = _Recorder([_Judged(name, evidence, reference) for name, evidence in batch])
-        status = pytest.main([*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, recorder])
+        status = pytest.main(
+            [*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, recorder]
+        )
         if recorder.course_error:
             raise CourseError(recorder.course_error)
         if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            raise CourseError(f"{rubric.path}: pytest could not run the checks ({recorder.trouble or status!r})")
+            raise CourseError(
+                f"{rubric.path}: pytest could not run the checks ({recorder.trouble or status!r})"
+            )
         verdicts.update(recorder.verdicts)
     return verdicts
 
@@ -110,7 +118,7 @@ class _Recorder:
         if call.when == "call" or call.excinfo is not None:
             self._record(item, call.excinfo)
         outcome: Literal["passed", "failed"] = "passed" if call.excinfo is None else "failed"
-        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
+        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, cast("_Phase", call.when))
 
     def _record(self, item: Any, raised: pytest.ExceptionInfo[BaseException] | None) -> None:
         error = None if raised is None else raised.value
@@ -125,4 +133,6 @@ def _verdict(error: BaseException | None) -> Verdict:
         return Verdict("passed", None)
     if isinstance(error, AssertionError):
         return Verdict("failed", str(error)[:MAX_MESSAGE])
-    return Verdict("error", f"this check could not be judged ({type(error).__name__}); your instructor has to look at it")
+    return Verdict(
+        "error", f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
+    )

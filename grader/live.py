@@ -35,7 +35,7 @@ class LiveSubject:
 
     @cached_property
     def _evidence(self) -> Evidence:
-        questionnaire = self.course.rubric(self.stem).questionnaire(self.course.assignments[self.stem].questions, _SEED)
+        questionnaire = self.course.rubric(self.stem).questionnaire(_SEED)
         return observe(self.processes.zygote, self.cells, questionnaire, Limits())
 
 
@@ -84,6 +84,7 @@ def reference_cells(course: Course, stem: str) -> list[Cell]:
 
 def observe_reference(zygote: Zygote, course: Course, stem: str, seed: int) -> Evidence:
     """Observe the reference exactly like a submission; an oracle may take its answer's place."""
-    questions = course.assignments[stem].questions
-    questionnaire = course.rubric(stem).questionnaire(questions, seed, oracle=True)
-    return observe(zygote, reference_cells(course, stem), questionnaire, Limits(cell=60, question=120, notebook=600))
+    questionnaire = course.rubric(stem).questionnaire(seed, oracle=True)
+    return observe(
+        zygote, reference_cells(course, stem), questionnaire, Limits(cell=60, question=120, notebook=600)
+    )

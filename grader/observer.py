@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
 from grader.facts import MalformedError
@@ -33,7 +34,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Assigned:
-    """One probe as it is sent: name, source, seed, time, and for an oracle [question's name, oracle's name]."""
+    """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle)."""
 
     name: str
     source: str
@@ -81,14 +82,14 @@ class _Observer:
     def __init__(self, zygote: Zygote, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
         self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
         self._deadline = time.monotonic() + limits.notebook
-        self._failed: dict[int, dict[str, object]] = {}  # cells that raised or killed, by number
+        self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
         self._skipped: set[int] = set()  # cells not run again: they killed a worker, or ran out of time
         self._killers = 0
         self._patched: set[str] = set()
 
     def shared(self) -> Evidence:
         """All questions in one worker; probes that asked for one of their own get it."""
-        found: dict[str, dict[str, object]] = {}
+        found: dict[str, dict[str, Any]] = {}
         with self._loaded() as (wire, names):
             for function, probes in self._worth_asking(names):
                 found.update(self._ask_all(wire, [p for p in probes if not p.alone], strict=True))
@@ -103,7 +104,7 @@ class _Observer:
         """A worker for every question, and a new one after every fault."""
         with self._loaded() as (_, names):
             pass
-        found: dict[str, dict[str, object]] = {}
+        found: dict[str, dict[str, Any]] = {}
         for _, probes in self._worth_asking(names):
             found.update(self._in_own_worker([p for p in probes if not p.alone]))
             for probe in (p for p in probes if p.alone):
@@ -113,7 +114,7 @@ class _Observer:
     def evidence(
         self,
         names: dict[str, str],
-        probes: dict[str, dict[str, object]],
+        probes: dict[str, dict[str, Any]],
         fault: str | None = None,
     ) -> Evidence:
         """What is known, as evidence."""
@@ -124,14 +125,16 @@ class _Observer:
         """Functions that were answered; an untouched or missing one earns nothing whatever it does."""
         return [(f, probes) for f, probes in self._asked.probes.items() if names.get(f) == "answered"]
 
-    def _in_own_worker(self, probes: list[Assigned]) -> dict[str, dict[str, object]]:
+    def _in_own_worker(self, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
         """One question's probes; each fault costs its probe and a new worker for the others."""
-        found: dict[str, dict[str, object]] = {}
+        found: dict[str, dict[str, Any]] = {}
         question_end = time.monotonic() + self._limits.question
         waiting = list(probes)
         while waiting:
             if time.monotonic() >= min(question_end, self._deadline):
-                late = {"fault": "this part was not reached, because the time of the question was used up before"}
+                late = {
+                    "fault": "this part was not reached, because the time of the question was used up before"
+                }
                 return found | {probe.name: late for probe in waiting}
             try:
                 with self._loaded() as (wire, _):
@@ -146,14 +149,14 @@ class _Observer:
                 return {probe.name: {"fault": _SAYS["forged"]} for probe in probes}
         return found
 
-    def _ask_all(self, wire: Wire, probes: list[Assigned], *, strict: bool) -> dict[str, dict[str, object]]:
+    def _ask_all(self, wire: Wire, probes: list[Assigned], *, strict: bool) -> dict[str, dict[str, Any]]:
         question_end = time.monotonic() + self._limits.question
         try:
             return {probe.name: self._ask(wire, probe, question_end, strict=strict) for probe in probes}
         except _ProbeFaultError:
             raise _NeedsIsolationError from None
 
-    def _ask(self, wire: Wire, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, object]:
+    def _ask(self, wire: Wire, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, Any]:
         """One probe's answer.
 
         Strict, where other questions share the worker: patience is short, and changed modes are a fault too.
@@ -170,7 +173,9 @@ class _Observer:
         self._patched.update(raw["patched"])
         if raw["patched"]:
             changed = ", ".join(raw["patched"][:3])
-            raise _ProbeFaultError(probe.name, f"your code replaced {changed} while it ran; nothing can be judged by that")
+            raise _ProbeFaultError(
+                probe.name, f"your code replaced {changed} while it ran; nothing can be judged by that"
+            )
         if strict and raw["changed"]:
             raise _ProbeFaultError(probe.name, "changed modes")
         return answer
@@ -220,7 +225,9 @@ class _Observer:
     def _drop(self, place: int, kind: str) -> None:
         """Leave out the cell that killed its worker; the third takes everything after it along."""
         if place >= len(self._cells) or time.monotonic() >= self._deadline or self._killers > _MAX_DROPPED:
-            raise _NothingObservedError("the notebook ended or blocked its process before its functions could be looked at")
+            raise _NothingObservedError(
+                "the notebook ended or blocked its process before its functions could be looked at"
+            )
         number = self._cells[place].number
         fault = _SAYS[kind].format(seconds=self._limits.cell)
         self._failed[number] = {"cell": number, "raised": None, "fault": fault}
@@ -250,8 +257,8 @@ class _ProbeFaultError(Exception):
 
 
 _SAYS = {
-    "timeout": "your code was still running after {seconds:.0f} s and was stopped; is there a loop that never ends?",
-    "closed": "your code ended the Python process (os._exit, a crash in native code, or a limit of the system)",
+    "timeout": "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?",
+    "closed": "your code ended the Python process (os._exit, a crash in native code, a limit of the system)",
     "forged": "the process of your notebook sent answers nobody asked for, so none of them was used",
     "malformed": "the process of your notebook sent something that is not an answer, so it was not used",
 }

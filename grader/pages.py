@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,10 +25,16 @@ def markdown_text(text: object) -> Markup:
     return Markup(escaped)  # noqa: S704 - escaped on the line above
 
 
-_html = Environment(loader=PackageLoader("grader"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-_markdown = Environment(  # noqa: S701 - Markdown is escaped by the filter `text`
+_html = Environment(
     loader=PackageLoader("grader"),
-    autoescape=False,
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_markdown = Environment(
+    loader=PackageLoader("grader"),
+    autoescape=False,  # noqa: S701 - Markdown has its own filter, `text`
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -47,7 +54,9 @@ def feedback_html(result: Result, cells: Sequence[str]) -> str:
     return _html.get_template("feedback.html").render(result=result, cells=cells)
 
 
-def report_html(named: Sequence[tuple[str, Result]], absent: Sequence[tuple[str, str]], protection: str) -> str:
+def report_html(
+    named: Sequence[tuple[str, Result]], absent: Sequence[tuple[str, str]], protection: str
+) -> str:
     """What an instructor reads about the class, as one HTML file that needs nothing else.
 
     Args:
@@ -60,7 +69,9 @@ def report_html(named: Sequence[tuple[str, Result]], absent: Sequence[tuple[str,
         results=results,
         absent=absent,
         protection=protection,
-        assignments=[_summary(stem, results) for stem in sorted({r["assignment"] for r in results if r["assignment"]})],
+        assignments=[
+            _summary(stem, results) for stem in sorted({r["assignment"] for r in results if r["assignment"]})
+        ],
         attention=[r for r in results if r["status"] == "error" or r["flags"]],
     )
 
@@ -99,9 +110,14 @@ def _summary(stem: str, results: Sequence[Result]) -> dict[str, object]:
     return {"stem": stem, "count": len(of_stem), "questions": questions}
 
 
-def _check_summary(place: int, answers: Sequence[dict[str, object]]) -> dict[str, object]:
+def _check_summary(place: int, answers: Sequence[dict[str, Any]]) -> dict[str, object]:
     """How often a check failed among those who answered, and the most frequent diagnosis."""
-    checks = [a["checks"][place] for a in answers if a["status"] == "answered"]  # type: ignore[index]
+    checks = [a["checks"][place] for a in answers if a["status"] == "answered"]
     messages = [check["message"] for check in checks if check["outcome"] != "passed"]
     common = max(set(messages), key=messages.count, default=None)
-    return {"title": answers[0]["checks"][place]["title"], "failed": len(messages), "of": len(checks), "message": common}  # type: ignore[index]
+    return {
+        "title": answers[0]["checks"][place]["title"],
+        "failed": len(messages),
+        "of": len(checks),
+        "message": common,
+    }

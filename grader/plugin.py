@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         type=Path,
         metavar="NOTEBOOK",
-        help="judge this notebook by the hidden checks (may be repeated); without it they judge the reference",
+        help="judge this notebook (may be repeated); without it the hidden checks judge the reference",
     )
 
 

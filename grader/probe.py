@@ -122,6 +122,7 @@ def probes_of(module_name: str) -> dict[str, Probe]:
 def _fixture(name: str) -> Any:
     @pytest.fixture(scope="session", name=name)
     def observation(submission: Any) -> Observation:
-        return submission.observation(name)
+        observed: Observation = submission.observation(name)
+        return observed
 
     return observation

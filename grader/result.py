@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from grader.assignment import Assignment
 from grader.check import Check
 from grader.evidence import Evidence
 from grader.flags import flags_of
@@ -23,7 +22,6 @@ Provenance = Mapping[str, str | None]
 
 def graded(
     submission: Submission,
-    assignment: Assignment,
     rubric: Rubric,
     evidence: Evidence,
     verdicts: Mapping[str, Verdict],
@@ -31,30 +29,26 @@ def graded(
 ) -> Result:
     """The result of a notebook that was observed and judged."""
     if evidence.fault is not None:
-        return failed(submission, evidence.fault[:1].upper() + evidence.fault[1:] + ".", provenance, assignment, rubric)
-    questions = [_question(q, rubric, evidence.names[q.function], verdicts) for q in assignment.questions]
+        return failed(submission, f"{evidence.fault[:1].upper()}{evidence.fault[1:]}.", provenance, rubric)
+    questions = [_question(q, rubric, evidence.names[q.function], verdicts) for q in rubric.questions]
     cells = submission.notebook.cells if submission.notebook else ()
-    return _result(submission, "graded", None, questions, flags_of(cells, evidence.patched), provenance)
+    return _result(submission, None, questions, flags_of(cells, evidence.patched), provenance)
 
 
 def failed(
     submission: Submission,
     error: str,
     provenance: Provenance,
-    assignment: Assignment | None = None,
     rubric: Rubric | None = None,
 ) -> Result:
-    """The result of a submission that could not be graded; of a known assignment it has all checks, failed."""
-    questions = []
-    if assignment is not None and rubric is not None:
-        questions = [_question(q, rubric, "missing", {}, error) for q in assignment.questions]
+    """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
+    questions = [_question(q, rubric, "missing", {}, error) for q in rubric.questions] if rubric else []
     cells = submission.notebook.cells if submission.notebook else ()
-    return _result(submission, "error", error, questions, flags_of(cells, ()), provenance)
+    return _result(submission, error, questions, flags_of(cells, ()), provenance)
 
 
 def _result(
     submission: Submission,
-    status: str,
     error: str | None,
     questions: list[dict[str, Any]],
     flags: list[dict[str, object]],
@@ -66,7 +60,7 @@ def _result(
         "assignment": submission.assignment,
         "notebook": submission.relative,
         "superseded": list(submission.superseded),
-        "status": status,
+        "status": "graded" if error is None else "error",
         "error": error,
         "score": sum(question["score"] for question in questions),
         "max_score": sum(question["max_score"] for question in questions),
@@ -95,7 +89,10 @@ def _question(
         "status": status,
         "score": earned(checks, verdicts),
         "max_score": sum(check.points for check in checks),
-        "checks": [_check(check, verdicts.get(check.id, _UNJUDGED), answered=status == "answered") for check in checks],
+        "checks": [
+            _check(check, verdicts.get(check.id, _UNJUDGED), answered=status == "answered")
+            for check in checks
+        ],
     }
 
 

@@ -24,6 +24,7 @@ class Rubric:
     Attributes:
         stem: the assignment's.
         path: the check file.
+        questions: of the assignment.
         checks: in the order of the file.
         probes: by name; a probe's question is ``asks[name]``.
         asks: the id of the question each probe belongs to.
@@ -31,6 +32,7 @@ class Rubric:
 
     stem: str
     path: Path
+    questions: tuple[Question, ...]
     checks: tuple[Check, ...]
     probes: dict[str, Probe]
     asks: dict[str, str]
@@ -43,14 +45,15 @@ class Rubric:
         """What a question is worth: the sum of its checks' points."""
         return sum(check.points for check in self.checks_of(question))
 
-    def questionnaire(self, questions: tuple[Question, ...], seed: int, *, oracle: bool = False) -> Questionnaire:
-        """What to ask a notebook about these questions.
+    def questionnaire(self, seed: int, *, only: str | None = None, oracle: bool = False) -> Questionnaire:
+        """What to ask a notebook.
 
         Args:
-            questions: the questions of interest, usually all of the assignment.
             seed: the run's secret seed.
+            only: the id of the one question of interest; None for all.
             oracle: True for the reference, whose answer an oracle may replace.
         """
+        questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
         asked: dict[str, list[Assigned]] = {question.function: [] for question in questions}
         for probe in self.probes.values():
@@ -95,7 +98,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
     for question in questions:
         if not any(check.question == question.id for check in checks):
             raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
-    return Rubric(path.stem.removeprefix("test_"), path, checks, probes, asks)
+    return Rubric(path.stem.removeprefix("test_"), path, questions, checks, probes, asks)
 
 
 def _import(path: Path) -> ModuleType:
@@ -129,12 +132,16 @@ def _question_of(probe: Probe, questions: tuple[Question, ...], path: Path) -> s
     known = {question.function: question.id for question in questions}
     if probe.question is not None:
         if probe.question not in known.values():
-            raise CourseError(f"{path}: probe {probe.name} belongs to {probe.question}, which the assignment has not")
+            raise CourseError(
+                f"{path}: probe {probe.name} belongs to {probe.question}, which the assignment has not"
+            )
         return probe.question
     named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
     if len(named) != 1:
         found = " and ".join(named) or "no question"
-        raise CourseError(f'{path}: probe {probe.name} names {found}; say which it belongs to: @probe(question="q1")')
+        raise CourseError(
+            f'{path}: probe {probe.name} names {found}; say which it belongs to: @probe(question="q1")'
+        )
     return named[0]
 
 
@@ -144,7 +151,9 @@ def _check(test: object, asks: dict[str, str], path: Path) -> Check:
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
     if unknown or not used:
-        raise CourseError(f"{path}: {test.__name__} takes {unknown[0] if unknown else 'no probe'}; take probes of this file")
+        raise CourseError(
+            f"{path}: {test.__name__} takes {unknown[0] if unknown else 'no probe'}; take probes of this file"
+        )
     belongs = {asks[name] for name in used}
     if len(belongs) > 1:
         raise CourseError(f"{path}: {test.__name__} judges probes of several questions; split it")

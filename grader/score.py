@@ -12,7 +12,7 @@ PARTIAL_CREDIT = 0.5
 
 
 def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict]) -> float:
-    """What a question earns: all of it when every check passed, else its passed checks, at most half of it."""
+    """What a question earns: all when every check passed, else its passed checks, at most half."""
     passed = sum(check.points for check in checks if is_passed(check, verdicts))
     total = sum(check.points for check in checks)
     return total if passed == total else min(passed, PARTIAL_CREDIT * total)

@@ -62,7 +62,9 @@ class Travelling:
         for needed in self.needs:
             for name, other in needed.everything().items():
                 if found.setdefault(name, other) != other:
-                    raise CourseError(f"{self.name} uses two different @inside definitions named {name}: rename one")
+                    raise CourseError(
+                        f"{self.name} uses two different @inside definitions named {name}: rename one"
+                    )
         found[self.name] = self
         return found
 
@@ -85,7 +87,9 @@ def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
         _refuse_computed_defaults(tree, where)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
-            raise CourseError(f"{where} says `{ast.unparse(node)}`: a probe names only what grader.inside offers")
+            raise CourseError(
+                f"{where} says `{ast.unparse(node)}`: a probe names only what grader.inside offers"
+            )
         if isinstance(node, ast.Assert):
             raise CourseError(f"{where} asserts something: inside there are facts only; assert in the check")
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -104,7 +108,9 @@ def _refuse_computed_defaults(function: ast.FunctionDef, where: str) -> None:
         try:
             ast.literal_eval(default)
         except ValueError:
-            raise CourseError(f"{where} has the default {ast.unparse(default)}: only literals travel") from None
+            raise CourseError(
+                f"{where} has the default {ast.unparse(default)}: only literals travel"
+            ) from None
 
 
 def _drop_docstring(node: ast.FunctionDef | ast.ClassDef) -> None:

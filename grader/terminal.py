@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from grader.gradebook import number
@@ -30,7 +37,13 @@ def class_progress() -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("grading"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task("grading", total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
@@ -51,17 +64,27 @@ def print_class(outcome: Outcome, out: Path) -> None:
     graded = sum(result["status"] == "graded" for _, result in outcome.results)
     errors = len(outcome.results) - graded
     console.print(
-        f"\n{graded} graded, {errors} in error ({outcome.fresh} new in this run). Protection: {outcome.protection}.",
+        f"\n{graded} graded, {errors} in error, {outcome.fresh} new. Protection: {outcome.protection}.",
         highlight=False,
     )
-    for name, what in (("gradebook.csv", "the gradebook"), ("report.html", "the class"), ("feedback", "for each student")):
+    for name, what in (
+        ("gradebook.csv", "the gradebook"),
+        ("report.html", "the class"),
+        ("feedback", "for each student"),
+    ):
         console.print(f"  {out / name}  {what}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(result: Result) -> list[str]:
     score = f"{number(result['score'])} of {number(result['max_score'])}"
     status = "graded" if result["status"] == "graded" else "[red]error[/]"
-    return [_plain(result["student"]), _plain(result["assignment"] or result["notebook"]), score, status, _remark(result)]
+    return [
+        _plain(result["student"]),
+        _plain(result["assignment"] or result["notebook"]),
+        score,
+        status,
+        _remark(result),
+    ]
 
 
 def _remark(result: Result) -> str:
@@ -70,7 +93,11 @@ def _remark(result: Result) -> str:
         return escape(printable(result["error"]))
     unanswered = [q["id"] for q in result["questions"] if q["status"] != "answered"]
     remarks = [f"not answered: {', '.join(unanswered)}"] if unanswered else []
-    remarks += [f"flagged: {', '.join(sorted({flag['what'] for flag in result['flags']}))}"] if result["flags"] else []
+    remarks += (
+        [f"flagged: {', '.join(sorted({flag['what'] for flag in result['flags']}))}"]
+        if result["flags"]
+        else []
+    )
     remarks += [f"{len(result['superseded'])} older left aside"] if result["superseded"] else []
     return escape(printable("; ".join(remarks)))
 
@@ -84,7 +111,9 @@ def _plain(text: str) -> str:
 def print_examination(console: Console, found: Examination, *, verbose: bool) -> None:
     """What the doctor says about one assignment."""
     right, wrong = found.answers
-    summary = f": {len(found.kills)} checks, {right} accepted and {wrong} wrong answers" if found.kills else ""
+    summary = (
+        f": {len(found.kills)} checks, {right} accepted and {wrong} wrong answers" if found.kills else ""
+    )
     console.print(f"[bold]{escape(found.stem)}[/]{summary}", highlight=False)
     if verbose:
         table = Table("question", "wrong answer", "fails", "is told", box=None)

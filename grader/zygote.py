@@ -77,7 +77,9 @@ class Zygote:
         BrokenRunError: the zygote could not be started.
     """
 
-    def __init__(self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600) -> None:
+    def __init__(
+        self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600
+    ) -> None:
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
@@ -96,7 +98,9 @@ class Zygote:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -134,7 +138,9 @@ class Zygote:
         wire = Wire(to_worker, from_worker, printed)
         if not descriptors:
             wire.close()
-            raise BrokenRunError(f"no worker could be forked ({reply.get('error')}): free some memory and run again")
+            raise BrokenRunError(
+                f"no worker could be forked ({reply.get('error')}): free some memory and run again"
+            )
         return Worker(wire, descriptors[0])
 
     def _hello(self) -> Protection:
@@ -145,12 +151,14 @@ class Zygote:
             self._socket.close()
             self._process.kill()
             told = self._process.communicate()[1].decode(errors="replace").strip()
-            raise BrokenRunError(f"the worker process did not start: {told or 'it ended without a word'}") from None
+            raise BrokenRunError(
+                f"the worker process did not start: {told or 'it ended without a word'}"
+            ) from None
         if hello["unprotected"] is not None:
             self.close()
             raise ProtectionError(
-                f"students' code cannot be confined here: {hello['unprotected']}. Grade on Linux with seccomp, or, "
-                "for code you trust, add --no-sandbox (every result will say so)",
+                f"students' code cannot be confined here: {hello['unprotected']}. Grade on Linux with "
+                "seccomp, or, for code you trust, add --no-sandbox (every result will say so)",
             )
         return Protection(hello["protection"], hello["torch"])
 
@@ -173,5 +181,3 @@ def _environment() -> dict[str, str]:
         "MKL_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",
     }
-
-

@@ -25,7 +25,7 @@ _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
 _exec, _compile = exec, compile
 
 
-class CellTimeout(BaseException):  # noqa: N818 - reads as what a student is told
+class CellTimeout(BaseException):
     """The cell took longer than a cell may."""
 
 

@@ -176,7 +176,7 @@ class Encoder:
         return len(self.table) - 1
 
 
-def _scalar(value: Any, kind: type) -> list[Any] | None:
+def _scalar(value: Any, kind: type) -> list[Any] | None:  # noqa: PLR0911 - one for each kind
     if kind is bool:
         return ["bool", value]
     if kind is int:
@@ -193,7 +193,7 @@ def _scalar(value: Any, kind: type) -> list[Any] | None:
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
-    """An exception as its class names, its text and the line of the notebook nearest to where it was raised."""
+    """An exception as its class names, its text, and the line of the notebook it came from."""
     where = ""
     trace = error.__traceback__
     while trace is not None:
@@ -206,7 +206,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 
 def error_text(error: BaseException) -> str:
-    """``str(error)``, which is the student's code too when the class is theirs: bounded, and never a failure."""
+    """``str(error)``, bounded; where the class is the student's, only the text it was given."""
     if _type(error).__module__ == "__main__":
         arguments = BaseException.__dict__["args"].__get__(error)
         text = ", ".join(argument for argument in arguments if _type(argument) is str)

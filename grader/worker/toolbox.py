@@ -152,7 +152,7 @@ class _Mark(torch.autograd.Function):
         return x.clone()
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:  # type: ignore[override]
+    def backward(_: Any, g: Any) -> Any:
         return g
 
 
@@ -160,7 +160,7 @@ _marks: list[weakref.ref[_Token]] = []
 
 
 def mark(tensor: Any) -> Any:
-    """The same values on a graph node whose life ``alive`` watches; under no_grad there is no node to watch."""
+    """The same values on a graph node whose life ``alive`` watches; under no_grad there is none."""
     return _Mark.apply(tensor)  # type: ignore[no-untyped-call]
 
 

@@ -134,13 +134,14 @@ def _run_and_leave(run: Any, descriptors: Any) -> None:
 def _warm_up(torch: Any) -> None:
     """Let torch read what it reads lazily (``/proc/cpuinfo``, kernels) before there is a cage.
 
-    Nothing parallel and no nested backward: either would leave threads that a fork breaks.
+    Nothing parallel and no backward: after one, a child that nests backwards 60 deep crashes.
     """
     for _ in range(2):
         cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
         optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], 0.1, momentum=0.9)
-        loss = torch.nn.functional.mse_loss(readout(cell(torch.randn(4, 2))), torch.zeros(4, 1))
-        loss.backward()
+        torch.nn.functional.mse_loss(readout(cell(torch.randn(4, 2))), torch.zeros(4, 1))
+        for parameter in cell.parameters():
+            parameter.grad = torch.ones_like(parameter)
         optimizer.step()
         optimizer.zero_grad()
 

@@ -64,27 +64,27 @@ def filled_by_nn_init(n, m, scale):
     return nn.init.normal_(w, std=scale, generator=torch.Generator().manual_seed(0))
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def requires_grad_on_a_non_leaf(n, m, scale):
     """Believes that requires_grad_() erases the history; here it only sets a flag that is set already."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.requires_grad_()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def only_detached(n, m, scale):
     """Detaches and is content with a leaf, but this leaf no longer requires grad, so nothing trains it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.detach()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_has_the_values"])
 def without_the_scale(n, m, scale):
     """Drops the multiplication to be rid of the error, and with it the start values that were asked for."""
     return torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_has_the_values"])
 def product_thrown_away(n, m, scale):
     """Believes that `w * scale` changes w; the product is a new tensor, and nobody keeps it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -92,7 +92,7 @@ def product_thrown_away(n, m, scale):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def retained_gradient(n, m, scale):
     """Believes that retain_grad() makes a leaf; the optimizer takes it, and the second backward raises."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
@@ -100,14 +100,14 @@ def retained_gradient(n, m, scale):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def cloned(n, m, scale):
     """Believes that a clone starts afresh; clone() is an operation that is recorded like any other."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.clone()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def product_under_no_grad(n, m, scale):
     """Makes a leaf under no_grad, and believes that it inherits the requires_grad of its factor."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -116,7 +116,7 @@ def product_under_no_grad(n, m, scale):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_has_the_values", "test_weight_trains"])
 def scaled_in_place_with_gradients_on(n, m, scale):
     """Believes that writing in place is enough; with gradients on, a leaf that requires grad refuses it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -199,7 +199,7 @@ def parameters_frozen_and_thawed(model, img):
     return x.grad
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_input_gradient_is_right"])
 def gradient_of_the_leaf(model, img):
     """Returns the gradient of the float64 leaf, with the dtype and the shape of that tensor."""
     leaf = img.clone().requires_grad_()
@@ -208,7 +208,7 @@ def gradient_of_the_leaf(model, img):
     return leaf.grad
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def backward_into_everything(model, img):
     """Believes that backward() fills only what one looks at; it also adds to the .grad of every parameter."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -217,7 +217,7 @@ def backward_into_everything(model, img):
     return x.grad
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_input_gradient_is_right"])
 def retained_too_late(model, img):
     """Asks for the gradient after it has passed; retain_grad() then leaves None, without any warning."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -226,14 +226,21 @@ def retained_too_late(model, img):
     return x.grad
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2",
+    fails=[
+        "test_input_gradient_is_right",
+        "test_parameters_keep_their_gradients",
+        "test_image_is_untouched",
+    ],
+)
 def detached_after_switching_on(model, img):
     """Detaches last, so the tensor that reaches the model no longer requires grad."""
     x = img.clone().requires_grad_().float().reshape(1, -1).detach()
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def parameter_gradients_zeroed(model, img):
     """Cleans up with zero_grad(), which also throws away what somebody had accumulated before."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -242,14 +249,14 @@ def parameter_gradients_zeroed(model, img):
     return x.grad
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_image_is_untouched"])
 def caller_switched_to_requires_grad(model, img):
     """Calls requires_grad_() on the tensor of the caller, who never asked for it and finds it changed."""
     x = img.requires_grad_().float().reshape(1, -1)
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_input_gradient_is_right"])
 def flattened_to_the_shape_of_img(model, img):
     """Believes that the gradient should look like img; it was asked for x, whose shape is (1, N)."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -319,7 +326,7 @@ def two_passes_over_a_kept_graph(a, b, d):
     return {"a": a.grad, "b": b.grad, "d": d.grad, **dict(zip("ceo", inner))}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_non_leaves"])
 def retained_after_backward(a, b, d):
     """Asks after backward(), when the gradients of c, e and o have long passed."""
     c = a + b
@@ -331,7 +338,7 @@ def retained_after_backward(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_no_warning"])
 def retain_grad_without_parentheses(a, b, d):
     """Believes that retain_grad is an attribute; it is a method, and naming it does nothing."""
     c = a + b
@@ -344,7 +351,7 @@ def retain_grad_without_parentheses(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_leaves"])
 def c_made_a_leaf(a, b, d):
     """Turns c into a leaf of its own; its gradient appears, but the way back to a and b is cut."""
     c = (a + b).detach().requires_grad_()
@@ -356,7 +363,7 @@ def c_made_a_leaf(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_non_leaves"])
 def guessed_ones(a, b, d):
     """Believes that every gradient inside is 1; the one of c is d, by which c is multiplied."""
     c = a + b
@@ -367,7 +374,7 @@ def guessed_ones(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": one, "d": d.grad, "e": one, "o": torch.ones_like(o)}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_no_warning"])
 def requires_grad_instead_of_retain_grad(a, b, d):
     """Confuses two flags; c requires grad already, and that does not make autograd keep its gradient."""
     c = (a + b).requires_grad_()
@@ -377,7 +384,7 @@ def requires_grad_instead_of_retain_grad(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_leaves"])
 def one_backward_for_each_tensor(a, b, d):
     """Goes back once for each tensor over a kept graph, and the leaves add up what every pass brings."""
     c = a + b
@@ -391,7 +398,7 @@ def one_backward_for_each_tensor(a, b, d):
     return {**gradients, "a": a.grad, "b": b.grad, "d": d.grad}
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_no_warning"])
 def forgot_the_output(a, b, d):
     """Believes that the end of the graph keeps its gradient; o is the result of an operation like c and e."""
     c = a + b
@@ -499,7 +506,7 @@ def hooks_that_remove_themselves(model, x, names):
     return {name: outputs[name].grad for name in names}
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
 def gradient_of_the_input(model, x, names):
     """Confuses grad_input with grad_output, and returns the gradient on the other side of the layer."""
     modules = dict(model.named_modules())
@@ -516,7 +523,7 @@ def gradient_of_the_input(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_hooks_are_removed"])
 def handles_thrown_away(model, x, names):
     """Does not keep the handles, so the hooks stay in the model and are called in every later forward."""
     modules = dict(model.named_modules())
@@ -534,7 +541,7 @@ def handles_thrown_away(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
 def hook_that_returns_a_new_leaf(model, x, names):
     """What a forward hook returns replaces the output; a detached leaf cuts the graph behind the layer."""
     modules = dict(model.named_modules())
@@ -554,7 +561,7 @@ def hook_that_returns_a_new_leaf(model, x, names):
     return {name: activations[name].grad for name in names}
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
 def late_binding(model, x, names):
     """All hooks read the loop variable when they run, and write to the last name."""
     modules = dict(model.named_modules())
@@ -573,7 +580,7 @@ def late_binding(model, x, names):
     return {name: gradients.get(name) for name in names}
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
 def clone_beside_the_path(model, x, names):
     """Retains the gradient of a clone; the model computes on with the original, so none reaches the clone."""
     modules = dict(model.named_modules())
@@ -591,7 +598,7 @@ def clone_beside_the_path(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
 def asked_after_backward(model, x, names):
     """Keeps the right tensors and asks for their gradients when backward() has already run."""
     modules = dict(model.named_modules())
@@ -610,7 +617,7 @@ def asked_after_backward(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
 def gradients_of_the_weights(model, x, names):
     """Takes the gradient of a layer for that of its weight, which is another tensor of another shape."""
     modules = dict(model.named_modules())
@@ -659,51 +666,51 @@ def folded_with_alpha(losses, weights):
     )
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
 def sum_of_items(losses, weights):
     """Uses .item() to be safe, and is left with numbers: the total has no history at all."""
     return torch.tensor(sum(weight * loss.item() for weight, loss in zip(weights, losses)))
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
 def items_made_to_require_grad(losses, weights):
     """Silences the error of backward() with requires_grad_(); now nothing raises and nothing is learned."""
     total = torch.tensor(sum(weight * loss.item() for weight, loss in zip(weights, losses)))
     return total.requires_grad_()
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
 def stacked_and_detached(losses, weights):
     """Detaches the stacked losses and makes a new leaf of them, so the parameters are out of reach."""
     return (torch.stack(losses).detach().requires_grad_() * torch.tensor(weights)).sum()
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
 def data_to_save_memory(losses, weights):
     """Reads .data because it is said to save memory; what it saves is the history, so nothing is learned."""
     return sum(weight * loss.data for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
 @torch.no_grad()
 def assembled_under_no_grad(losses, weights):
     """Believes that the losses have their gradients already; the sum has to be recorded, too."""
     return (torch.stack(losses) * torch.tensor(weights)).sum()
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def weights_forgotten(losses, weights):
     """Keeps the history by stacking, and forgets what was to be added up."""
     return torch.stack(losses).sum()
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def weighted_mean(losses, weights):
     """Divides by the number of losses; a mean is another loss, with other gradients."""
     return (torch.stack(losses) * torch.tensor(weights)).mean()
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
 def parameter_of_the_losses(losses, weights):
     """Believes that nn.Parameter keeps the connection; it makes a new leaf from the values."""
     return (nn.Parameter(torch.stack(losses)) * torch.tensor(weights)).sum()
@@ -751,50 +758,50 @@ def matrix_product(losses, w):
     (direction @ losses).backward()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weighted_gradient"])
 def mean_of_the_losses(losses, w):
     """Makes a number of the vector in the usual way, and forgets the weights."""
     losses.mean().backward()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weighted_gradient"])
 def ones_from_the_forum(losses, w):
     """Copies the recipe because it makes the error go away; it gives every sample the weight 1."""
     losses.backward(torch.ones_like(losses))
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"])
 def loop_over_a_freed_graph(losses, w):
     """Goes back once for each sample, but the first pass has used up the graph they share."""
     for loss, weight in zip(losses, w.tolist()):
         (loss * weight).backward()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weighted_gradient"])
 def weighted_mean_of_the_losses(losses, w):
     """Divides by the sum of the weights, which scales every gradient."""
     ((w.detach() * losses).sum() / w.detach().sum()).backward()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weights_are_constants"])
 def weights_in_the_graph(losses, w):
     """Multiplies by w as it is, so whatever computed the weights gets a gradient, too."""
     (w * losses).sum().backward()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_graph_is_freed"])
 def graph_kept_to_be_safe(losses, w):
     """Adds retain_graph=True to be safe, so the graph and all it saved outlive the only pass."""
     losses.backward(gradient=w.detach(), retain_graph=True)
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"])
 def losses_detached_instead(losses, w):
     """Detaches the wrong factor: the parameters get nothing, and the weights are what is trained."""
     (w * losses.detach()).sum().backward()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_weighted_gradient"])
 def sum_times_sum(losses, w):
     """Believes that weighting can wait until after the sum; every sample then has the same weight."""
     (losses.sum() * w.detach().sum()).backward()

@@ -1,0 +1,50 @@
+# Two commands do everything: `make grade` and `make test`. The first that is run makes .venv.
+#
+#   make grade SUBMISSIONS=folder   grade another class than the sample
+#   make grade TORCH_INDEX=url      take torch from another index, such as PyTorch's CPU builds
+#   make grade OPTIONS="--jobs 8"   options of `python -m grader grade`
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+SUBMISSIONS ?= submissions
+OUT ?= results
+OPTIONS ?=
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: grade test test-all doctor build attack lint
+.DELETE_ON_ERROR:
+
+grade: $(READY)
+	@$(BIN)/python -m grader grade "$(SUBMISSIONS)" --out "$(OUT)" $(OPTIONS)
+
+test: $(READY)
+	$(BIN)/python -m pytest -m "not long"
+
+test-all: $(READY)
+	$(BIN)/python -m pytest
+
+doctor: $(READY)
+	@$(BIN)/python -m grader doctor $(OPTIONS)
+
+build: $(READY)
+	@$(BIN)/python -m grader build
+
+attack: $(READY)
+	$(BIN)/python -m pytest tests/test_cage.py tests/test_border.py tests/test_observer.py tests/test_wire.py
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+# torch first and alone, so that TORCH_INDEX decides about torch and about nothing else.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
+	@echo "Setting up .venv (some minutes, once) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt \
+		$(if $(TORCH_INDEX),--no-deps --index-url "$(TORCH_INDEX)") torch
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev,notebooks,otter]"
+	@touch $@

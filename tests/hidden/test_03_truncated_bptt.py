@@ -1,0 +1,792 @@
+"""The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
+
+from grader import assert_close, points, probe, raised
+from grader.inside import attempt, inside, nn, snap, spy, state, torch, vjp
+
+SECOND_TIME = "backward through the graph a second time"
+OVERWRITTEN = "modified by an inplace operation"
+
+
+@inside
+def minibatches(number, steps):
+    """Pairs (xs, y): inputs of two features for five sequences, and one target for each sequence."""
+    return [(torch.randn(steps, 5, 2), torch.randn(5, 1)) for _ in range(number)]
+
+
+@inside
+def parameters(cell, readout):
+    """The values of all parameters, by the names a student knows."""
+    modules = {"cell": cell, "readout": readout}
+    return {f"{m}.{name}": snap(p) for m, module in modules.items() for name, p in module.named_parameters()}
+
+
+@inside
+def gradients(module):
+    return {name: snap(p.grad) for name, p in module.named_parameters()}
+
+
+@inside
+def states_of(calls):
+    """The states that entered and left a cell, taken from the records of a spy."""
+    return {
+        "entering": [call["inputs"].get("hx") for call in calls],
+        "leaving": [call["output"] for call in calls],
+    }
+
+
+def same(seen, expected):
+    """Whether two facts are numerically the same; for choosing the diagnosis, not for the verdict."""
+    try:
+        assert_close(seen, expected, "they differ")
+    except AssertionError:
+        return False
+    return True
+
+
+def has_history(entering):
+    """Whether a state entered with a history; None, from which a cell starts with zeros, has none."""
+    return entering is not None and entering.grad_fn is not None
+
+
+def stopped_with(fact):
+    """What an error says, for a diagnosis of our own."""
+    return f"{fact.type}: {fact.text.partition(chr(10))[0][:160]}"
+
+
+# --- q1: train_stateful
+
+
+@probe
+def carried_states(student):
+    """Four minibatches of three steps: what enters and leaves the cell, as far as training gets."""
+    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
+    batches, start = minibatches(4, 3), torch.randn(5, 3)
+    before, calls = snap(start), spy(cell)
+
+    def train():
+        student.train_stateful(cell, readout, optimizer, batches, start)
+
+    stopped = attempt(train)
+    nodes = [call["nodes"] for call in calls]
+    return {"start": before, "stopped": stopped, "nodes": nodes, **states_of(calls)}
+
+
+@probe
+def training(student):
+    """The parameters after four minibatches; with momentum, so that a step by hand is not one of opt."""
+    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.2, momentum=0.9)
+    batches, calls, steps = minibatches(4, 3), spy(cell), []
+    optimizer.register_step_post_hook(lambda *_: steps.append(1))
+    student.train_stateful(cell, readout, optimizer, batches, torch.randn(5, 3))
+    return {"parameters": parameters(cell, readout), "calls": len(calls), "steps": len(steps)}
+
+
+@probe
+def one_minibatch(student):
+    """A single minibatch of four steps from zeros: nothing to carry, only the gradient through time."""
+    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=1.0)
+    batches, calls, before = minibatches(1, 4), spy(cell), parameters(cell, readout)
+    student.train_stateful(cell, readout, optimizer, batches, torch.zeros(5, 3))
+    return {"before": before, "after": parameters(cell, readout), "entering": states_of(calls)["entering"]}
+
+
+@probe
+def losses_and_state(student):
+    """What comes back from four minibatches."""
+    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.2)
+    return student.train_stateful(cell, readout, optimizer, minibatches(4, 3), torch.randn(5, 3))
+
+
+def assert_called_once_a_step(calls):
+    assert calls == 12, f"The cell was called {calls} times for 4 minibatches of 3 time steps."
+
+
+@points(2)
+def test_start_state_is_a_leaf(carried_states, training):
+    """The state that enters a minibatch is a leaf: it has no history.
+
+    Print h.is_leaf and h.grad_fn at the start of every minibatch. Which of the two should h bring along
+    from the last one, its value or how it was computed?
+    """
+    seen = carried_states.seen
+    if seen["stopped"] is None:
+        assert_called_once_a_step(len(seen["entering"]))
+    for number, entering in enumerate(seen["entering"][::3], start=1):
+        assert not has_history(entering), (
+            f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it still carries "
+            f"the graph of minibatch {number - 1}."
+        )
+    assert_called_once_a_step(training.seen["calls"])
+
+
+@points(1)
+def test_value_is_carried(carried_states, training):
+    """A minibatch starts from the values in which the last one ended.
+
+    A state without history is not an empty state.
+    """
+    assert_called_once_a_step(training.seen["calls"])
+    seen = carried_states.seen
+    left = "the given state h"
+    for number in range(1, 5):
+        entering = seen["entering"][3 * number - 3]
+        leaving = seen["leaving"][3 * number - 4] if number > 1 else seen["start"]
+        assert_close(entering, leaving, f"Minibatch {number} starts from other values than those of {left}.")
+        left = f"the last state of minibatch {number}"
+
+
+@points(1)
+def test_gradient_flows_through_time(one_minibatch):
+    """Within a minibatch the gradient flows through all time steps, into the cell.
+
+    Between which two lines of your code is a history dropped, and is that between two minibatches?
+    """
+    seen, expected = one_minibatch.seen, one_minibatch.expected
+    cut = [step for step, entering in enumerate(seen["entering"], start=1) if not has_history(entering)]
+    frozen = [name for name, parameter in seen["after"].items() if not parameter.requires_grad]
+    still = [
+        name for name, parameter in seen["after"].items() if parameter.value == seen["before"][name].value
+    ]
+    if frozen:
+        why = f"{frozen[0]} no longer requires grad: a detached parameter does not learn"
+    elif still:
+        why = f"{still[0]} did not move: no gradient arrived there, or it was cleared before the step"
+    elif cut != [1]:
+        why = f"The state enters the time steps {cut} without a history: there no gradient passes to earlier ones"
+    else:
+        why = "After one minibatch the parameters are not where the gradient of its loss would bring them"
+    assert_close(list(seen["after"].values()), list(expected["after"].values()), f"{why}.")
+
+
+@points(1)
+def test_graph_does_not_grow(carried_states, training):
+    """The graph of a minibatch is as large as that of the minibatch before.
+
+    How many steps does the backward of the tenth minibatch walk back? Think of time, and of memory.
+    """
+    nodes = carried_states.seen["nodes"][2::3]
+    # A carried state that requires grad is one node more than the first one, which does not.
+    assert all(number <= nodes[0] + 1 for number in nodes), (
+        f"The graph grows from minibatch to minibatch ({', '.join(map(str, nodes))} nodes): the graphs of "
+        "earlier minibatches are kept alive, and every backward walks through them all."
+    )
+    assert_called_once_a_step(training.seen["calls"])
+
+
+@points(2)
+def test_parameters_after_training(training, one_minibatch):
+    """After four minibatches the parameters are those of truncated backpropagation through time.
+
+    Every minibatch makes one step of opt, with the gradient of its own loss only.
+    """
+    seen, expected = training.seen, training.expected
+    if seen["steps"] != expected["steps"]:
+        why = f"opt.step() ran {seen['steps']} times in 4 minibatches"
+    elif same(one_minibatch.seen["after"], one_minibatch.expected["after"]):
+        why = (
+            "The parameters are right after one minibatch, but not after four: later ones start from another "
+            "state, or step with more than the gradient of their own loss"
+        )
+    else:
+        why = "The parameters are wrong from the first minibatch on: its gradient is not that of its loss"
+    assert_close(list(seen["parameters"].values()), list(expected["parameters"].values()), f"{why}.")
+
+
+@points(1)
+def test_losses_and_state_come_back(losses_and_state):
+    """The losses come back as Python floats, together with the last state.
+
+    A loss tensor in a list keeps its whole graph alive; its number is enough here.
+    """
+    result, expected = losses_and_state.seen, losses_and_state.expected
+    assert isinstance(result, tuple) and len(result) == 2, "What came back is not a tuple (losses, h)."
+    losses, last = result
+    assert isinstance(losses, list | tuple), "The losses did not come back as a list."
+    assert len(losses) == 4, f"{len(losses)} losses came back for 4 minibatches."
+    for number, (loss, right) in enumerate(zip(losses, expected[0], strict=True), start=1):
+        assert isinstance(loss, float), "A loss is not a Python float."
+        assert_close(
+            loss,
+            right,
+            f"The loss of minibatch {number} is not what it would be after proper training on those before it.",
+        )
+    assert_close(
+        last, expected[1], "The state that came back has other values than the last state of training."
+    )
+
+
+# --- q2: repackage
+
+
+@inside
+def states():
+    """A state of every form; each tensor has a history but for one, a leaf that requires grad."""
+    x = torch.randn(3, 2, 2)
+    pair, (h, c) = nn.LSTMCell(2, 3)(x[0]), nn.LSTMCell(2, 3)(x[1])
+    learned = torch.randn(2, 3, requires_grad=True)
+    return {
+        "None": None,
+        "One tensor": nn.GRU(2, 3, num_layers=2)(x)[1],
+        "A tuple (h, c)": nn.LSTM(2, 3)(x)[1],
+        "A list of such tuples": [pair, (h, c)],
+        "A deeper nest": ([(h * 2, None), [c * 2]], learned),
+    }
+
+
+@inside
+def copies(state):
+    """An answer that shares no memory with the original."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        return state.detach().clone()
+    return type(state)(copies(part) for part in state)
+
+
+@probe
+def repackaged(student):
+    """The result for a state of every form."""
+    return {form: attempt(student.repackage, given) for form, given in states().items()}
+
+
+@probe
+def next_minibatch(student):
+    """The gradient of a second minibatch which starts from the repackaged state of the first."""
+    lstm, xs = nn.LSTM(2, 3), torch.randn(2, 4, 1, 2)
+    _, (h, c) = lstm(xs[0])
+    (h * c).sum().backward()
+    lstm.zero_grad()
+    _, (h, c) = lstm(xs[1], student.repackage((h, c)))
+    (h * c).sum().backward()
+    return gradients(lstm)
+
+
+@probe
+def originals(student):
+    """A state that is a list of tuples, and two losses computed from it, before the call and after it."""
+    cells, x = [nn.LSTMCell(2, 3), nn.LSTMCell(2, 3)], torch.randn(2, 2)
+    weights = [cell.weight_ih for cell in cells]
+    given = [cell(x) for cell in cells]
+    pending = sum((h * c).sum() for h, c in given)
+    student.repackage(given)
+    return {
+        "parts": [[snap(h), snap(c)] for h, c in given],
+        "pending": attempt(lambda: vjp(pending, *weights)),
+        "later": attempt(lambda: vjp(sum((h * c).sum() for h, c in given), *weights)),
+    }
+
+
+@probe(oracle=copies)
+def reset_in_place(student):
+    """The result is reset to zeros while losses of the original are still to be back-propagated."""
+    lstm, x = nn.LSTM(2, 3), torch.randn(3, 1, 2)
+    _, given = lstm(x)
+    pending = [part.pow(2).sum() for part in given]
+    result = student.repackage(given)
+    return {
+        "resets": [attempt(part.zero_) for part in result],
+        "gradients": [attempt(vjp, loss, *lstm.parameters()) for loss in pending],
+    }
+
+
+def word_for(fact):
+    """A part of a state, in the words of the task."""
+    words = {"NoneType": "None", "Tensor": "a tensor", "tuple": "a tuple", "list": "a list"}
+    return words.get(type(fact).__name__, "something else")
+
+
+def assert_came_back(results):
+    for form, result in results.items():
+        assert not raised(result, Exception), (
+            f"{form}: your function stopped with {stopped_with(result)}. A state may be None, a tensor, or a "
+            "tuple or list whose parts are states again."
+        )
+
+
+def assert_same_structure(seen, expected, where):
+    """Walk both structures at once."""
+    assert type(seen) is type(expected), f"{where}: {word_for(expected)} went in, {word_for(seen)} came out."
+    if isinstance(expected, list | tuple):
+        assert len(seen) == len(expected), f"{where}: the number of parts has changed to {len(seen)}."
+        for place, (part, right) in enumerate(zip(seen, expected, strict=True)):
+            assert_same_structure(part, right, f"{where}[{place}]")
+    elif expected is not None:
+        assert_close(seen, expected, f"{where}: the values have changed.")
+
+
+def tensors_in(fact, where):
+    """All tensors of a structure, with their places."""
+    if isinstance(fact, list | tuple):
+        for place, part in enumerate(fact):
+            yield from tensors_in(part, f"{where}[{place}]")
+    elif fact is not None:
+        yield where, fact
+
+
+@points(2)
+def test_structure_is_kept(repackaged):
+    """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same.
+
+    A part of a state is a state again. Which function can repackage it?
+    """
+    seen, expected = repackaged.seen, repackaged.expected
+    assert_came_back(seen)
+    for form, right in expected.items():
+        assert_same_structure(seen[form], right, form)
+
+
+@points(2)
+def test_result_has_no_history(repackaged, next_minibatch):
+    """Every tensor of the result is a leaf that requires no grad, ready for the next minibatch.
+
+    Print grad_fn and requires_grad of every part. Does what you return differ from what you were given?
+    """
+    seen = repackaged.seen
+    assert_came_back(seen)
+    for form, result in seen.items():
+        for where, part in tensors_in(result, form):
+            assert part.grad_fn is None, (
+                f"{where}: this tensor still has a history, its grad_fn is {part.grad_fn}."
+            )
+            assert not part.requires_grad, f"{where}: this tensor has no history, but it requires grad."
+    assert_close(
+        next_minibatch.seen,
+        next_minibatch.expected,
+        "the gradient of a minibatch that starts from the repackaged state is wrong.",
+    )
+
+
+@points(1)
+def test_original_is_untouched(originals):
+    """The state that was passed in keeps its history; a loss computed from it still goes back.
+
+    Does your function make new tensors, or does it change those which others hold as well?
+    """
+    seen, expected = originals.seen, originals.expected
+    for parts in seen["parts"]:
+        for part in parts:
+            assert part.grad_fn is not None, (
+                "A tensor of the state that was passed in has no history any more: your function changed the "
+                "caller's tensor, or put another one into the caller's list."
+            )
+    for name, when in (("pending", "before"), ("later", "after")):
+        gradient = seen[name]
+        assert not raised(gradient, RuntimeError), (
+            f"A loss computed from the original state {when} the call cannot be back-propagated any more."
+        )
+        assert_close(
+            gradient, expected[name], f"A loss computed {when} the call gives the original a wrong gradient."
+        )
+
+
+@points(1)
+def test_reset_falsifies_nothing(reset_in_place):
+    """Resetting the result in place never silently falsifies a gradient of the original.
+
+    Two tensors may share memory. Do they share the version counter, too, by which autograd sees a write?
+    """
+    seen, expected = reset_in_place.seen, reset_in_place.expected
+    assert len(seen["resets"]) == 2, f"(h, c) went in, and {len(seen['resets'])} parts came out."
+    for name, reset, gradient, right in zip(
+        "hc", seen["resets"], seen["gradients"], expected["gradients"], strict=True
+    ):
+        assert not raised(reset, RuntimeError), (
+            f"The caller cannot reset {name} of the result in place: {stopped_with(reset)}."
+        )
+        if raised(gradient, RuntimeError, OVERWRITTEN):
+            continue  # autograd saw the write and says so
+        assert not raised(gradient, RuntimeError), (
+            f"The pending loss of {name} cannot be back-propagated: {stopped_with(gradient)}."
+        )
+        assert_close(
+            gradient,
+            right,
+            f"Setting {name} of the result to zero changed the gradient of a loss that was pending on the "
+            "original, without an error: both share memory, and autograd did not see the write.",
+        )
+
+
+# --- q3: tbptt
+
+
+@inside
+def sequence(steps):
+    """A cell, a readout, and a sequence for them."""
+    return nn.GRUCell(2, 3), nn.Linear(3, 1), torch.randn(steps, 4, 2), torch.randn(steps, 4, 1)
+
+
+@inside
+def gradients_in_chunks(student, steps, k):
+    """All gradients after a sequence, and the states on the way there."""
+    cell, readout, xs, ys = sequence(steps)
+    calls = spy(cell)
+
+    def run():
+        student.tbptt(cell, readout, xs, ys, k)
+
+    stopped = attempt(run)
+    return {"stopped": stopped, "cell": gradients(cell), "readout": gradients(readout), **states_of(calls)}
+
+
+@probe
+def seven_in_threes(student):
+    """A sequence of seven steps in chunks of three; one step is left."""
+    return gradients_in_chunks(student, 7, 3)
+
+
+@probe
+def six_in_threes(student):
+    """Nothing is left for a last, shorter chunk."""
+    return gradients_in_chunks(student, 6, 3)
+
+
+@probe
+def four_in_ones(student):
+    """The shortest chunks there are."""
+    return gradients_in_chunks(student, 4, 1)
+
+
+@probe
+def five_in_five(student):
+    """One chunk is the whole sequence."""
+    return gradients_in_chunks(student, 5, 5)
+
+
+@probe
+def five_in_eight(student):
+    """The only chunk is shorter than k."""
+    return gradients_in_chunks(student, 5, 8)
+
+
+@probe
+def on_top_of_others(student):
+    """The same call twice: once without gradients, once with some that are there already.
+
+    The targets are large, and so are the gradients: the rounding of the sum does not count beside them.
+    """
+    cell, readout, xs, ys = sequence(5)
+    both = [*cell.parameters(), *readout.parameters()]
+    before, others = parameters(cell, readout), [torch.randn_like(p) for p in both]
+    student.tbptt(cell, readout, xs, 100 * ys, 2)
+    alone = [snap(p.grad) for p in both]
+    for p, other in zip(both, others, strict=True):
+        p.grad = other.clone()
+    student.tbptt(cell, readout, xs, 100 * ys, 2)
+    added = [None if p.grad is None else p.grad - other for p, other in zip(both, others, strict=True)]
+    return {"before": before, "after": parameters(cell, readout), "alone": alone, "added": added}
+
+
+@probe
+def total_loss(student):
+    """The sum of the losses of all steps."""
+    return student.tbptt(*sequence(7), 3)
+
+
+def why_the_gradients_are_wrong(seen, expected):
+    """The likeliest reason, from the states that entered the cell."""
+    if len(seen["entering"]) != len(expected["entering"]):
+        return f"The cell was called {len(seen['entering'])} times for {len(expected['entering'])} time steps"
+    cuts = [step for step, entering in enumerate(seen["entering"]) if not has_history(entering)]
+    if cuts != [step for step, entering in enumerate(expected["entering"]) if not has_history(entering)]:
+        return f"A state without history enters the steps {cuts}, counted from 0: there the gradient is cut, not elsewhere"
+    carried = zip(seen["leaving"], seen["entering"][1:], strict=False)
+    for step, (leaving, entering) in enumerate(carried, start=1):
+        if not same(entering, leaving):
+            return f"Step {step}, counted from 0, does not start from the values in which the step before it ended"
+    if same(seen["readout"], expected["readout"]):
+        return "The gradients of the readout are right, those of the cell are not: a loss is cut off from the cell"
+    return (
+        "The state is cut in the right places, but the gradients are not the sum over the chunks. Is every loss "
+        "of a chunk in its sum, once and undivided, and does .grad stay as it is from one chunk to the next"
+    )
+
+
+def assert_gradients(observation, case):
+    """Judge one sequence, and say why."""
+    seen, expected = observation.seen, observation.expected
+    if raised(seen["stopped"], RuntimeError, SECOND_TIME):
+        late = [step for step, entering in enumerate(seen["entering"]) if step and not has_history(entering)]
+        what = "the state was cut, so it is the loss that" if late else "the state"
+        raise AssertionError(
+            f"{case} the second backward walks into an earlier chunk: {what} still belongs to it."
+        )
+    assert seen["stopped"] is None, f"{case} your function stopped with {stopped_with(seen['stopped'])}."
+    why = why_the_gradients_are_wrong(seen, expected)
+    mark = "?" if "Is every" in why else "."
+    for module in ("cell", "readout"):
+        found, right = list(seen[module].values()), list(expected[module].values())
+        assert_close(found, right, f"{case} {why[0].lower()}{why[1:]}{mark}")
+
+
+@points(3)
+def test_gradients_of_the_chunks(seven_in_threes, six_in_threes, four_in_ones):
+    """The gradient is cut every k steps and nowhere else; the gradients of all chunks add up.
+
+    Write down for k = 3 which losses go back together, and how far. What about the steps that are left at
+    the end?
+    """
+    assert_gradients(seven_in_threes, "With 7 steps and k = 3")
+    assert_gradients(six_in_threes, "With 6 steps and k = 3")
+    assert_gradients(four_in_ones, "With 4 steps and k = 1")
+
+
+@points(1)
+def test_one_chunk_is_full_backpropagation(five_in_five, five_in_eight):
+    """With k as long as the sequence, or longer, the gradient is that of full backpropagation."""
+    assert_gradients(five_in_five, "With 5 steps and k = 5")
+    assert_gradients(five_in_eight, "With 5 steps and k = 8")
+
+
+@points(1)
+def test_gradients_are_added(on_top_of_others):
+    """The gradients come on top of those that are there already; no parameter is updated.
+
+    Whose business are zero_grad() and step() here?
+    """
+    seen = on_top_of_others.seen
+    for name, parameter in seen["after"].items():
+        assert parameter.value == seen["before"][name].value, f"The values of {name} were changed."
+    for alone, added in zip(seen["alone"], seen["added"], strict=True):
+        assert alone is not None and added is not None, "A parameter has no .grad after the call."
+        assert_close(
+            added,
+            alone,
+            "Where .grad was not empty, the call did not add to it what it gives otherwise: gradients of the "
+            "caller were cleared or overwritten.",
+        )
+
+
+@points(1)
+def test_total_loss(total_loss):
+    """The sum of the losses of all steps comes back as a Python float.
+
+    Does the sum hold on to a graph?
+    """
+    total, expected = total_loss.seen, total_loss.expected
+    assert isinstance(total, float), "The total is not a Python float."
+    assert_close(
+        total,
+        expected,
+        "The total is not the sum of the losses of all steps: some are missing, or the states were others.",
+    )
+
+
+# --- q4: train_learned_start
+
+
+@inside
+def learned_network():
+    """A cell, a readout, a first state, and plain SGD for all of them."""
+    cell, readout, h0 = nn.RNNCell(2, 3), nn.Linear(3, 1), nn.Parameter(torch.randn(1, 3))
+    return cell, readout, h0, torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+
+
+@inside
+def lessons(student, number):
+    """The first state and the parameters, before and after some minibatches of two steps."""
+    cell, readout, h0, optimizer = learned_network()
+    batches, before = minibatches(number, 2), snap(h0)
+    student.train_learned_start(cell, readout, h0, optimizer, batches)
+    return {"before": before, "h0": snap(h0), "parameters": parameters(cell, readout)}
+
+
+@probe
+def first_lesson(student):
+    """A single minibatch."""
+    return lessons(student, 1)
+
+
+@probe
+def three_lessons(student):
+    """Three minibatches."""
+    return lessons(student, 3)
+
+
+@probe
+def states_after_h0(student):
+    """What enters and leaves the cell in three minibatches of two steps, as far as training gets."""
+    cell, readout, h0, optimizer = learned_network()
+    batches, calls = minibatches(3, 2), spy(cell)
+
+    def train():
+        student.train_learned_start(cell, readout, h0, optimizer, batches)
+
+    return {"stopped": attempt(train), **states_of(calls)}
+
+
+@probe
+def last_state(student):
+    """What comes back from three minibatches."""
+    cell, readout, h0, optimizer = learned_network()
+    return student.train_learned_start(cell, readout, h0, optimizer, minibatches(3, 2))
+
+
+@points(2)
+def test_first_minibatch_teaches_h0(first_lesson, three_lessons):
+    """h0 learns from the first minibatch, and from that one only.
+
+    Follow the graph of the first loss back. Does it end in h0 itself? And the graph of the second loss?
+    """
+    seen, expected = first_lesson.seen, first_lesson.expected
+    assert seen["h0"].requires_grad, "h0 no longer requires grad: a detached parameter does not learn."
+    assert seen["h0"].value != seen["before"].value, (
+        "h0 did not move in the first minibatch: its loss is not connected to h0, so h0.grad stays empty."
+    )
+    assert_close(seen["h0"], expected["h0"], "h0 did not move by the gradient of the first loss.")
+    assert_close(
+        three_lessons.seen["h0"],
+        three_lessons.expected["h0"],
+        "h0 is right after the first minibatch, but the later ones changed it again.",
+    )
+
+
+@points(2)
+def test_later_minibatches_carry_the_value(states_after_h0, three_lessons):
+    """Every later minibatch starts from the value of the last state, without its history.
+
+    Print h.grad_fn where a minibatch begins. In which of them is a history wanted?
+    """
+    seen = states_after_h0.seen
+    if seen["stopped"] is None:
+        calls = len(seen["entering"])
+        assert calls == 6, f"The cell was called {calls} times for 3 minibatches of 2 time steps."
+    for number, place in ((2, 2), (3, 4)):
+        if place < len(seen["entering"]):
+            entering, leaving = seen["entering"][place], seen["leaving"][place - 1]
+            assert_close(
+                entering,
+                leaving,
+                f"Minibatch {number} starts from other values than minibatch {number - 1} ended with.",
+            )
+            assert not has_history(entering), (
+                f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it was not cut from "
+                f"minibatch {number - 1}."
+            )
+    assert three_lessons.seen["h0"] is not None, "h0 was lost."
+
+
+@points(1)
+def test_the_rest_learns_too(three_lessons, last_state):
+    """Cell and readout learn as in question 1, and the last state comes back."""
+    seen, expected = three_lessons.seen, three_lessons.expected
+    assert_close(
+        list(seen["parameters"].values()),
+        list(expected["parameters"].values()),
+        "After three minibatches cell and readout are not where one step for each minibatch, with the gradient "
+        "of its own loss, would bring them.",
+    )
+    assert last_state.seen is not None, "None came back instead of the last state."
+    assert_close(
+        last_state.seen, last_state.expected, "What came back does not have the values of the last state."
+    )
+
+
+# --- q5: Center
+
+
+@probe
+def three_steps(student):
+    """A layer, the module behind it, three training steps: the statistic after each forward."""
+    layer, center = nn.Linear(2, 3), student.Center(3)
+    statistics, backwards = [], []
+    for _ in range(3):
+        output = center(layer(torch.randn(4, 2)))
+        statistics.append(snap(center.running))
+        backwards.append(attempt(output.pow(2).sum().backward))
+    return {"running": statistics, "backwards": backwards}
+
+
+@probe
+def gradient_of_a_batch(student):
+    """The gradient of the second output, with respect to its own batch and to the one before it."""
+    center = student.Center(3)
+    first, second = torch.randn(4, 3, requires_grad=True), torch.randn(4, 3, requires_grad=True)
+    center(first)
+    output = center(second)
+    own, earlier = vjp(output, second, first)
+    return {"own": own, "earlier": earlier}
+
+
+@probe
+def statistic(student):
+    """Two batches in training, one in evaluation."""
+    center, batches = student.Center(3), [torch.randn(4, 3) + 2 for _ in range(3)]
+    fresh = state(center)["buffers"].get("running")
+    outputs = [snap(center(batch)) for batch in batches[:2]]
+    trained = snap(center.running)
+    center.eval()
+    evaluated = snap(center(batches[2]))
+    return {
+        "fresh": fresh,
+        "outputs": outputs,
+        "trained": trained,
+        "evaluated": evaluated,
+        "afterwards": snap(center.running),
+        "saved": snap(center.state_dict().get("running")),
+    }
+
+
+@points(2)
+def test_statistic_has_no_history(three_steps):
+    """Training goes on: the stored statistic never has a history.
+
+    Print running.grad_fn after a forward. Whose graph is that, and who walks into it in the next step?
+    """
+    seen = three_steps.seen
+    for step, (running, backward) in enumerate(zip(seen["running"], seen["backwards"], strict=True), start=1):
+        assert running is not None, f"After the forward of training step {step} running is None."
+        assert running.grad_fn is None, (
+            f"After the forward of training step {step} running has the grad_fn {running.grad_fn}: the statistic "
+            "carries the graph of this batch into the next step."
+        )
+        assert not running.requires_grad, "running requires grad: a statistic is measured, not trained."
+        assert not raised(backward, RuntimeError, SECOND_TIME), (
+            f"The backward of training step {step} walks into the graph of the step before it."
+        )
+        assert not raised(backward, RuntimeError), (
+            f"The backward of training step {step} stopped with {stopped_with(backward)}."
+        )
+
+
+@points(2)
+def test_gradient_of_the_output(gradient_of_a_batch):
+    """In the output the mean of the current batch is differentiable, and the old statistic is a constant.
+
+    Each x moves the mean that is subtracted from it. Does your gradient know?
+    """
+    seen, expected = gradient_of_a_batch.seen, gradient_of_a_batch.expected
+    assert seen["own"] is not None, "The output is not connected to the batch: its gradient is None."
+    assert_close(
+        seen["own"],
+        expected["own"],
+        "The gradient with respect to the batch is wrong: the mean that is subtracted has the wrong part in it, or none.",
+    )
+    earlier = seen["earlier"]
+    assert earlier is None or not any(earlier.value), (
+        "The gradient of the second output runs into the first batch: the old statistic was no constant."
+    )
+
+
+@points(1)
+def test_statistic_and_values(statistic):
+    """running is a saved buffer that holds the average; eval() subtracts it and changes nothing.
+
+    Which tensors does state_dict() list, and which of them does a training step change?
+    """
+    seen, expected = statistic.seen, statistic.expected
+    assert seen["fresh"] is not None, "A new module has no buffer running."
+    assert seen["saved"] is not None, "running is missing in the state_dict: a saved model would lose it."
+    assert_close(seen["fresh"], expected["fresh"], "running of a new module is not as the task says.")
+    assert_close(
+        seen["trained"], expected["trained"], "After two batches running is not the average of the task."
+    )
+    assert_close(
+        seen["outputs"], expected["outputs"], "In training the output is not x minus the new average."
+    )
+    assert_close(seen["evaluated"], expected["evaluated"], "After eval() the output is not x minus running.")
+    assert_close(seen["afterwards"], expected["trained"], "A batch in eval() changed running.")
+    assert_close(seen["saved"], expected["saved"], "The state_dict holds other values than running.")
