@@ -15,9 +15,16 @@ from grader.facts import Raised, Tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; numbers count as float64's.
-TOLERANCE = {"torch.float64": 1e-5, "torch.float32": 1e-4}
-_COARSE = 1e-2  # half precision
+#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; numbers count as float64's,
+#: and what is not listed has to be exact.
+TOLERANCE = {
+    "torch.float64": 1e-5,
+    "torch.complex128": 1e-5,
+    "torch.float32": 1e-4,
+    "torch.complex64": 1e-4,
+    "torch.float16": 1e-2,
+    "torch.bfloat16": 1e-2,
+}
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,10 @@ def points(number: float) -> pytest.MarkDecorator:
     """Say what a check is worth.
 
     Raises:
-        CourseError: the number is not positive.
+        CourseError: the number is not positive, or infinite.
     """
-    if not number > 0:
-        raise CourseError(f"@points({number}): a check is worth more than nothing")
+    if not 0 < number < math.inf:
+        raise CourseError(f"@points({number}): a check is worth more than nothing, and no more than a number")
     return pytest.mark.points(number)
 
 
@@ -66,7 +73,8 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
     """
     text = inspect.getdoc(function)
     if not text:
-        raise CourseError(f"{function.__name__} has no docstring: its first line is the title students read")
+        where = f"{function.__name__} in {inspect.getsourcefile(function)}"
+        raise CourseError(f"{where} has no docstring: its first line is the title students read")
     title, _, rest = text.partition("\n")
     paragraphs = [" ".join(block.split()) for block in rest.split("\n\n")]
     return title.strip().rstrip("."), "\n\n".join(p for p in paragraphs if p) or None
@@ -92,12 +100,13 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
     infinities are equal to themselves.
 
     Args:
-        seen: a tensor, a number, or a list, tuple or dict of these.
+        seen: a tensor, a number, None, or a list, tuple or dict of these.
         expected: the same of the reference.
         message: the diagnosis; what was seen instead is added where it tells more.
 
     Raises:
         AssertionError: they differ; the text is the diagnosis.
+        CourseError: the expected fact is nothing that can be compared in this way.
     """
     if isinstance(expected, dict):
         assert isinstance(seen, dict), _because(message, f"{describe(seen)} was found")
@@ -110,9 +119,13 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
             assert_close(one, value, message)
     elif isinstance(expected, Tensor):
         _assert_tensor_close(seen, expected, message)
-    else:
+    elif expected is None:
+        assert seen is None, _because(message, f"{describe(seen)} was found")
+    elif isinstance(expected, int | float):
         assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
         assert _close([seen], [expected], TOLERANCE["torch.float64"]), message
+    else:
+        raise CourseError(f"assert_close compares tensors and numbers, and here {describe(expected)} is expected")
 
 
 def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:
@@ -124,7 +137,7 @@ def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:
             f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
         )
     assert seen.value is not None, _because(message, "its values cannot be read")
-    assert _close(seen.value, expected.value, TOLERANCE.get(expected.dtype, _COARSE)), message
+    assert _close(seen.value, expected.value, TOLERANCE.get(expected.dtype, 0.0)), message
 
 
 def _close(seen: Any, expected: Any, tolerance: float) -> bool:
@@ -132,7 +145,8 @@ def _close(seen: Any, expected: Any, tolerance: float) -> bool:
     finite = [abs(e) for e in expected if math.isfinite(e)]
     floor = max(finite, default=0.0) / 100
     return all(
-        s == e or abs(s - e) <= tolerance * max(abs(e), floor) for s, e in zip(seen, expected, strict=True)
+        s == e or (math.isfinite(e) and abs(s - e) <= tolerance * max(abs(e), floor))
+        for s, e in zip(seen, expected, strict=True)
     )
 
 

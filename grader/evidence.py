@@ -109,4 +109,4 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
 
 
 def _is_words(value: Any) -> bool:
-    return type(value) is list and len(value) <= 10_000 and all(type(word) is str for word in value)
+    return type(value) is list and len(value) <= 10_000 and all(type(w) is str and len(w) <= 500 for w in value)

@@ -6,11 +6,15 @@ A fact may still be a lie, for it was made in the student's process, but it is a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 MAX_DEPTH = 12
 MAX_TENSORS = 4000
+MAX_DIMENSIONS = 1000
+MAX_INT = 1 << 64
+MAX_TEXT = 2000
 
 
 class MalformedError(Exception):
@@ -93,8 +97,8 @@ def decode_raised(fields: Any) -> Raised:
     """One ``{"types", "text", "where"}`` of the wire as a fact."""
     _need(type(fields) is dict and set(fields) == {"types", "text", "where"})
     types = fields["types"]
-    _need(type(types) is list and 0 < len(types) <= 50 and all(type(t) is str for t in types))
-    _need(type(fields["text"]) is str and type(fields["where"]) is str)
+    _need(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
+    _need(_is_text(fields["text"]) and _is_text(fields["where"]))
     return Raised(tuple(types), fields["text"], fields["where"])
 
 
@@ -118,7 +122,7 @@ class _Decoder:
             return None
         content = encoded[1]
         if kind in _SCALARS:
-            _need(type(content) in _SCALARS[kind])
+            _need(type(content) in _SCALARS[kind] and _is_bounded(content))
             return float(content) if kind == "float" else content
         if kind == "tensor":
             return self._tensor(content, 0)
@@ -130,12 +134,12 @@ class _Decoder:
             return self._dict(content, depth)
         if kind == "raised":
             return decode_raised(content)
-        _need(kind == "other" and type(content) is str)
+        _need(kind == "other" and _is_text(content))
         return Other(content)
 
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
         _need(type(content) is list)
-        _need(all(type(pair) is list and len(pair) == 2 and type(pair[0]) is str for pair in content))
+        _need(all(type(pair) is list and len(pair) == 2 and _is_text(pair[0]) for pair in content))
         return {key: self.value(item, depth + 1) for key, item in content}
 
     def _tensor(self, index: Any, depth: int) -> Tensor:
@@ -172,10 +176,23 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 
 def _check_tensor(fields: Any) -> None:
     _need(type(fields) is dict and fields.keys() == _FIELDS.keys())
-    _need(all(type(fields[name]) in types for name, types in _FIELDS.items()))
-    _need(all(type(size) is int and size >= 0 for size in fields["shape"]))
-    if fields["value"] is not None:
-        _need(all(type(number) in _NUMBERS for number in fields["value"]))
+    _need(all(type(fields[name]) in types and _is_bounded(fields[name]) for name, types in _FIELDS.items()))
+    shape, value = fields["shape"], fields["value"]
+    _need(len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape))
+    if value is not None:
+        _need(len(value) == math.prod(shape) * (2 if fields["dtype"].startswith("torch.complex") else 1))
+        _need(all(type(number) in _NUMBERS and _is_bounded(number) for number in value))
+
+
+def _is_bounded(field: Any) -> bool:
+    """Whether a number or a text is of a size that can be honest; larger ints would overflow a float later."""
+    if type(field) is int:
+        return -MAX_INT < field < MAX_INT
+    return type(field) is not str or len(field) <= MAX_TEXT
+
+
+def _is_text(field: Any) -> bool:
+    return type(field) is str and _is_bounded(field)
 
 
 def _need(condition: bool) -> None:

@@ -44,10 +44,13 @@ class LiveSubjects:
 
     Args:
         notebooks: paths of ``--submission``; empty for the reference.
+
+    Raises:
+        NotebookError: one of them cannot be read.
     """
 
     def __init__(self, notebooks: Sequence[Path]) -> None:
-        self._notebooks = notebooks
+        self._notebooks = [(path, read_notebook(path)) for path in notebooks]
         self._stack = ExitStack()
         self._references: dict[Path, Evidence] = {}
 
@@ -56,8 +59,7 @@ class LiveSubjects:
         course, stem = Course.find(check_file.parent), check_file.stem.removeprefix("test_")
         if not self._notebooks:
             return [LiveSubject("reference", reference_cells(course, stem), stem, course, self)]
-        read = [(path, read_notebook(path)) for path in self._notebooks]
-        return [LiveSubject(path.stem, notebook.cells, stem, course, self) for path, notebook in read]
+        return [LiveSubject(path.stem, read.cells, stem, course, self) for path, read in self._notebooks]
 
     def reference(self, course: Course, stem: str) -> Evidence:
         """The reference's evidence, observed once."""

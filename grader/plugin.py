@@ -12,6 +12,7 @@ from typing import Protocol
 
 import pytest
 
+from grader.errors import GraderError
 from grader.live import LiveSubjects
 from grader.observation import Observation
 from grader.probe import probes_of
@@ -45,22 +46,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker of ``@points``."""
+    """Register the marker of ``@points``, and read what ``--submission`` names."""
     config.addinivalue_line("markers", "points(number): what a hidden check is worth")
-    config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
+    try:
+        config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
+    except GraderError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Let go of the worker processes, if any were started."""
-    config.stash[_LIVE].close()
+    if _LIVE in config.stash:
+        config.stash[_LIVE].close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every check of a check file for every subject."""
-    if "submission" in metafunc.fixturenames and probes_of(metafunc.module.__name__):
+    if "submission" in metafunc.fixturenames and probes_of(metafunc.module):
         subjects = metafunc.config.stash.get(SUBJECTS, None)
         if subjects is None:
-            subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__))
+            subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
 

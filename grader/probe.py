@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 import pytest
@@ -16,8 +17,8 @@ from grader.source import Travelling
 if TYPE_CHECKING:
     from grader.observation import Observation
 
-#: Probes by the check file that defines them, in the order of their definition.
-_PROBES: dict[str, dict[str, Probe]] = {}
+#: The name in a check file's namespace under which its probes stand, in the order of their definition.
+_PROBES = "__probes__"
 
 PROBE_SECONDS = 10.0
 
@@ -45,9 +46,7 @@ class Probe:
     @property
     def bundle(self) -> str:
         """Everything the worker has to define to run this probe."""
-        parts = self.source.everything()
-        if self.oracle is not None:
-            parts = {**self.oracle.everything(), **parts}
+        parts = self.source.everything(*filter(None, [self.oracle]))
         return "\n\n".join(part.text for part in parts.values())
 
     @property
@@ -108,15 +107,16 @@ def probe(
             alone=alone,
             oracle=None if oracle is None else Travelling.of(oracle),
         )
-        _PROBES.setdefault(f.__module__, {})[made.name] = made
+        f.__globals__.setdefault(_PROBES, {})[made.name] = made
         return _fixture(made.name)
 
     return decorate if function is None else decorate(function)
 
 
-def probes_of(module_name: str) -> dict[str, Probe]:
+def probes_of(check_file: ModuleType) -> dict[str, Probe]:
     """The probes a check file defined, by name."""
-    return _PROBES.get(module_name, {})
+    probes: dict[str, Probe] = vars(check_file).get(_PROBES, {})
+    return probes
 
 
 def _fixture(name: str) -> Any:

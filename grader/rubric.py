@@ -88,7 +88,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
     _lint(path)
     module = _import(path)
-    probes = probes_of(module.__name__)
+    probes = probes_of(module)
     asks = {name: _question_of(probe, questions, path) for name, probe in probes.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
     checks = tuple(_check(test, asks, path) for test in tests)

@@ -13,9 +13,9 @@ PARTIAL_CREDIT = 0.5
 
 def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict]) -> float:
     """What a question earns: all when every check passed, else its passed checks, at most half."""
-    passed = sum(check.points for check in checks if is_passed(check, verdicts))
     total = sum(check.points for check in checks)
-    return total if passed == total else min(passed, PARTIAL_CREDIT * total)
+    passed = [check.points for check in checks if is_passed(check, verdicts)]
+    return total if len(passed) == len(checks) else min(sum(passed), PARTIAL_CREDIT * total)
 
 
 def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:

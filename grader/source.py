@@ -15,8 +15,9 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from grader import inside
 from grader.errors import CourseError
-from grader.inside import VOCABULARY, Placeholder
+from grader.inside import VOCABULARY
 
 #: Builtins that reach files, other code or the terminal have no business in a probe.
 _REFUSED_BUILTINS = {"open", "eval", "exec", "compile", "__import__", "input", "breakpoint"}
@@ -56,10 +57,14 @@ class Travelling:
         setattr(definition, _KEY, travelling)
         return travelling
 
-    def everything(self) -> dict[str, Travelling]:
-        """This definition and all it needs, by name, needed ones first."""
+    def everything(self, *others: Travelling) -> dict[str, Travelling]:
+        """This definition, the others and all they need, by name, needed ones first.
+
+        Raises:
+            CourseError: two of them have the same name, so that one would replace the other inside.
+        """
         found: dict[str, Travelling] = {}
-        for needed in self.needs:
+        for needed in (*others, *self.needs):
             for name, other in needed.everything().items():
                 if found.setdefault(name, other) != other:
                     raise CourseError(
@@ -82,6 +87,8 @@ def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
     others = [ast.unparse(d) for d in tree.decorator_list if _decorator_name(d) not in {"probe", "inside"}]
     if others:
         raise CourseError(f"{where} has the decorator @{others[0]}, which stays outside: remove it")
+    if tree.name in VOCABULARY or tree.name in _BUILTINS:
+        raise CourseError(f"{where} hides what is called {tree.name} inside: give it another name")
     tree.decorator_list = []
     if isinstance(tree, ast.FunctionDef):
         _refuse_computed_defaults(tree, where)
@@ -92,7 +99,7 @@ def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
             )
         if isinstance(node, ast.Assert):
             raise CourseError(f"{where} asserts something: inside there are facts only; assert in the check")
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             _drop_docstring(node)
     return tree
 
@@ -113,7 +120,7 @@ def _refuse_computed_defaults(function: ast.FunctionDef, where: str) -> None:
             ) from None
 
 
-def _drop_docstring(node: ast.FunctionDef | ast.ClassDef) -> None:
+def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
     """Docstrings of probes may explain what is tested; students' code must not read them."""
     if ast.get_docstring(node, clean=False) is not None:
         node.body = node.body[1:] or [ast.Pass()]
@@ -126,7 +133,7 @@ def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Trave
     where = f"{definition.__name__} in {inspect.getsourcefile(definition)}"
     for name in sorted(_global_names(tree)):
         value = namespace.get(name)
-        if isinstance(value, Placeholder) and name in VOCABULARY:
+        if name in VOCABULARY and value is getattr(inside, name):
             continue
         if name not in namespace and name in _BUILTINS:
             continue
@@ -143,7 +150,8 @@ def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Trave
 
 
 def _global_names(tree: ast.FunctionDef | ast.ClassDef) -> set[str]:
-    """Names the definition takes from outside its own scopes, nested functions and classes included."""
+    """Names the definition takes from outside its own scopes: in its bases, its annotations, its body and
+    the functions and classes in it."""
     names: set[str] = set()
 
     def visit(table: symtable.SymbolTable) -> None:
@@ -151,8 +159,5 @@ def _global_names(tree: ast.FunctionDef | ast.ClassDef) -> set[str]:
         for child in table.get_children():
             visit(child)
 
-    for child in symtable.symtable(ast.unparse(tree), "<probe>", "exec").get_children():
-        visit(child)
-    if isinstance(tree, ast.ClassDef):  # the bases are evaluated in the scope around the class
-        names.update(n.id for base in tree.bases for n in ast.walk(base) if isinstance(n, ast.Name))
+    visit(symtable.symtable(ast.unparse(tree), "<probe>", "exec"))
     return names

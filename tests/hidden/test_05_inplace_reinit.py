@@ -204,9 +204,13 @@ def test_fresh_values_are_trained(plain_reset):
 def test_tied_module_stays_tied(tied_reset):
     """What shared the weight before shares it afterwards, before and after the next step.
 
-    Two modules are tied by holding one object. What does the other module hold after your function?
+    Two modules are tied by holding one object. What does the other module hold after your function? And under
+    which of its two names do you look for the weight?
     """
     before, fresh, trained = (tied_reset.seen[moment] for moment in ("before", "fresh", "trained"))
+    assert fresh["encoder.fc.weight"].value != before["encoder.fc.weight"].value, (
+        "The layer still has its old weight: what you reset is something else."
+    )
     assert fresh["embed.weight"].value != before["embed.weight"].value, (
         "The tied module still uses the old values: it holds the old weight, the layer a new one."
     )
@@ -226,8 +230,6 @@ def test_values_are_drawn_as_asked(drawn_values):
     standard deviation that normal_() takes, or its square?
     """
     seen = drawn_values.seen
-    assert seen["bias"] is not None, "The layer has lost its bias."
-    assert not any(seen["bias"].value), "The bias is not 0 everywhere."
     assert seen["distinct"] > 800, (
         f"Among 900 weights there are {seen['distinct']} different values: they were not drawn one by one."
     )
@@ -245,6 +247,8 @@ def test_values_are_drawn_as_asked(drawn_values):
         f"None of 900 weights is farther from 0 than {seen['largest']:.3g}: they do not come from a normal "
         "distribution, which would reach twice its standard deviation many times."
     )
+    assert seen["bias"] is not None, "The layer has lost its bias."
+    assert not any(seen["bias"].value), "The bias is not 0 everywhere."
 
 
 @points(1)
@@ -282,14 +286,24 @@ def masked(student):
     }
 
 
-def product_gradients(seen):
+def product_gradients(masked):
     """The gradients of w1 and w2, or the reason why there are none."""
-    gradients = seen["gradients"]
+    f, gradients = masked.seen["f"], masked.seen["gradients"]
+    assert f is not None, "The second of the pair is None instead of f."
+    assert f.shape == masked.expected["f"].shape, (
+        f"f has the shape {f.shape}, which no product with w2 has: is it the second of the pair?"
+    )
     assert not raised(gradients, RuntimeError, OVERWRITTEN), (
         "f cannot go back: the product had saved d for the gradient of w2, and d was overwritten after that."
     )
     assert not raised(gradients, BaseException), "f cannot go back: no graph leads from it to w1 and w2."
     return gradients
+
+
+def masked_entries(matrix, mask):
+    """The entries of a matrix of five columns that stand in the masked ones."""
+    columns = [column for column, on in enumerate(mask.value) if on]
+    return [matrix.value[row * 5 + column] for row in range(matrix.shape[0]) for column in columns]
 
 
 @points(1)
@@ -313,18 +327,18 @@ def test_w1_gets_the_gradient_of_its_columns(masked):
 
     Ask of every write: does autograd see it? For a hidden one, d is still x @ w1.
     """
-    gradient, expected = product_gradients(masked.seen)[0], masked.expected["gradients"][0]
+    gradient, expected = product_gradients(masked)[0], masked.expected["gradients"][0]
     assert gradient is not None, "w1 gets no gradient at all: the path from f back to w1 was cut."
-    columns = [column for column, on in enumerate(masked.expected["before"]["mask"].value) if on]
-    replaced = [masked.seen["d"].value[row * 5 + column] == 1 for row in range(4) for column in columns]
-    leaked = [gradient.value[row * 5 + column] for row in range(3) for column in columns]
     assert any(gradient.value), (
         "The gradient of w1 is 0 everywhere: every column was overwritten, masked or not."
     )
-    assert all(replaced) or not any(leaked), (
-        "w1 gets a gradient for the masked columns of d: your d was not replaced in all of them."
+    d, mask = masked.seen["d"], masked.expected["before"]["mask"]
+    leaked = any(masked_entries(gradient, mask))
+    replaced = d is not None and all(abs(entry - 1) < 1e-4 for entry in masked_entries(d, mask))
+    assert replaced or not leaked, (
+        "w1 gets a gradient for the masked columns of d, and d itself was not replaced there."
     )
-    assert not any(leaked), (
+    assert not leaked, (
         "w1 gets a gradient for columns of d which it does not determine: for autograd these columns still "
         "are x @ w1, because it did not see them replaced before they were used."
     )
@@ -337,7 +351,7 @@ def test_w2_gets_the_gradient_of_the_masked_d(masked):
 
     The gradient of w2 is d, transposed, times the gradient of f. Which d?
     """
-    gradient, expected = product_gradients(masked.seen)[1], masked.expected["gradients"][1]
+    gradient, expected = product_gradients(masked)[1], masked.expected["gradients"][1]
     assert gradient is not None, "w2 gets no gradient at all: the path from f back to w2 was cut."
     assert_close(gradient, expected, "The gradient of w2 is not the one that belongs to the masked d.")
 
@@ -370,8 +384,8 @@ def call_block(student, x):
 @inside
 def decided_input():
     """Half of the numbers above 0.6, half below -0.6: what the sigmoid adds keeps all off relu's kink."""
-    signs = torch.randperm(12) % 2 * 2 - 1
-    return ((0.6 + torch.rand(12, dtype=torch.float64)) * signs).reshape(4, 3)
+    signs = (torch.randperm(12) % 2 * 2 - 1).reshape(4, 3)
+    return (0.6 + torch.rand(4, 3, dtype=torch.float64)) * signs
 
 
 @probe
@@ -403,6 +417,7 @@ def test_block_has_the_gradients(trained_input):
     Which tensor has the sigmoid saved, and does it still hold the same values when backward comes to it?
     """
     gradients, expected = trained_input.seen["gradients"], trained_input.expected["gradients"]
+    assert trained_input.seen["y"] is not None, "You returned None."
     assert not raised(gradients, RuntimeError, OVERWRITTEN), (
         "backward() raises: a value it needs was overwritten. The sigmoid has saved its output, "
         "and the product has saved x and w."
@@ -418,8 +433,8 @@ def test_block_has_the_gradients(trained_input):
         assert_close(
             gradient,
             right,
-            f"The gradient of {name} is wrong, although nothing raises: either a value that backward needs "
-            f"was overwritten behind autograd's back, or one of the paths from {name} to the result was cut.",
+            f"The gradient of {name} is wrong, although nothing raises. If the values are right, one "
+            f"that backward needs was overwritten behind autograd's back, or a path from {name} to the result was cut.",
         )
 
 
@@ -683,5 +698,7 @@ def test_losses_are_those_of_descent(loss_curve):
     seen, expected = loss_curve.seen["losses"], loss_curve.expected["losses"]
     assert seen is not None, "You returned None instead of the list of losses."
     assert len(seen) == len(expected), f"Five steps gave {len(seen)} losses, not one for each step."
-    assert_close(seen[0], expected[0], "The first loss is not that of the w which was passed in.")
+    assert_close(
+        seen[0], expected[0], "The first loss is not the mean squared error of the w that was passed in."
+    )
     assert_close(seen, expected, "The curve starts right, but is not that of plain gradient descent.")

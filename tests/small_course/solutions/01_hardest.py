@@ -31,10 +31,10 @@ print(w.grad)  # tensor(7.5000), because each part was averaged over its own siz
 # %% [markdown]
 # ## q1 · Micro-batches that add up to the batch
 #
-# `accumulate(model, X, Y, micro)` should add to the `.grad` of the model's parameters exactly the gradient of
-# the loss of the whole batch, `F.mse_loss(model(X), Y)`, while the graph never holds more than `micro` samples
-# at the same time. `len(X)` need not be divisible by `micro`. Gradients that are there already stay part of
-# the sum, as with `backward()`.
+# `accumulate(model, X, Y, micro)` should add to the `.grad` of the model's parameters exactly the gradient
+# of the loss of the whole batch, `F.mse_loss(model(X), Y)`, while the graph never holds more than `micro`
+# samples at the same time. `len(X)` need not be divisible by `micro`. Gradients that are there already stay
+# part of the sum, as with `backward()`.
 #
 # With the code below the gradient is too large. Repair it.
 #
@@ -105,9 +105,9 @@ print(total.grad_fn)  # an AddBackward0, because the sum is attached to all thre
 # %% [markdown]
 # ## q2 · The running loss that ate the memory
 #
-# `validation_loss(model, loader)` should return the loss of each batch, averaged over the batches, as a Python
-# float. A loader can be iterated and has a length; a batch is a pair `(x, y)`. When a batch starts, at most one
-# graph may still be alive, that of the batch just before it, and after the call none.
+# `validation_loss(model, loader)` should return the loss of each batch, averaged over the batches, as a
+# Python float. A loader can be iterated and has a length; a batch is a pair `(x, y)`. When a batch starts, at
+# most one graph may still be alive, that of the batch just before it, and after the call none.
 #
 # The code below works on small sets. On large ones the memory grows until the kernel dies. Repair it.
 #
@@ -172,15 +172,15 @@ def test_a_plain_number(validation_loss):
 # %%
 y = torch.ones(2, requires_grad=True) + 1
 print((y**2).grad_fn._saved_self)  # tensor([2., 2.], ...), because the derivative is made of y
-print([name for name in dir((y * 3).grad_fn) if name == "_saved_self"])  # [], because the derivative is just 3
+print((y * 3).grad_fn._saved_self)  # None, because the derivative is 3, whatever y is
 
 # %% [markdown]
 # ## q3 · Which tensors does backward still need?
 #
 # `f(x)` returns a pair `(out, mid)`. `may_overwrite(f, x)` should tell whether `mid` may be overwritten in
-# place after this forward pass without endangering `out.backward()`: `False` when backward needs the values of
-# `mid`, `True` when it does not. For `out = y**2, mid = y` the answer is `False`; for `out = 3 * y, mid = y` it
-# is `True`.
+# place after this forward pass without endangering the backward of `out`: `False` when backward needs the
+# values of `mid`, `True` when it does not. For `out = y**2, mid = y` the answer is `False`; for `out = 3 * y,
+# mid = y` it is `True`.
 #
 # The rule that the code below goes by, "only tensors that require grad matter", is wrong. Replace it.
 #
@@ -254,21 +254,22 @@ def test_square_and_multiple(may_overwrite):
 # ## Memory for time
 #
 # `checkpoint(block, x)` runs a block without keeping what is inside, and runs it again when backward arrives
-# there. It exists in two implementations. The old one, `use_reentrant=True`, decides by its arguments alone
-# whether there is anything to differentiate.
+# there. There are two implementations, which do not agree on what there is to differentiate.
 
 # %%
-block = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-print(checkpoint(block, torch.randn(1, 2), use_reentrant=False).requires_grad)  # True, because the weights do
+block, x = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), torch.randn(1, 2)
+print(block(x).requires_grad)  # True, because the weights of the block require grad
+print(checkpoint(block, x, use_reentrant=False).requires_grad)  # True, as without checkpoint
+print(checkpoint(block, x, use_reentrant=True).requires_grad)  # False, because x does not require grad
 
 # %% [markdown]
 # ## q4 · Checkpointing without losing the gradient
 #
-# `forward_ckpt(blocks, x)` should apply the blocks one after the other with activation checkpointing: what is
-# inside a block is computed again in backward instead of being kept. The gradients, those of the parameters and,
-# where `x` requires grad, that of `x`, must equal those of the plain run `for block in blocks: x = block(x)`.
-# The blocks may contain dropout. Less than half of the plain run's bytes may be saved for backward, and the
-# caller's `x` stays as it is.
+# `forward_ckpt(blocks, x)` should apply the blocks one after the other with activation checkpointing: what
+# is inside a block is computed again in backward instead of being kept. The gradients, those of the parameters
+# and, where `x` requires grad, that of `x`, must equal those of the plain run `for block in blocks: x =
+# block(x)`. The blocks may contain dropout. Less than half of the plain run's bytes may be saved for backward,
+# and the caller's `x` stays as it is.
 #
 # With the code below, the result has no gradient when `x` itself does not require grad ("None of the inputs
 # have requires_grad=True"). Repair it.
@@ -296,7 +297,8 @@ print(checkpoint(block, torch.randn(1, 2), use_reentrant=False).requires_grad)  
 def forward_ckpt(blocks, x):
     """Apply the blocks to `x` one after the other, with activation checkpointing.
 
-    `blocks` is a list of modules that keep the shape of `x`, (samples, features). Returns the last output.
+    `blocks` is a list of modules or an nn.ModuleList, `x` has the shape (samples, features). Returns the output
+    of the last block.
     """
     for block in blocks:
         # BEGIN SOLUTION
@@ -312,16 +314,17 @@ def test_gradients_of_the_plain_run(forward_ckpt):
     """The blocks get the gradients of the plain run."""
     import torch
 
-    blocks = [torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)) for _ in range(2)]
+    first = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh())
+    second = torch.nn.Sequential(torch.nn.Linear(8, 3), torch.nn.Tanh())
     x = torch.randn(5, 3)
-    expected = torch.autograd.grad(blocks[1](blocks[0](x)).pow(2).sum(), [blocks[0][0].weight])[0]
-    out = forward_ckpt(blocks, x)
+    (expected,) = torch.autograd.grad(second(first(x)).sum(), [first[0].weight])
+    out = forward_ckpt([first, second], x)
     assert out.requires_grad, (
         "The result has no graph: checkpoint saw no argument that requires grad,\n"
         "and took it that there is nothing to differentiate."
     )
-    out.pow(2).sum().backward()
-    seen = blocks[0][0].weight.grad
+    out.sum().backward()
+    seen = first[0].weight.grad
     assert seen is not None and torch.allclose(seen, expected, atol=1e-5), (
         "The gradient of the first block is not that of the plain run."
     )

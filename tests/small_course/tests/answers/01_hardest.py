@@ -229,6 +229,22 @@ def only_the_result_detached(model, loader):
 
 
 @wrong("q2", fails=[])
+def stacked_and_returned(model, loader):
+    """Returns the mean as a tensor, and with it the graphs of all batches."""
+    return torch.stack([F.mse_loss(model(x), y) for x, y in loader]).mean()
+
+
+@wrong("q2", fails=[])
+def last_loss_kept_on_the_model(model, loader):
+    """Leaves the last loss on the model for later, and its graph with it."""
+    total = 0.0
+    for x, y in loader:
+        model.last_loss = F.mse_loss(model(x), y)
+        total += model.last_loss.item()
+    return total / len(loader)
+
+
+@wrong("q2", fails=[])
 def eval_mode(model, loader):
     """Believes that eval() switches gradients off; it changes dropout and batch norm, not recording."""
     model.eval()

@@ -156,9 +156,12 @@ def test_memory_does_not_grow(living_graphs):
 def test_no_graph_survives(living_graphs):
     """After the call no graph is left, though the result is kept.
 
-    What does the value that you return refer to?"""
+    What do the value you return, and whatever else outlives the call, refer to?"""
     left = living_graphs.seen["afterwards"]
-    assert left == 0, f"{left} graphs live on for as long as somebody keeps the value you returned."
+    assert left == 0, (
+        f"Graphs that are alive after the call: {left}. They live as long as what refers to them: the value you "
+        "returned, or something you stored."
+    )
 
 
 # --- q3: may_overwrite
@@ -327,7 +330,12 @@ def there_and_back(student, x):
     out, called = forward["value"], sum(map(len, calls))
     facts = {"before": before, "x": snap(x), "out": snap(out), "bytes": forward["bytes"]}
     facts["backward"] = attempt(lambda: (out * direction).sum().backward())
-    return {**facts, "again": sum(map(len, calls)) - called, "x.grad": snap(x.grad), "gradients": gradients(blocks)}
+    return {
+        **facts,
+        "again": sum(map(len, calls)) - called,
+        "x.grad": snap(x.grad),
+        "gradients": gradients(blocks),
+    }
 
 
 @probe(oracle=plain_run, question="q4")
@@ -376,7 +384,9 @@ def test_memory_is_saved(data_as_input):
         f"{seen['bytes']:,} bytes were saved for backward, and the plain run saves {expected['bytes']:,}: too few blocks "
         "are checkpointed."
     )
-    assert seen["again"] > 0, "No block ran again during backward: nothing is checkpointed, the values are only kept elsewhere."
+    assert seen["again"] > 0, (
+        "No block ran again during backward: nothing is checkpointed, the values are only kept elsewhere."
+    )
 
 
 @points(1)
@@ -388,8 +398,14 @@ def test_x_of_the_caller(data_as_input, trained_input):
     assert not x.requires_grad, "The caller's x was switched to requires_grad."
     assert x.value == before.value, "The values of the caller's x were changed."
     gradient = trained_input.seen["x.grad"]
-    assert gradient is not None, "x requires grad, but gets no gradient: the graph begins at a detached copy of it."
-    assert_close(gradient, trained_input.expected["x.grad"], "x requires grad, and its gradient is not that of the plain run.")
+    assert gradient is not None, (
+        "x requires grad, but gets no gradient: the graph begins at a detached copy of it."
+    )
+    assert_close(
+        gradient,
+        trained_input.expected["x.grad"],
+        "x requires grad, and its gradient is not that of the plain run.",
+    )
 
 
 # --- q5: Scale_
@@ -478,7 +494,11 @@ def test_gradient_through_y(gradient_through_y):
 
     Who else may hold the tensor g? And whose k is it: that of this call, or that of the last?"""
     seen, expected = gradient_through_y.seen, gradient_through_y.expected
-    assert_close(seen["a.grad"], expected["a.grad"], "After two calls the gradient is not multiplied by both of their factors.")
+    assert_close(
+        seen["a.grad"],
+        expected["a.grad"],
+        "After two calls the gradient is not multiplied by both of their factors.",
+    )
     assert seen["incoming"].value == seen["before"].value, (
         "Your backward overwrote the gradient that it was given; other branches of a graph may share that tensor."
     )
