@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from grader.errors import CourseError
 from grader.notebook import Cell
 
 Definition = TypeVar("Definition")
+Named = ast.FunctionDef | ast.ClassDef
 
 
 def accepted(question: str) -> Callable[[Definition], Definition]:
@@ -74,36 +76,42 @@ def accept(path: Path, fails: Mapping[str, list[str]]) -> None:
         path: the file of answers.
         fails: for each wrong answer by name, the checks it fails.
     """
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = io.StringIO(path.read_text(encoding="utf-8")).readlines()  # the lines Python counts
     for node in reversed(ast.parse("".join(lines)).body):
         mark = _mark(node)
-        if mark is not None and isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in fails:
+        if mark is not None and _is_wrong(mark) and isinstance(node, Named) and node.name in fails:
             text = f"@wrong({mark.args[0].value!r}, fails={fails[node.name]!r})".replace("'", '"')  # type: ignore[attr-defined]
-            lines[mark.lineno - 1 : mark.end_lineno] = [_wrapped(text)]
+            last = (mark.end_lineno or mark.lineno) - 1
+            remark = lines[last].encode()[mark.end_col_offset :].decode()
+            lines[mark.lineno - 1 : last + 1] = [_wrapped(text), remark]
     path.write_text("".join(lines), encoding="utf-8")
 
 
 def _wrapped(decorator: str) -> str:
     """A decorator on one line where it fits, else as the formatter would write it."""
     if len(decorator) <= 110:
-        return decorator + "\n"
+        return decorator
     head, _, rest = decorator.partition("fails=[")
     names = rest.removesuffix("])").split(", ")
     return (
         f"{head.replace('(', '(' + chr(10) + '    ').rstrip()}\n    fails=[\n"
         + "".join(f"        {name},\n" for name in names)
-        + "    ],\n)\n"
+        + "    ],\n)"
     )
 
 
 def _mark(node: ast.stmt) -> ast.Call | None:
     """The decorator that makes a definition an answer."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+    if isinstance(node, Named):
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else None
             if isinstance(called, ast.Name) and called.id in {"accepted", "wrong"}:
                 return decorator  # type: ignore[return-value]
     return None
+
+
+def _is_wrong(mark: ast.Call) -> bool:
+    return isinstance(mark.func, ast.Name) and mark.func.id == "wrong"
 
 
 def _is_ours(node: ast.stmt) -> bool:
@@ -122,10 +130,10 @@ def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, st
         raise CourseError(
             f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals'
         ) from None
-    if question not in functions:
+    if question not in tuple(functions):
         raise CourseError(f"{where}: the assignment has no question {question!r}")
-    fails = frozenset(lists[0]) if lists else None
-    if (mark.func.id == "wrong") != (fails is not None):  # type: ignore[attr-defined]
+    fails = frozenset(lists[0]) if lists and isinstance(lists[0], list) else None
+    if _is_wrong(mark) != (fails is not None):
         raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
     node.decorator_list.remove(mark)
     sources = (preamble, ast.unparse(node), f"{functions[question]} = {node.name}")

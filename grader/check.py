@@ -125,7 +125,9 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
         assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
         assert _close([seen], [expected], TOLERANCE["torch.float64"]), message
     else:
-        raise CourseError(f"assert_close compares tensors and numbers, and here {describe(expected)} is expected")
+        raise CourseError(
+            f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
+        )
 
 
 def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:

@@ -96,6 +96,17 @@ _DIAGNOSES = {
         "a .grad is None here. Was the name bound to a new, non-leaf tensor (w = w - ...), or did backward "
         "not reach it?"
     ),
+    "'NoneType' and": "a .grad is None here: no backward has reached that tensor, or it is not a leaf",
+    "support the deepcopy protocol": (
+        "only a leaf can be deep-copied; detach() or clone() is what copies a computed tensor"
+    ),
+    "dtype can require gradients": "integers have no gradients: make the tensor of floating-point numbers",
+    "arguments don't support automatic differentiation": (
+        "out=... overwrites a tensor, which cannot be recorded: leave it away, or update under no_grad()"
+    ),
+    "got an empty parameter list": (
+        "the optimizer was given no parameters; a generator of them gives its items only once"
+    ),
     "'tuple' object has no attribute 'detach'": (
         "an LSTM's state is a tuple (h, c): both members need detaching"
     ),

@@ -109,4 +109,8 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
 
 
 def _is_words(value: Any) -> bool:
-    return type(value) is list and len(value) <= 10_000 and all(type(w) is str and len(w) <= 500 for w in value)
+    return type(value) is list and len(value) <= 10_000 and all(map(_is_word, value))
+
+
+def _is_word(value: Any) -> bool:
+    return type(value) is str and len(value) <= 500

@@ -185,7 +185,7 @@ def _check_tensor(fields: Any) -> None:
 
 
 def _is_bounded(field: Any) -> bool:
-    """Whether a number or a text is of a size that can be honest; larger ints would overflow a float later."""
+    """Whether a number or a text is of an honest size; larger ints would overflow a float later."""
     if type(field) is int:
         return -MAX_INT < field < MAX_INT
     return type(field) is not str or len(field) <= MAX_TEXT

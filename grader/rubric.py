@@ -104,15 +104,16 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
 def _import(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
     folder = str(path.parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
     for name in (path.stem, "inside"):  # another course's files of the same names
         loaded = sys.modules.get(name)
         if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
             del sys.modules[name]
     try:
         return importlib.import_module(path.stem)
-    except (ImportError, SyntaxError, NameError, AttributeError, TypeError) as error:
+    except CourseError:
+        raise
+    except Exception as error:  # whatever goes wrong in it is for its author to mend
         raise CourseError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 

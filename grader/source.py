@@ -73,10 +73,6 @@ class Travelling:
         found[self.name] = self
         return found
 
-    def bundle(self) -> str:
-        """One text that defines this and all it needs."""
-        return "\n\n".join(one.text for one in self.everything().values())
-
 
 def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
     """The bare syntax tree of a definition; complains about decorators and defaults that cannot travel."""
@@ -150,8 +146,7 @@ def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Trave
 
 
 def _global_names(tree: ast.FunctionDef | ast.ClassDef) -> set[str]:
-    """Names the definition takes from outside its own scopes: in its bases, its annotations, its body and
-    the functions and classes in it."""
+    """Names it takes from outside its own scopes: in bases, annotations, nested functions and classes."""
     names: set[str] = set()
 
     def visit(table: symtable.SymbolTable) -> None:

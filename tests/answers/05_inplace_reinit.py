@@ -1,5 +1,7 @@
 """Answers to 05_inplace_reinit whose verdict is known."""
 
+import copy
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -63,6 +65,29 @@ def filled_in_inference_mode(w, value):
     return w
 
 
+@accepted("q1")
+def counted_by_hand_after_data(w, value):
+    """Whoever writes through .data can count the write afterwards."""
+    w.data.fill_(value)
+    torch.autograd.graph.increment_version(w)
+    return w
+
+
+@accepted("q1")
+def switched_off_and_on_by_hand(w, value):
+    """What a with statement does can be done by hand, as long as the second half is not forgotten."""
+    torch.set_grad_enabled(False)
+    w.fill_(value)
+    torch.set_grad_enabled(True)
+    return w
+
+
+@accepted("q1")
+def detached_in_place_and_switched_on_again(w, value):
+    """detach_() on a leaf only switches requires_grad off, and that can be undone."""
+    return w.detach_().fill_(value).requires_grad_()
+
+
 @wrong("q1", fails=[])
 def filled_through_data(w, value):
     """The student believes that .data is the way to change a leaf, but its writes are not counted, so a waiting loss delivers a wrong gradient without an error."""
@@ -117,6 +142,37 @@ def gradients_left_switched_off(w, value):
     """The student believes that set_grad_enabled(False) holds for this function only, but it stays off for everything that follows."""
     torch.set_grad_enabled(False)
     w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def alias_returned(w, value):
+    """The student writes to the right memory and believes that the detached alias is w, but it does not require grad."""
+    w = w.detach()
+    w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def return_forgotten(w, value):
+    """The student believes that a function which writes in place has nothing to return, but the task asks for w."""
+    with torch.no_grad():
+        w.fill_(value)
+
+
+@wrong("q1", fails=[])
+def memory_exchanged_by_set_(w, value):
+    """The student believes that set_() sets values, but it gives w other memory, and views of w keep the old one."""
+    with torch.no_grad():
+        w.set_(torch.full_like(w, value))
+    return w
+
+
+@wrong("q1", fails=[])
+def only_the_first_entry(w, value):
+    """The student believes that w[0] = value fills w, but it fills the first entry or row."""
+    with torch.no_grad():
+        w[0] = value
     return w
 
 
@@ -194,6 +250,31 @@ def data_set_to_fresh_values(model, name):
     layer.bias.data = torch.zeros_like(layer.bias)
 
 
+@accepted("q2")
+def tensors_swapped(model, name):
+    """swap_tensors exchanges what is inside two objects, so everybody who holds the old one sees the fresh values."""
+    layer = model.get_submodule(name)
+    torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.randn_like(layer.weight) * 0.02))
+    torch.utils.swap_tensors(layer.bias, nn.Parameter(torch.zeros_like(layer.bias)))
+
+
+@accepted("q2")
+def truncated_far_out(model, name):
+    """The bounds of trunc_normal_ are absolute; at a hundred standard deviations they cut nothing off."""
+    layer = model.get_submodule(name)
+    nn.init.trunc_normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@accepted("q2")
+def sampled_from_a_distribution(model, name):
+    """A distribution object draws the same kind of numbers as normal_()."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.copy_(torch.distributions.Normal(0.0, 0.02).sample(layer.weight.shape))
+        layer.bias.fill_(0.0)
+
+
 @wrong("q2", fails=[])
 def a_whole_new_layer(model, name):
     """The student believes that a new layer under the old name is the old layer afresh, but optimizer and tied module keep the old parameters."""
@@ -258,6 +339,69 @@ def state_assigned_instead_of_copied(model, name):
     layer.load_state_dict(state, assign=True)
 
 
+def _init_any_linear(module):
+    if isinstance(module, nn.Linear):
+        nn.init.normal_(module.weight, std=0.02)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+@wrong("q2", fails=[])
+def every_linear_layer_reset(model, name):
+    """The student applies the initialiser to the whole model, but only one layer was to start afresh."""
+    model.apply(_init_any_linear)
+
+
+@wrong("q2", fails=[])
+def name_taken_for_an_attribute(model, name):
+    """The student believes that getattr follows the dots of a name, but it looks for one attribute of that name."""
+    layer = getattr(model, name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=[])
+def looked_up_among_the_parameters(model, name):
+    """The student looks the weight up by its name, but named_parameters() lists a tied weight once, under its first name."""
+    named = dict(model.named_parameters())
+    nn.init.normal_(named[name + ".weight"], std=0.02)
+    nn.init.zeros_(named[name + ".bias"])
+
+
+@wrong("q2", fails=[])
+def drawn_from_a_uniform_distribution(model, name):
+    """The student believes that mean and standard deviation are all that counts, but the weights were to be normal."""
+    layer = model.get_submodule(name)
+    nn.init.uniform_(layer.weight, -0.02 * 3**0.5, 0.02 * 3**0.5)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=[])
+def noise_added_to_the_old_weights(model, name):
+    """The student believes that noise makes weights new, but the old ones are still below it."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight += 0.02 * torch.randn_like(layer.weight)
+        layer.bias.zero_()
+
+
+@wrong("q2", fails=[])
+def one_row_drawn_for_all(model, name):
+    """The student draws one row, and copy_ broadcasts it without a word, so that all units of the layer are the same."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.copy_(0.02 * torch.randn(layer.in_features))
+        layer.bias.zero_()
+
+
+@wrong("q2", fails=[])
+def a_copy_of_the_layer_reset(model, name):
+    """The student is afraid of spoiling the model and works on a deep copy, which nobody uses."""
+    layer = copy.deepcopy(model.get_submodule(name))
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
 # q3: masked_forward
 
 
@@ -317,6 +461,29 @@ def masked_fill_out_of_place(x, w1, w2, mask):
     """masked_fill without the underscore makes a new tensor that knows about the mask."""
     d = torch.masked_fill(torch.matmul(x, w1), mask, 1.0)
     return d, torch.matmul(d, w2)
+
+
+@accepted("q3")
+def filled_into_a_buffer_of_ones(x, w1, w2, mask):
+    """A buffer of plain data may be written to, and the write is recorded: the other columns bring their history along."""
+    d = torch.ones(x.shape[0], w1.shape[1])
+    d[:, ~mask] = x @ w1[:, ~mask]
+    return d, d @ w2
+
+
+@accepted("q3")
+def corrected_by_a_difference(x, w1, w2, mask):
+    """d + (1 - d) is 1, and its derivative is 0."""
+    d = x @ w1
+    d = d + (1 - d) * mask
+    return d, d @ w2
+
+
+@accepted("q3")
+def detached_d_returned(x, w1, w2, mask):
+    """The gradients run through f; that the d which is handed out has no history hurts nobody."""
+    d = torch.where(mask, 1.0, x @ w1)
+    return d.detach(), d @ w2
 
 
 @wrong("q3", fails=[])
@@ -386,6 +553,45 @@ def mask_used_on_the_rows(x, w1, w2, mask):
     return d, d @ w2
 
 
+@wrong("q3", fails=[])
+def straight_through(x, w1, w2, mask):
+    """The student corrects d by a detached difference, and the gradient passes straight through the mask."""
+    d = x @ w1
+    d = d + ((1 - d) * mask).detach()
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def only_the_returned_d_masked(x, w1, w2, mask):
+    """The student masks what is handed out and believes that f follows, but f was computed from the product itself."""
+    d = x @ w1
+    return torch.where(mask, torch.ones_like(d), d), d @ w2
+
+
+@wrong("q3", fails=[])
+def columns_of_w1_zeroed(x, w1, w2, mask):
+    """The student zeroes the masked columns of w1 in place, but w1 belongs to the caller and goes on being trained."""
+    with torch.no_grad():
+        w1[:, mask] = 0.0
+    d = x @ w1 + mask
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def mask_inverted_in_place(x, w1, w2, mask):
+    """The student believes that the underscore does not matter for a mask, but it inverts the caller's mask."""
+    d = x @ w1
+    d = torch.where(mask.logical_not_(), d, torch.ones_like(d))
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def masked_columns_zeroed(x, w1, w2, mask):
+    """The student believes that masking means zeroing, but the columns were to be 1."""
+    d = (x @ w1) * ~mask
+    return d, d @ w2
+
+
 # q4: residual_block
 
 
@@ -427,6 +633,30 @@ def added_into_the_shifted_input(x, w):
     y = x - 0.5
     y += torch.sigmoid(x @ w)
     return y.relu_()
+
+
+@accepted("q4")
+def sigmoid_written_out(x, w):
+    """1 / (1 + exp(-z)) is the sigmoid, and h * (h > 0) a ReLU."""
+    h = 1 / (1 + torch.exp(-(x @ w))) + x
+    h -= 0.5
+    return h * (h > 0)
+
+
+@accepted("q4")
+def added_into_a_clone_of_x(x, w):
+    """The clone of x collects the sum; x and the sigmoid's output are only read."""
+    y = x.clone()
+    y += torch.sigmoid(x @ w)
+    y -= 0.5
+    return F.relu_(y)
+
+
+@accepted("q4")
+def added_to_the_shifted_sigmoid(x, w):
+    """h - 0.5 is a new tensor, so what follows may be in place."""
+    h = torch.sigmoid(x @ w)
+    return (h - 0.5).add_(x).relu_()
 
 
 @wrong("q4", fails=[])
@@ -488,6 +718,55 @@ def only_the_relu_out_of_place(x, w):
     return torch.relu(h)
 
 
+@wrong("q4", fails=[])
+def shifted_in_the_memory_of_x(x, w):
+    """The student believes that x is free once x @ w is computed, but the product has saved it, and it is the caller's."""
+    h = torch.sigmoid(x @ w)
+    x.data.sub_(0.5)
+    return torch.relu(h + x)
+
+
+@wrong("q4", fails=[])
+def x_borrowed_and_put_back(x, w):
+    """The student believes that a write which is undone is no write, but backward compares versions, not values."""
+    h = torch.sigmoid(x @ w)
+    with torch.no_grad():
+        old = x.clone()
+        x -= 0.5
+        x.copy_(old)
+    return torch.relu(h + x - 0.5)
+
+
+@wrong("q4", fails=[])
+def only_the_shift_in_place(x, w):
+    """The student believes that subtracting a constant is harmless because its derivative is 1, but it overwrites h all the same."""
+    h = torch.sigmoid(x @ w)
+    h -= 0.5
+    return torch.relu(h + x)
+
+
+@wrong("q4", fails=[])
+def shifted_after_the_relu(x, w):
+    """The student believes that the order of shift and ReLU does not matter, but it decides where the ReLU cuts."""
+    h = torch.sigmoid(x @ w) + x
+    return h.relu_().sub_(0.5)
+
+
+@wrong("q4", fails=[])
+def residual_inside_the_sigmoid(x, w):
+    """The student adds before the sigmoid saves anything, which raises no error, but it is another function."""
+    z = x @ w
+    z += x
+    return torch.relu(torch.sigmoid(z) - 0.5)
+
+
+@wrong("q4", fails=[])
+@torch.no_grad()
+def nothing_recorded(x, w):
+    """The student silences backward by recording nothing, but then there is no backward."""
+    return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
 # q5: ema_update
 
 
@@ -546,6 +825,36 @@ def data_set_to_the_average(teacher, student, tau):
         t.data = (1 - tau) * t.data + tau * s.data
     for t, s in zip(teacher.buffers(), student.buffers()):
         t.data = s.data.clone()
+
+
+@accepted("q5")
+def left_to_swa_utils(teacher, student, tau):
+    """torch's own moving average takes the weight of the teacher."""
+    average = torch.optim.swa_utils.get_ema_multi_avg_fn(1 - tau)
+    average(list(teacher.parameters()), list(student.parameters()), 1)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@accepted("q5")
+def put_in_as_a_vector(teacher, student, tau):
+    """vector_to_parameters gives the Parameter objects new memory, which is the teacher's own."""
+    old = nn.utils.parameters_to_vector(teacher.parameters())
+    new = nn.utils.parameters_to_vector(student.parameters()).detach()
+    nn.utils.vector_to_parameters((1 - tau) * old + tau * new, teacher.parameters())
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@accepted("q5")
+@torch.no_grad()
+def buffers_replaced_by_clones(teacher, student, tau):
+    """The parameters keep their objects; of the buffers only the values were asked for."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.copy_(t + tau * (s - t))
+    for name, s in student.named_buffers():
+        path, _, attribute = name.rpartition(".")
+        setattr(teacher.get_submodule(path), attribute, s.clone())
 
 
 @wrong("q5", fails=[])
@@ -624,6 +933,80 @@ def only_the_name_moved(teacher, student, tau):
     """The author believes that assigning to the loop variable changes the parameter, but it only gives the name t another tensor."""
     for t, s in zip(teacher.parameters(), student.parameters()):
         t = (1 - tau) * t + tau * s
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def teacher_thawed(teacher, student, tau):
+    """The author believes that a Parameter has to require grad, but then an optimizer may train the teacher, too."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+            t.requires_grad_(True)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def student_frozen_for_the_update(teacher, student, tau):
+    """The author freezes the student so that nothing is recorded, and forgets that it is still to be trained."""
+    student.requires_grad_(False)
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.mul_(1 - tau).add_(s, alpha=tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def averaged_state_assigned(teacher, student, tau):
+    """The author believes that load_state_dict always copies, but assign=True brings in new parameters and the student's buffers."""
+    old, new = teacher.state_dict(), student.state_dict()
+    parameters = dict(student.named_parameters())
+    state = {key: (1 - tau) * old[key] + tau * new[key] if key in parameters else new[key] for key in old}
+    teacher.load_state_dict(state, assign=True)
+
+
+@wrong("q5", fails=[])
+def gradients_left_off_after_the_update(teacher, student, tau):
+    """The author switches gradients off for the update, and they stay off for the student's training as well."""
+    torch.set_grad_enabled(False)
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.lerp_(s, tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@wrong("q5", fails=[])
+@torch.no_grad()
+def student_switched_to_eval(teacher, student, tau):
+    """The author believes that a model must be in eval mode to be read, but the student then trains on in this mode."""
+    student.eval()
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.lerp_(s, tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@wrong("q5", fails=[])
+@torch.no_grad()
+def student_scaled_and_restored(teacher, student, tau):
+    """The author scales the student in place and undoes it, but a loss that waits for its backward notices the writes."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.mul_(1 - tau).add_(s.mul_(tau))
+        s.div_(tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def computed_tensors_detached(teacher, student, tau):
+    """The author detaches the computed tensors of the given code, but without a Parameter in it a module has nothing to train or to save."""
+    for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
+        path, _, attribute = name.rpartition(".")
+        module = teacher.get_submodule(path)
+        del module._parameters[attribute]
+        setattr(module, attribute, ((1 - tau) * t + tau * s).detach())
     for t, s in zip(teacher.buffers(), student.buffers()):
         t.copy_(s)
 
@@ -707,6 +1090,44 @@ def gradient_derived_on_paper(w, X, y, lr, steps):
         residual = X @ w - y
         losses.append((residual**2).mean().item())
         w -= lr * 2 / len(X) * X.T @ residual
+    return losses
+
+
+@accepted("q6")
+def gradient_of_a_function(w, X, y, lr, steps):
+    """torch.func gives gradient and value of a function, and leaves .grad alone."""
+    gradient_and_loss = torch.func.grad_and_value(lambda v: ((X @ v - y) ** 2).mean())
+    losses = []
+    for _ in range(steps):
+        gradient, loss = gradient_and_loss(w.detach())
+        losses.append(loss.item())
+        w.detach().add_(gradient, alpha=-lr)
+    return losses
+
+
+@accepted("q6")
+def trained_copy_written_back(w, X, y, lr, steps):
+    """A copy may be trained if its values are written into the caller's w in the end."""
+    v = w.detach().clone().requires_grad_()
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ v - y) ** 2).mean()
+        losses.append(loss.item())
+        v = (v - lr * torch.autograd.grad(loss, v)[0]).detach().requires_grad_()
+    with torch.no_grad():
+        w.copy_(v)
+    return losses
+
+
+@accepted("q6")
+def frozen_for_each_update(w, X, y, lr, steps):
+    """A leaf that does not require grad may be written to, if it requires grad again in time."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        (gradient,) = torch.autograd.grad(loss, w)
+        losses.append(loss.tolist())
+        w.requires_grad_(False).sub_(lr * gradient).requires_grad_(True)
     return losses
 
 
@@ -814,3 +1235,84 @@ def losses_kept_as_tensors(w, X, y, lr, steps):
             w -= lr * w.grad
         w.grad = None
     return losses
+
+
+@wrong("q6", fails=[])
+def data_exchanged_every_step(w, X, y, lr, steps):
+    """The student believes that assigning to w.data is an update in place, but each time w gets other memory."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        w.data = w.data - lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def last_loss_appended(w, X, y, lr, steps):
+    """The student also wants the loss after the last update, but one loss for each step was asked for."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return [*losses, ((X @ w - y) ** 2).mean().item()]
+
+
+@wrong("q6", fails=[])
+def sum_instead_of_mean(w, X, y, lr, steps):
+    """The student believes that sum and mean differ in nothing but the number shown, but the gradient grows by the same factor."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).sum()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def gradients_off_after_the_last_step(w, X, y, lr, steps):
+    """The student switches gradients on before each step and off after it, and leaves them off in the end."""
+    losses = []
+    for _ in range(steps):
+        torch.set_grad_enabled(True)
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        torch.set_grad_enabled(False)
+        w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def frozen_after_the_last_step(w, X, y, lr, steps):
+    """The student freezes w for every update and thaws it only before the next, so in the end it stays frozen."""
+    losses = []
+    for _ in range(steps):
+        w.requires_grad_(True)
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        w.requires_grad_(False)
+        w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def losses_not_returned(w, X, y, lr, steps):
+    """The student believes that the trained w is all that is wanted, but the losses were to be returned."""
+    for _ in range(steps):
+        ((X @ w - y) ** 2).mean().backward()
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None

@@ -792,8 +792,8 @@ def test_gradient_of_the_output(gradient_of_a_batch):
     assert_close(
         seen["own"],
         expected["own"],
-        "The gradient with respect to the batch is wrong: the mean which is subtracted is a constant in it, or "
-        "another mean than the new average.",
+        "The gradient with respect to the batch is wrong: the mean that is subtracted is a constant in it, "
+        "or another mean than the new average.",
     )
     earlier = seen["earlier"]
     assert earlier is None or not any(earlier.value), (

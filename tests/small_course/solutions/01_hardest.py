@@ -254,22 +254,21 @@ def test_square_and_multiple(may_overwrite):
 # ## Memory for time
 #
 # `checkpoint(block, x)` runs a block without keeping what is inside, and runs it again when backward arrives
-# there. There are two implementations, which do not agree on what there is to differentiate.
+# there. Of its two implementations the older one, `use_reentrant=True`, has a blind spot.
 
 # %%
 block, x = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), torch.randn(1, 2)
 print(block(x).requires_grad)  # True, because the weights of the block require grad
-print(checkpoint(block, x, use_reentrant=False).requires_grad)  # True, as without checkpoint
 print(checkpoint(block, x, use_reentrant=True).requires_grad)  # False, because x does not require grad
 
 # %% [markdown]
 # ## q4 · Checkpointing without losing the gradient
 #
 # `forward_ckpt(blocks, x)` should apply the blocks one after the other with activation checkpointing: what
-# is inside a block is computed again in backward instead of being kept. The gradients, those of the parameters
-# and, where `x` requires grad, that of `x`, must equal those of the plain run `for block in blocks: x =
-# block(x)`. The blocks may contain dropout. Less than half of the plain run's bytes may be saved for backward,
-# and the caller's `x` stays as it is.
+# is inside a block is computed again in backward instead of being kept. The gradients, those of the
+# parameters and, where `x` requires grad, that of `x`, must equal those of the plain run, `for block in
+# blocks: x = block(x)`. The blocks may contain dropout. Less than half of the plain run's bytes may be saved
+# for backward, and the caller's `x` stays as it is.
 #
 # With the code below, the result has no gradient when `x` itself does not require grad ("None of the inputs
 # have requires_grad=True"). Repair it.
@@ -297,8 +296,8 @@ print(checkpoint(block, x, use_reentrant=True).requires_grad)  # False, because 
 def forward_ckpt(blocks, x):
     """Apply the blocks to `x` one after the other, with activation checkpointing.
 
-    `blocks` is a list of modules or an nn.ModuleList, `x` has the shape (samples, features). Returns the output
-    of the last block.
+    `blocks` is a list of modules or an nn.ModuleList, `x` has the shape (samples, features). Returns the
+    output of the last block.
     """
     for block in blocks:
         # BEGIN SOLUTION

@@ -26,28 +26,30 @@ def samples(number):
 @probe
 def seven_samples(student):
     """Seven samples in micro-batches of three: the last one is smaller."""
-    model, (X, Y) = wide_network(), samples(7)
-    student.accumulate(model, X, Y, 3)
+    model, batch = wide_network(), samples(7)
+    student.accumulate(model, *batch, 3)
     return gradients(model)
 
 
 @probe
 def fifty_samples(student):
     """Fifty samples in micro-batches of four, and for comparison a graph of all fifty."""
-    model, (X, Y) = wide_network(), samples(50)
-    whole = saved(model, X)
-    return {"held": saved(student.accumulate, model, X, Y, 4)["peak"], "whole": whole["peak"]}
+    model, batch = wide_network(), samples(50)
+    whole = saved(model, batch[0])
+    return {"held": saved(student.accumulate, model, *batch, 4)["peak"], "whole": whole["peak"]}
 
 
 @probe
 def two_calls(student):
     """What each of two calls in a row adds to the gradients."""
-    model, (X, Y) = wide_network(), samples(7)
-    student.accumulate(model, X, Y, 3)
+    model, batch = wide_network(), samples(7)
+    student.accumulate(model, *batch, 3)
     first = [p.grad.clone() for p in model.parameters()]
-    student.accumulate(model, X, Y, 3)
-    second = [p.grad - before for p, before in zip(model.parameters(), first, strict=True)]
-    return {"first": first, "second": second}
+    student.accumulate(model, *batch, 3)
+    return {
+        "first": first,
+        "second": [p.grad - before for p, before in zip(model.parameters(), first, strict=True)],
+    }
 
 
 def norm(tensor):
@@ -58,15 +60,16 @@ def norm(tensor):
 def test_gradient_of_the_whole_batch(seven_samples):
     """The gradient is exactly that of the whole batch.
 
-    By which number does mse_loss divide in each micro-batch, and by which in the whole batch?"""
-    seen = seven_samples.seen
+    By which number does mse_loss divide in each micro-batch, and by which in the whole batch?
+    """
     for name, expected in seven_samples.expected.items():
-        assert seen[name] is not None, f"The gradient of {name} is None: no backward has reached it."
+        seen = seven_samples.seen[name]
+        assert seen is not None, f"The gradient of {name} is None: no backward has reached it."
         assert_close(
-            seen[name],
+            seen,
             expected,
-            f"The gradient of {name} is {norm(seen[name]) / norm(expected):.2f} times as large as that of the whole "
-            "batch, or points elsewhere: not every sample counts the same.",
+            f"The gradient of {name} is not that of the whole batch, and {norm(seen) / norm(expected):.2f} "
+            "times as large: not every sample counts with the same weight.",
         )
 
 
@@ -74,11 +77,12 @@ def test_gradient_of_the_whole_batch(seven_samples):
 def test_one_micro_batch_in_memory(fifty_samples):
     """The graph never holds more than one micro-batch.
 
-    When does the graph of a micro-batch go: is backward called before the next forward, and is everything freed?"""
+    When does the graph of a micro-batch go? Is it freed before the next forward begins? How large is yours?
+    """
     seen, expected = fifty_samples.seen, fifty_samples.expected
     assert seen["held"] <= 1.5 * expected["held"], (
-        f"With micro = 4 your code held {seen['held']:,} bytes for backward at the same time; all 50 samples in one "
-        f"graph hold {seen['whole']:,}. More than four samples were in memory at once."
+        f"With micro = 4 your code held {seen['held']:,} bytes for backward at the same time, and a graph "
+        f"of all 50 samples holds {seen['whole']:,}: more than four samples were in memory at once."
     )
 
 
@@ -86,13 +90,13 @@ def test_one_micro_batch_in_memory(fifty_samples):
 def test_gradients_accumulate(two_calls):
     """Gradients that are already there stay part of the sum.
 
-    What does backward() do to a .grad that is not None?"""
-    first, second = two_calls.seen["first"], two_calls.seen["second"]
+    What does backward() do with a .grad that is not None?
+    """
     assert_close(
-        second,
-        first,
-        "A second call with the same batch did not add the same gradient again: it cleared, replaced or rescaled what "
-        "had been accumulated before.",
+        two_calls.seen["second"],
+        two_calls.seen["first"],
+        "A second call with the same batch did not add the same gradient again: it cleared, replaced or "
+        "rescaled what had been accumulated before.",
     )
 
 
@@ -101,7 +105,7 @@ def test_gradients_accumulate(two_calls):
 
 @inside
 class Watched(nn.Module):
-    """A layer that marks its results, and counts whenever a batch starts how many earlier graphs are alive."""
+    """Marks its results, and counts whenever a batch starts how many earlier graphs are alive."""
 
     def __init__(self):
         super().__init__()
@@ -136,7 +140,8 @@ def living_graphs(student):
 def test_mean_over_the_batches(average):
     """The result is the mean over the batches, as a Python float.
 
-    What does a tensor remember that a float does not? And which number do you divide by?"""
+    What does a tensor remember that a float does not? And by which number do you divide?
+    """
     assert_close(average.seen, average.expected, "This is not the mean of the losses of the batches.")
 
 
@@ -144,11 +149,12 @@ def test_mean_over_the_batches(average):
 def test_memory_does_not_grow(living_graphs):
     """When a batch starts, the graphs of the batches before are gone.
 
-    What does the running sum hold on to: a number, or a tensor with a grad_fn? eval() does not change that."""
+    What does your running sum hold on to: a number, or a tensor with a grad_fn? What does eval() change?
+    """
     most = max(living_graphs.seen["at each start"], default=0)
     assert most <= 1, (
-        f"When a batch started, {most} graphs of earlier batches were alive: something you keep for all batches is "
-        "attached to every one of them, and the memory grows with the set."
+        f"When a batch started, {most} graphs of earlier batches were alive: something that you keep for "
+        "all batches is attached to every one of them, so the memory grows with the set."
     )
 
 
@@ -156,11 +162,12 @@ def test_memory_does_not_grow(living_graphs):
 def test_no_graph_survives(living_graphs):
     """After the call no graph is left, though the result is kept.
 
-    What do the value you return, and whatever else outlives the call, refer to?"""
+    What do the value you return, and whatever else outlives the call, refer to?
+    """
     left = living_graphs.seen["afterwards"]
     assert left == 0, (
-        f"Graphs that are alive after the call: {left}. They live as long as what refers to them: the value you "
-        "returned, or something you stored."
+        f"Graphs that are alive after the call: {left}. They live as long as what refers to them: the value "
+        "that you returned, or something that you stored."
     )
 
 
@@ -217,7 +224,7 @@ def inputs_and_outputs(student):
 
 @probe
 def views_and_depth(student):
-    """Saved under another shape, from another address on, or far from the end of the graph."""
+    """Saved in another shape, from another address on, or far from the end of the graph."""
 
     def reshaped(x):
         y = x + 1
@@ -250,7 +257,7 @@ def constants(student):
 
 
 def compare(cases, **situations):
-    """Fail at the first case that the student judges otherwise than the reference."""
+    """Fail at the first case of which the student says something else than the reference."""
     for case, situation in situations.items():
         seen = cases.seen[case]
         assert seen == cases.expected[case], f"You answered {seen} where {situation}."
@@ -260,10 +267,11 @@ def compare(cases, **situations):
 def test_powers_and_multiples(powers_and_multiples):
     """Squares and multiples are told apart.
 
-    Of what is the derivative made: of y, or of a constant?"""
+    Of what is the derivative made: of y, or of a constant?
+    """
     compare(
         powers_and_multiples,
-        square="out = y**2: its derivative 2 * y is made of y",
+        square="out = y**2: the derivative 2 * y is made of y",
         multiple="out = 3 * (x + 1) + 4 * y: the derivative is 4, whatever y is",
         square_in_a_sum="out = 3 * (x + 1) + 4 * y**2: the derivative 8 * y is made of y",
     )
@@ -271,12 +279,13 @@ def test_powers_and_multiples(powers_and_multiples):
 
 @points(1)
 def test_inputs_and_outputs(inputs_and_outputs):
-    """It is known which operations save their input, and which their output.
+    """Operations that save their input are told from those that save their output.
 
-    The derivative of exp is exp itself: which of the two tensors would you keep? A saved output is another object."""
+    The derivative of exp is exp itself: which tensor would you keep? (What is saved may be another object.)
+    """
     compare(
         inputs_and_outputs,
-        exp_input="out = y.exp(): exp saves its output, its input y is not needed",
+        exp_input="out = y.exp(): exp saves its output, and y is its input",
         exp_output="y = (x + 1).exp(): exp saves its output, and that is y",
         relu_output="y = torch.relu(x + 1): relu saves its output, and that is y",
         matmul_operand="out = y @ w: the gradient of w is made of y",
@@ -287,11 +296,12 @@ def test_inputs_and_outputs(inputs_and_outputs):
 def test_views_and_depth(views_and_depth):
     """What is saved is found behind a view, and deep in the graph.
 
-    A view is another object and may begin at another address, but its memory is that of its base. How far do you look?"""
+    A view is another object and may begin at another address. What does it share with its base?
+    """
     compare(
         views_and_depth,
-        reshaped="out = y.view(2, 2) ** 2: the saved view lies on the memory of y",
-        sliced="out = y[1:] ** 2: the saved slice lies on the memory of y, though not at its beginning",
+        reshaped="out = y.view(2, 2) ** 2: the saved view lies in the memory of y",
+        sliced="out = y[1:] ** 2: the saved slice lies in the memory of y, though not at its beginning",
         deep="out = (y * y + 1).sum() * 2: y is saved, only not by the last operation",
     )
 
@@ -300,7 +310,8 @@ def test_views_and_depth(views_and_depth):
 def test_constants(constants):
     """A tensor that does not require grad may be needed all the same.
 
-    Which of the two does the derivative of x * c need: x, c, or both?"""
+    Of what is the gradient of x made in x * c, and of what in x + c?
+    """
     compare(
         constants,
         factor="out = x * c with a constant c: the gradient of x is made of c",
@@ -320,31 +331,30 @@ def plain_run(blocks, x):
 
 
 @inside
+def tanh_block():
+    return nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Dropout(0.3), nn.Linear(32, 8))
+
+
+@inside
 def there_and_back(student, x):
-    """A forward and a backward through four blocks with dropout."""
-    blocks = nn.ModuleList(
-        nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Dropout(0.3), nn.Linear(32, 8)) for _ in range(4)
-    )
-    before, direction, calls = snap(x), torch.randn(64, 8), [spy(block) for block in blocks]
+    """A forward and a backward through four blocks, and how often blocks ran again during the backward."""
+    blocks, direction, before = nn.ModuleList(tanh_block() for _ in range(4)), torch.randn(64, 8), snap(x)
+    calls = [spy(block) for block in blocks]
     forward = saved(student.forward_ckpt, blocks, x)
-    out, called = forward["value"], sum(map(len, calls))
-    facts = {"before": before, "x": snap(x), "out": snap(out), "bytes": forward["bytes"]}
-    facts["backward"] = attempt(lambda: (out * direction).sum().backward())
-    return {
-        **facts,
-        "again": sum(map(len, calls)) - called,
-        "x.grad": snap(x.grad),
-        "gradients": gradients(blocks),
-    }
+    facts = {"bytes": forward["bytes"], "out": snap(forward["value"]), "before": before, "x": snap(x)}
+    calls_in_forward = sum(map(len, calls))
+    facts["backward"] = attempt(lambda: (forward["value"] * direction).sum().backward())
+    facts["calls in backward"] = sum(map(len, calls)) - calls_in_forward
+    return {**facts, "x.grad": snap(x.grad), "gradients": gradients(blocks)}
 
 
-@probe(oracle=plain_run, question="q4")
+@probe(question="q4", oracle=plain_run)
 def data_as_input(student):
     """An input that does not require grad, as data does not."""
     return there_and_back(student, torch.randn(64, 8))
 
 
-@probe(oracle=plain_run, question="q4")
+@probe(question="q4", oracle=plain_run)
 def trained_input(student):
     """An input that requires grad itself."""
     return there_and_back(student, torch.randn(64, 8, requires_grad=True))
@@ -354,38 +364,42 @@ def trained_input(student):
 def test_gradients_of_the_plain_run(data_as_input):
     """Every block gets the gradients of the plain run, though the input does not require grad.
 
-    Is the result attached to all blocks? And does the dropout of the second run draw the mask of the first?"""
-    seen, expected = data_as_input.seen, data_as_input.expected
+    Is the result attached to all blocks? And what does a block compute when it runs for the second time?
+    """
+    seen, plain = data_as_input.seen, data_as_input.expected
     assert seen["out"].requires_grad, (
-        "The result has no graph, so no block will ever learn: checkpoint was told, or took it, that there is nothing to "
-        "differentiate. The reentrant kind looks at its arguments only."
+        "The result has no graph, so no block will ever learn. Either recording was switched off, or "
+        "checkpoint found nothing to differentiate: the reentrant kind looks at its arguments only."
     )
-    assert seen["backward"] is None, "The result has a graph, but backward through it raises an error."
-    for name, gradient in expected["gradients"].items():
+    assert seen["backward"] is None, f"backward through the result raised {seen['backward'].type}."
+    for name, gradient in plain["gradients"].items():
         assert seen["gradients"][name] is not None, (
-            f"backward ran, but the gradient of blocks.{name} is None: the graph is cut between that block and the result."
+            f"backward ran, but the gradient of blocks.{name} is None: the graph is cut between it and the "
+            "result."
         )
         assert_close(
             seen["gradients"][name],
             gradient,
-            f"The gradient of blocks.{name} is not that of the plain run. Was the forward another one, or did dropout "
-            "draw another mask when the block was run again?",
+            f"The gradient of blocks.{name} is not that of the plain run: the forward was another one, or "
+            "what ran again in backward was (another mask of dropout, another block).",
         )
 
 
 @points(2)
 def test_memory_is_saved(data_as_input):
-    """Less than half of the plain run's bytes are saved for backward, and the rest is computed again.
+    """Less than half of the plain run's bytes are saved for backward; the rest is computed again.
 
-    Which tensors inside a block are kept until backward? What has to happen with those that are not?"""
-    seen, expected = data_as_input.seen, data_as_input.expected
-    assert seen["out"].requires_grad, "Nothing was saved, because the result has no graph at all."
-    assert seen["bytes"] < expected["bytes"] / 2, (
-        f"{seen['bytes']:,} bytes were saved for backward, and the plain run saves {expected['bytes']:,}: too few blocks "
-        "are checkpointed."
+    Which tensors inside a block are kept until backward? Where do those come from that are not?
+    """
+    seen, plain = data_as_input.seen, data_as_input.expected
+    assert seen["out"].requires_grad, "Nothing was saved, but only because the result has no graph at all."
+    assert seen["bytes"] < plain["bytes"] / 2, (
+        f"{seen['bytes']:,} bytes were saved for backward, where the plain run saves {plain['bytes']:,}: no "
+        "block, or too few, are checkpointed."
     )
-    assert seen["again"] > 0, (
-        "No block ran again during backward: nothing is checkpointed, the values are only kept elsewhere."
+    assert seen["calls in backward"] > 0, (
+        "No block ran again during backward, so nothing was computed again: what backward needs is kept in "
+        "another place, or backward never gets to the blocks."
     )
 
 
@@ -393,18 +407,19 @@ def test_memory_is_saved(data_as_input):
 def test_x_of_the_caller(data_as_input, trained_input):
     """The caller's x stays as it is, and gets its gradient where it requires one.
 
-    To which tensor did you say requires_grad_(), or detach()?"""
+    On which tensor did you call requires_grad_(), and on which detach()?
+    """
     before, x = data_as_input.seen["before"], data_as_input.seen["x"]
     assert not x.requires_grad, "The caller's x was switched to requires_grad."
     assert x.value == before.value, "The values of the caller's x were changed."
     gradient = trained_input.seen["x.grad"]
     assert gradient is not None, (
-        "x requires grad, but gets no gradient: the graph begins at a detached copy of it."
+        "An x that requires grad gets no gradient: detach() or no_grad cuts it off from the result."
     )
     assert_close(
         gradient,
         trained_input.expected["x.grad"],
-        "x requires grad, and its gradient is not that of the plain run.",
+        "An x that requires grad gets another gradient than in the plain run.",
     )
 
 
@@ -419,14 +434,14 @@ def leaf_and_sum():
 
 
 @inside
-def factor():
+def some_factor():
     return 2 + torch.rand(()).item()
 
 
 @probe
 def scaled(student):
-    """x before and after the call, and what the call returns."""
-    (_, x), k = leaf_and_sum(), factor()
+    """The tensor before and after the call, and what the call returns."""
+    (_, x), k = leaf_and_sum(), some_factor()
     before = snap(x)
     y = student.Scale_.apply(x, k)
     return {"before": before, "x": snap(x), "y": snap(y)}
@@ -435,17 +450,17 @@ def scaled(student):
 @probe
 def gradient_through_x(student):
     """Somebody goes on with x and never looks at what the call returned."""
-    (a, x), k = leaf_and_sum(), factor()
+    (a, x), k = leaf_and_sum(), some_factor()
     student.Scale_.apply(x, k)
     return vjp(x, a)[0]
 
 
 @probe
 def gradient_through_y(student):
-    """Two factors in a row, and a gradient that belongs to somebody else."""
-    (a, x), first, second, incoming = leaf_and_sum(), factor(), factor(), torch.randn(3)
+    """Two factors in a row, and an incoming gradient that belongs to somebody else."""
+    (a, x), k, other, incoming = leaf_and_sum(), some_factor(), some_factor(), torch.randn(3)
     before = snap(incoming)
-    y = student.Scale_.apply(student.Scale_.apply(x, first), second)
+    y = student.Scale_.apply(student.Scale_.apply(x, k), other)
     y.backward(incoming)
     return {"a.grad": snap(a.grad), "before": before, "incoming": snap(incoming)}
 
@@ -453,7 +468,7 @@ def gradient_through_y(student):
 @probe
 def stale_square(student):
     """Somebody has saved x for backward before it is scaled."""
-    (_, x), k = leaf_and_sum(), factor()
+    (_, x), k = leaf_and_sum(), some_factor()
     loss = (x**2).sum()
     student.Scale_.apply(x, k)
     return {"backward": attempt(loss.backward)}
@@ -461,17 +476,20 @@ def stale_square(student):
 
 @points(2)
 def test_x_is_scaled_in_place(scaled):
-    """x itself is multiplied, and x itself is returned.
+    """It is x itself that is multiplied, and x itself that is returned.
 
-    What must forward do with x, what must it return, and whom must it tell?"""
+    What must forward do with x, what must it return, and whom must it tell?
+    """
     before, x, y = scaled.seen["before"], scaled.seen["x"], scaled.seen["y"]
     assert x.value != before.value, "x holds its old values: only a new tensor was multiplied."
     assert_close(x, scaled.expected["x"], "x does not hold k times its old values.")
     assert x.version > before.version, (
-        f"x was overwritten, but x._version stayed at {x.version}: autograd cannot notice that its values changed."
+        f"x was overwritten, but x._version stayed at {x.version}: autograd cannot notice that its values "
+        "changed."
     )
     assert y is not None and y.identity == x.identity, (
-        "What apply returns is not x but another tensor: autograd was not told that x was changed and is the output."
+        "What apply returns is not x, but another tensor: autograd was not told that x was changed and is "
+        "the output."
     )
 
 
@@ -479,12 +497,13 @@ def test_x_is_scaled_in_place(scaled):
 def test_gradient_through_x(gradient_through_x):
     """Whoever goes on using x gets the gradient of the scaled x.
 
-    Print x.grad_fn after the call. Whose backward will be called?"""
+    Print x.grad_fn after the call. Whose backward will be called?
+    """
     assert_close(
         gradient_through_x.seen,
         gradient_through_x.expected,
-        "The gradient through x is not k times the incoming one: x still has its old grad_fn, or your backward "
-        "lacks the factor.",
+        "The gradient through x is not k times the incoming one: x still has its old grad_fn, or the "
+        "factor in your backward is wrong.",
     )
 
 
@@ -492,15 +511,17 @@ def test_gradient_through_x(gradient_through_x):
 def test_gradient_through_y(gradient_through_y):
     """Your backward multiplies by the factor of its own call, and overwrites nobody's gradient.
 
-    Who else may hold the tensor g? And whose k is it: that of this call, or that of the last?"""
+    Who else may hold the tensor g? And whose k is it: that of this call, or that of the last?
+    """
     seen, expected = gradient_through_y.seen, gradient_through_y.expected
     assert_close(
         seen["a.grad"],
         expected["a.grad"],
-        "After two calls the gradient is not multiplied by both of their factors.",
+        "After two calls, the gradient is not the product of both factors.",
     )
     assert seen["incoming"].value == seen["before"].value, (
-        "Your backward overwrote the gradient that it was given; other branches of a graph may share that tensor."
+        "Your backward overwrote the gradient that it was given; other branches of a graph may share that "
+        "tensor."
     )
 
 
@@ -508,8 +529,9 @@ def test_gradient_through_y(gradient_through_y):
 def test_stale_use_is_noticed(stale_square):
     """A computation that saved x before the call refuses to go back.
 
-    What does autograd compare to see that a saved tensor was overwritten?"""
+    What does autograd compare to see that a saved tensor was overwritten?
+    """
     assert raised(stale_square.seen["backward"], RuntimeError, "modified by an inplace operation"), (
-        "Somebody computed x**2, then your operation ran, and the backward of x**2 raised no error: either x was not "
-        "changed at all, or it was changed without a trace."
+        "Somebody computed x**2, then your operation ran, and the backward of x**2 raised no error: either "
+        "x was not changed at all, or it was changed without a trace."
     )
