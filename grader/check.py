@@ -163,6 +163,6 @@ def describe(fact: Any) -> str:
     if isinstance(fact, Tensor):
         return "a tensor"
     if isinstance(fact, Raised):
-        return f"an error ({fact.type})"
+        return f"an error ({fact.type[:60]})"
     name = str(getattr(fact, "type", type(fact).__name__))[:60]
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

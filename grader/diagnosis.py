@@ -23,7 +23,7 @@ _DIAGNOSES = {
         "or before the value is used; an optimizer step between forward and backward overwrites weights too"
     ),
     "a view of a leaf Variable that requires grad": (
-        "a slice of a trainable leaf is assigned to while gradients are recorded. An update belongs under "
+        "a slice or a view of a trainable leaf is written to while gradients are recorded. An update belongs under "
         "torch.no_grad(); a computation writes into a buffer that does not require grad"
     ),
     "leaf Variable that requires grad": (
@@ -119,7 +119,7 @@ _DIAGNOSES = {
 
 def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
-    first_line = error.text.strip().partition("\n")[0][:200].rstrip(".")
+    first_line = error.text.strip().partition("\n")[0].partition(" Hint:")[0][:200].rstrip(".")
     own = f"{error.type}: {first_line}" if first_line else error.type
     if error.where:
         told = f"your code stopped in {error.where}, with {own}"

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from grader.answers import Answer, accept, read_answers
 from grader.build import outdated, student_notebook
 from grader.course import Course
-from grader.evidence import Evidence, Fault
-from grader.facts import Raised
+from grader.evidence import Evidence, Fault, Stopped
 from grader.judge import Verdict, judge
-from grader.live import observe_reference
+from grader.live import observe_reference, reference_cells
 from grader.notebook import Cell
 from grader.observer import Limits, Questionnaire, observe
 from grader.score import earned, is_passed
@@ -133,9 +132,15 @@ class _Doctor:
             self._complain("two answers have the same name: give each its own")
         for probe in self._rubric.probes:
             outcome = reference.outcome(probe)
-            if isinstance(outcome, Raised | Fault):
+            if isinstance(outcome, Stopped | Fault):
                 self._complain(f"probe {probe} has no facts of the reference: {outcome}")
-        return judge(self._rubric, {"": reference, **evidence}, reference)
+        submitted = observe(
+            self._zygote,
+            reference_cells(self._course, self._stem),
+            self._rubric.questionnaire(seed),
+            Limits(cell=60, question=120, notebook=600),
+        )
+        return judge(self._rubric, {"": submitted, **evidence}, reference)
 
     def _failed(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:
         checks = self._rubric.checks_of(answer.question)

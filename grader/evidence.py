@@ -15,8 +15,15 @@ class Fault:
     reason: str
 
 
-#: What a probe saw: facts of any form, an error of the student's code, or nothing.
-Outcome = Any | Raised | Fault
+@dataclass(frozen=True)
+class Stopped:
+    """The probe stopped with an error; one that it caught itself is a fact like any other."""
+
+    error: Raised
+
+
+#: What a probe saw: facts of any form, or why there are none.
+Outcome = Any | Stopped | Fault
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Evidence:
         answer = self.probes.get(probe, {"fault": "this part was not reached"})
         if "fault" in answer:
             return Fault(answer["fault"])
-        return decode_raised(answer["raised"]) if "raised" in answer else decode(answer["facts"])
+        return Stopped(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
 
     def to_json(self) -> dict[str, Any]:
         """The form that is stored."""

@@ -20,8 +20,7 @@ from typing import Any
 from grader import __version__
 from grader.course import Course
 from grader.errors import CourseError, GraderError
-from grader.evidence import Evidence, Fault
-from grader.facts import Raised
+from grader.evidence import Evidence, Fault, Stopped
 from grader.folder import ResultsFolder
 from grader.gradebook import gradebook
 from grader.judge import MAX_BATCH, judge
@@ -224,7 +223,7 @@ class _Grading:
         evidence = observe_reference(self._zygote, self._course, stem, self._seed)
         for probe in self._rubrics[stem].probes:
             outcome = evidence.outcome(probe)
-            if isinstance(outcome, Raised | Fault):
+            if isinstance(outcome, Stopped | Fault):
                 raise CourseError(
                     f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`"
                 )
@@ -260,12 +259,14 @@ class _Grading:
     def _is_current(self, submission: Submission) -> bool:
         """Whether the stored result is what grading would give again."""
         result = self._folder.result(submission.student, submission.name)
-        if not isinstance(result, dict) or submission.notebook is None:
+        if not isinstance(result, dict):
             return False
         stored = {**result.get("provenance", {}), "graded_at": None}
-        same = ("notebook", submission.relative), ("superseded", list(submission.superseded))
-        return stored == {**self._provenance(submission), "graded_at": None} and all(
-            result.get(k) == v for k, v in same
+        same = {"notebook": submission.relative, "superseded": list(submission.superseded)}
+        if submission.notebook is None:
+            same["error"] = submission.error
+        return (
+            stored == {**self._provenance(submission), "graded_at": None} and same.items() <= result.items()
         )
 
     def _provenance(self, submission: Submission) -> dict[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, cast
@@ -125,14 +125,19 @@ class _Recorder:
         if isinstance(error, CourseError):
             self.course_error = f"{item.path}: {item.originalname}: {error}"
         subject = item.callspec.params["submission"].id
-        self.verdicts[subject][item.originalname] = _verdict(error)
+        observations = [value for value in item.funcargs.values() if isinstance(value, Observation)]
+        self.verdicts[subject][item.originalname] = _verdict(error, observations)
 
 
-def _verdict(error: BaseException | None) -> Verdict:
+def _verdict(error: BaseException | None, observations: Sequence[Observation]) -> Verdict:
+    """A check that stumbles over a value of another form has found out something about the student's code."""
     if error is None:
         return Verdict("passed", None)
     if isinstance(error, AssertionError):
         return Verdict("failed", str(error)[:MAX_MESSAGE])
+    mismatches = [o.mismatch for o in observations if o.mismatch]
+    if mismatches:
+        return Verdict("failed", mismatches[0][:MAX_MESSAGE])
     return Verdict(
         "error", f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
     )

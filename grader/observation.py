@@ -7,7 +7,7 @@ from typing import Any
 from grader.check import describe
 from grader.diagnosis import diagnose
 from grader.errors import CourseError
-from grader.evidence import Fault, Outcome
+from grader.evidence import Fault, Outcome, Stopped
 from grader.facts import Raised, Tensor
 
 
@@ -32,8 +32,8 @@ class Observation:
         """
         if isinstance(self._expected, Fault):
             raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
-        if isinstance(self._expected, Raised):
-            raise CourseError(f"probe {self._probe} fails on the reference: {diagnose(self._expected)}")
+        if isinstance(self._expected, Stopped):
+            raise CourseError(f"probe {self._probe} fails on the reference: {diagnose(self._expected.error)}")
         return self._expected
 
     @property
@@ -46,37 +46,47 @@ class Observation:
         expected = self.expected
         if isinstance(self._seen, Fault):
             raise AssertionError(_sentence(self._seen.reason))
-        if isinstance(self._seen, Raised):
-            raise AssertionError(_sentence(diagnose(self._seen)))
+        if isinstance(self._seen, Stopped):
+            raise AssertionError(_sentence(diagnose(self._seen.error)))
         mismatch = other_form(self._seen, expected)
         if mismatch:
-            raise AssertionError(_sentence(mismatch))
+            raise AssertionError(f"In what came back, {mismatch}.")
         return self._seen
 
+    @property
+    def mismatch(self) -> str | None:
+        """The first difference in form, None and lengths included: why a check may have stumbled."""
+        mismatch = other_form(self._seen, self._expected, strict=True)
+        return f"In what came back, {mismatch}." if mismatch else None
 
-def other_form(seen: Any, expected: Any, path: str = "the result") -> str | None:
+
+def other_form(seen: Any, expected: Any, path: str = "the result", *, strict: bool = False) -> str | None:
     """Say where a value is of another kind than the reference's, or None.
 
-    None and a raised error may stand for anything, because checks ask for them; a list and a tuple,
-    or two kinds of number, are alike here. Lengths and further keys are the checks' affair.
+    Not strict, None and a raised error may stand for anything and lengths may differ, because checks
+    ask for these. A list and a tuple, or two kinds of number, are alike always.
     """
-    if seen is None or expected is None or isinstance(seen, Raised) or isinstance(expected, Raised):
+    if not strict and (
+        seen is None or expected is None or isinstance(seen, Raised) or isinstance(expected, Raised)
+    ):
         return None
     if _kind(seen) != _kind(expected):
         return f"{path} is {describe(seen)}, {describe(expected)} was expected"
     if isinstance(expected, dict):
-        for key, value in expected.items():
-            if key not in seen:
-                return f"{path} has no entry {key!r}"
-            mismatch = other_form(seen[key], value, _name(path, key))
-            if mismatch:
-                return mismatch
+        absent = [key for key in expected if key not in seen]
+        if absent:
+            return f"{path} has no entry {absent[0]!r}"
+        parts = [(seen[key], value, _name(path, key)) for key, value in expected.items()]
     elif isinstance(expected, list | tuple):
-        for place, (one, value) in enumerate(zip(seen, expected, strict=False)):
-            mismatch = other_form(one, value, f"{path}[{place}]")
-            if mismatch:
-                return mismatch
-    return None
+        if strict and len(seen) != len(expected):
+            return f"{path} has {len(seen)} entries"
+        parts = [
+            (one, value, f"{path}[{n}]") for n, (one, value) in enumerate(zip(seen, expected, strict=False))
+        ]
+    else:
+        return None
+    found = (other_form(*part, strict=strict) for part in parts)
+    return next((mismatch for mismatch in found if mismatch), None)
 
 
 def _kind(value: Any) -> str:

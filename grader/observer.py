@@ -20,6 +20,7 @@ from grader.zygote import Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
+_AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
 
 
@@ -65,7 +66,7 @@ def observe(zygote: Zygote, cells: Sequence[Cell], questionnaire: Questionnaire,
         except _NeedsIsolationError:
             return observer.isolated()
     except _NothingObservedError as error:
-        return observer.evidence({}, {}, fault=str(error))
+        return observer.evidence({}, fault=str(error))
 
 
 class _NeedsIsolationError(Exception):
@@ -83,47 +84,47 @@ class _Observer:
         self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
         self._deadline = time.monotonic() + limits.notebook
         self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
-        self._skipped: set[int] = set()  # cells not run again: they killed a worker, or ran out of time
+        self._skipped: set[int] = set()  # cells not run again, because they killed a worker
+        self._slow: set[int] = set()  # cells whose time ran out
         self._killers = 0
+        self._names: dict[str, str] = {}  # the status of each function
         self._patched: set[str] = set()
 
     def shared(self) -> Evidence:
         """All questions in one worker; probes that asked for one of their own get it."""
         found: dict[str, dict[str, Any]] = {}
-        with self._loaded() as (wire, names):
-            for function, probes in self._worth_asking(names):
-                found.update(self._ask_all(wire, [p for p in probes if not p.alone], strict=True))
-                del function
+        with self._loaded() as wire:
+            for probes in self._worth_asking():
+                found.update(self._ask_all(wire, [p for p in probes if not p.alone]))
             self._finish(wire)
-        for _, probes in self._worth_asking(names):
-            for probe in (p for p in probes if p.alone):
-                found.update(self._in_own_worker([probe]))
-        return self.evidence(names, found)
+        for probes in self._worth_asking():
+            found.update(self._ask_alone(probes))
+        return self.evidence(found)
 
     def isolated(self) -> Evidence:
         """A worker for every question, and a new one after every fault."""
-        with self._loaded() as (_, names):
-            pass
         found: dict[str, dict[str, Any]] = {}
-        for _, probes in self._worth_asking(names):
+        for probes in self._worth_asking():
             found.update(self._in_own_worker([p for p in probes if not p.alone]))
-            for probe in (p for p in probes if p.alone):
-                found.update(self._in_own_worker([probe]))
-        return self.evidence(names, found)
+            found.update(self._ask_alone(probes))
+        return self.evidence(found)
 
-    def evidence(
-        self,
-        names: dict[str, str],
-        probes: dict[str, dict[str, Any]],
-        fault: str | None = None,
-    ) -> Evidence:
+    def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
         """What is known, as evidence."""
         cells = [self._failed[number] for number in sorted(self._failed)]
-        return Evidence(names, probes, cells, sorted(self._patched), fault)
+        return Evidence(self._names, probes, cells, sorted(self._patched), fault)
 
-    def _worth_asking(self, names: dict[str, str]) -> list[tuple[str, tuple[Assigned, ...]]]:
-        """Functions that were answered; an untouched or missing one earns nothing whatever it does."""
-        return [(f, probes) for f, probes in self._asked.probes.items() if names.get(f) == "answered"]
+    def _worth_asking(self) -> list[tuple[Assigned, ...]]:
+        """The probes of answered functions; an untouched or missing one earns nothing whatever it does."""
+        return [probes for f, probes in self._asked.probes.items() if self._names.get(f) == "answered"]
+
+    def _ask_alone(self, probes: Sequence[Assigned]) -> dict[str, dict[str, Any]]:
+        """The probes that asked for a worker of their own."""
+        found: dict[str, dict[str, Any]] = {}
+        for probe in probes:
+            if probe.alone:
+                found.update(self._in_own_worker([probe]))
+        return found
 
     def _in_own_worker(self, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
         """One question's probes; each fault costs its probe and a new worker for the others."""
@@ -131,13 +132,12 @@ class _Observer:
         question_end = time.monotonic() + self._limits.question
         waiting = list(probes)
         while waiting:
-            if time.monotonic() >= min(question_end, self._deadline):
-                late = {
-                    "fault": "this part was not reached, because the time of the question was used up before"
-                }
-                return found | {probe.name: late for probe in waiting}
+            begun = time.monotonic()
+            if begun >= min(question_end, self._deadline):
+                return found | {probe.name: {"fault": _TOO_LATE} for probe in waiting}
             try:
-                with self._loaded() as (wire, _):
+                with self._loaded() as wire:
+                    question_end += time.monotonic() - begun  # the cells' time is not the question's
                     while waiting:
                         answer = self._ask(wire, waiting[0], question_end, strict=False)
                         found[waiting.pop(0).name] = answer
@@ -147,12 +147,15 @@ class _Observer:
                 waiting = [probe for probe in waiting if probe.name != fault.probe]
             except _NeedsIsolationError:  # more answers than questions: none of them is believed
                 return {probe.name: {"fault": _SAYS["forged"]} for probe in probes}
+            except _NothingObservedError as error:  # what was found before counts
+                return found | {probe.name: {"fault": str(error)} for probe in waiting}
         return found
 
-    def _ask_all(self, wire: Wire, probes: list[Assigned], *, strict: bool) -> dict[str, dict[str, Any]]:
+    def _ask_all(self, wire: Wire, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
+        """One question's probes in the worker it shares with the others."""
         question_end = time.monotonic() + self._limits.question
         try:
-            return {probe.name: self._ask(wire, probe, question_end, strict=strict) for probe in probes}
+            return {probe.name: self._ask(wire, probe, question_end, strict=True) for probe in probes}
         except _ProbeFaultError:
             raise _NeedsIsolationError from None
 
@@ -161,12 +164,15 @@ class _Observer:
 
         Strict, where other questions share the worker: patience is short, and changed modes are a fault too.
         """
-        seconds = min(_PATIENCE_SECONDS if strict else probe.seconds, self._seconds_left(question_end))
+        patience = _PATIENCE_SECONDS if strict else probe.seconds
+        seconds = min(patience, probe.seconds, self._seconds_left(question_end))
         request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
         try:
             raw = wire.ask("probe", request, seconds)
             answer = readable_answer(raw)
         except WireError as error:
+            if error.kind == "forged":  # then the answers before this one may be forged too
+                raise _NeedsIsolationError from None
             raise _ProbeFaultError(probe.name, _SAYS[error.kind].format(seconds=seconds)) from None
         except MalformedError:
             raise _ProbeFaultError(probe.name, _SAYS["malformed"]) from None
@@ -181,8 +187,8 @@ class _Observer:
         return answer
 
     @contextmanager
-    def _loaded(self) -> Iterator[tuple[Wire, dict[str, str]]]:
-        """A worker in which the cells have run, and the status of each function.
+    def _loaded(self) -> Iterator[Wire]:
+        """A worker in which the cells have run, and the names were looked at.
 
         A cell that kills its worker is left out and the rest run again, at most twice; then the
         cells before the third are all there is.
@@ -201,20 +207,22 @@ class _Observer:
                     kind = error.kind if isinstance(error, WireError) else "malformed"
                     self._drop(number, kind)
                     continue
-                yield worker.wire, names
+                self._names = self._names or names
+                yield worker.wire
                 return
 
     def _to_run(self) -> list[int]:
         return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
 
     def _run_cell(self, wire: Wire, cell: Cell) -> None:
-        seconds = min(self._limits.cell, self._seconds_left())
+        longest = _AGAIN_SECONDS if cell.number in self._slow else self._limits.cell
+        seconds = min(longest, self._limits.cell, self._seconds_left())
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
         raised = readable_error(wire.ask("cell", request, seconds + _GRACE_SECONDS))
         if raised is not None:
             self._failed[cell.number] = {"cell": cell.number, "raised": raised, "fault": None}
             if "CellTimeout" in raised["types"]:
-                self._skipped.add(cell.number)  # remembered, not paid again
+                self._slow.add(cell.number)  # remembered, not paid again
 
     def _survey(self, wire: Wire) -> dict[str, str]:
         answer = wire.ask("survey", {"stubs": self._asked.stubs}, self._limits.cell)
@@ -256,6 +264,7 @@ class _ProbeFaultError(Exception):
         self.probe = probe
 
 
+_TOO_LATE = "this part was not reached, because the time of the question was used up before"
 _SAYS = {
     "timeout": "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?",
     "closed": "your code ended the Python process (os._exit, a crash in native code, a limit of the system)",

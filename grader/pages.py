@@ -83,12 +83,14 @@ def failed_cells(evidence: Evidence | None) -> list[str]:
 
 def _failed_cell(cell: dict[str, object]) -> str:
     if cell["raised"] is None:
-        return f"Cell {cell['cell']} was left out: {cell['fault']}."
+        return f"Code cell {cell['cell']} was left out: {cell['fault']}."
     error = decode_raised(cell["raised"])
     if error.type == "CellTimeout":
-        return f"Cell {cell['cell']} was stopped, because it took too long."
+        return f"Code cell {cell['cell']} was stopped, because it took too long."
     text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
-    return f"Cell {cell['cell']} stopped with {error.type[:MAX_FOREIGN_TEXT]}{': ' if text else ''}{text}."
+    return (
+        f"Code cell {cell['cell']} stopped with {error.type[:MAX_FOREIGN_TEXT]}{': ' if text else ''}{text}."
+    )
 
 
 def _summary(stem: str, results: Sequence[Result]) -> dict[str, object]:
@@ -114,7 +116,7 @@ def _check_summary(place: int, answers: Sequence[dict[str, Any]]) -> dict[str, o
     """How often a check failed among those who answered, and the most frequent diagnosis."""
     checks = [a["checks"][place] for a in answers if a["status"] == "answered"]
     messages = [check["message"] for check in checks if check["outcome"] != "passed"]
-    common = max(set(messages), key=messages.count, default=None)
+    common = max(messages, key=messages.count, default=None)
     return {
         "title": answers[0]["checks"][place]["title"],
         "failed": len(messages),

@@ -76,7 +76,7 @@ class Travelling:
 
 def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
     """The bare syntax tree of a definition; complains about decorators and defaults that cannot travel."""
-    where = f"{definition.__name__} in {inspect.getsourcefile(definition)}"
+    where = _where(definition)
     tree = ast.parse(textwrap.dedent(inspect.getsource(definition))).body[0]
     if not isinstance(tree, ast.FunctionDef | ast.ClassDef):
         raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
@@ -100,9 +100,12 @@ def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
     return tree
 
 
+def _where(definition: Any) -> str:
+    return f"{definition.__name__} in {inspect.getsourcefile(inspect.unwrap(definition))}"
+
+
 def _decorator_name(decorator: ast.expr) -> str:
-    target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return target.id if isinstance(target, ast.Name) else ast.unparse(target)
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
 def _refuse_computed_defaults(function: ast.FunctionDef, where: str) -> None:
@@ -126,7 +129,7 @@ def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Trave
     """Look up every global name; complain about the first that may not travel."""
     needs = []
     namespace = inspect.getmodule(definition).__dict__
-    where = f"{definition.__name__} in {inspect.getsourcefile(definition)}"
+    where = _where(definition)
     for name in sorted(_global_names(tree)):
         value = namespace.get(name)
         if name in VOCABULARY and value is getattr(inside, name):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import select
 import struct
@@ -22,6 +23,8 @@ MAX_OUTPUT_KEPT = 2_000
 
 #: Nothing a worker answers is nested deeper (facts are cut off inside at a smaller depth).
 MAX_NESTING = 40
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class WireError(Exception):
@@ -142,7 +145,7 @@ def parse(payload: bytes) -> Any:
     try:
         value = json.loads(payload.decode("utf-8"))
         _check_nesting(value)
-        if b"\\ud" in payload.lower():  # half a surrogate pair is text that no file can hold
+        if _SURROGATE.search(payload):  # half a pair of them is text that no file can hold
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         raise WireError("malformed") from None

@@ -176,7 +176,7 @@ def _environment() -> dict[str, str]:
     return {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
-        "HOME": "/nonexistent",
+        "HOME": "/dev/null",  # below it not even root can make a folder
         "OMP_NUM_THREADS": "1",  # torch starts no thread pool before the fork
         "MKL_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",

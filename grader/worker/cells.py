@@ -23,6 +23,7 @@ _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.signal,
 )
 _exec, _compile = exec, compile
+_class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__", "__dict__"))
 
 
 class CellTimeout(BaseException):
@@ -35,13 +36,15 @@ class Notebook:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
         self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
+        self.cell = "cell"  # the one that runs, as a student knows it
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run one cell; returns what it raised, or None. Raises CellTimeout in the cell when time is up."""
         _set_handler(_SIGALRM, _raise_timeout)
         _alarm(_ITIMER_REAL, seconds)
+        self.cell = f"cell {number}"
         try:
-            self.execute(source, f"<cell {number}>")
+            self.execute(source, f"<{self.cell}>")
         except BaseException as error:  # SystemExit and KeyboardInterrupt of a cell are its own affair too
             return error
         finally:
@@ -78,32 +81,48 @@ def answer_status(stub: str, name: str, notebook: Notebook) -> str:
     """``missing``, ``untouched`` (still the stub) or ``answered``, for a name the notebook should define.
 
     Compared are syntax trees without docstrings, so a stub that was only moved, reformatted or
-    commented is still the stub.
+    commented is still the stub. Nothing of the student's runs for it.
     """
     if name not in notebook.names:
         return "missing"
     try:
-        definition = _definition_of(notebook.names[name], notebook.sources)
-        return (
-            "untouched"
-            if definition and _shape(definition) == _shape(ast.parse(stub).body[0])
-            else "answered"
-        )
+        definitions = _definitions_of(notebook.names[name], notebook.sources)
+        asked = _shape(ast.parse(stub).body[0])
+        untouched = bool(definitions) and all(found and _shape(found) == asked for found in definitions)
     except Exception:  # nothing a student defined may break the survey
         return "answered"
+    return "untouched" if untouched else "answered"
 
 
-def _definition_of(value: Any, sources: dict[str, str]) -> ast.stmt | None:
-    """The top-level definition, in the cell it came from, of a live function or class."""
-    candidates = vars(value).values() if isinstance(value, type) else [value]
-    functions = (getattr(candidate, "__func__", candidate) for candidate in candidates)
-    for function in functions:
-        code = getattr(function, "__code__", None)
-        if isinstance(code, types.CodeType) and code.co_filename in sources:
-            for statement in ast.parse(sources[code.co_filename]).body:
-                if statement.lineno <= code.co_firstlineno <= (statement.end_lineno or 0):
-                    return statement
+def _definitions_of(value: Any, sources: dict[str, str]) -> list[ast.stmt | None]:
+    """The top-level definition of a function, or of each method of a class; None is one of no cell's."""
+    is_class = issubclass(type(value), type)
+    candidates = _class_dict(value).values() if is_class else [value]
+    functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]
+    codes = [f.__code__ for f in functions if type(f) is types.FunctionType]
+    if is_class and not codes:  # a stub without methods; the last class of that name it must be
+        return [_last_class(_class_name(value), sources)]
+    return [_definition_at(code.co_filename, code.co_firstlineno, sources) for code in codes]
+
+
+def _definition_at(file: str, line: int, sources: dict[str, str]) -> ast.stmt | None:
+    statements = ast.parse(sources.get(file, "")).body
+    return next((s for s in statements if s.lineno <= line <= (s.end_lineno or 0)), None)
+
+
+def _last_class(name: str, sources: dict[str, str]) -> ast.stmt | None:
+    for text in reversed(sources.values()):
+        for statement in reversed(_parsed(text)):
+            if isinstance(statement, ast.ClassDef) and statement.name == name:
+                return statement
     return None
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text).body
+    except SyntaxError:
+        return []
 
 
 def _shape(definition: ast.stmt) -> str:

@@ -21,6 +21,7 @@ _REQUEST, _ANSWER = 10, 11  # the descriptors of a worker, besides 0, 1 and 2
 
 _read, _write, _exit, _dumps, _loads = os.read, os.write, os._exit, json.dumps, json.loads
 _builtins = dict(vars(builtins))
+_WRITABLE_BY_ITS_BITS = "/tmp"  # noqa: S108 - nothing can be written there, but matplotlib looks at the bits
 _compile, _exec = compile, exec
 
 
@@ -36,6 +37,7 @@ def run(cage: Cage, request: int, answer: int, output: int) -> None:
     _arrange_descriptors(request, answer, output)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
+    os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
     cage.enter(keep=(0, 1, 2, _REQUEST, _ANSWER))
     notebook = cells.Notebook()
     main = sys.modules["__main__"]
@@ -110,11 +112,13 @@ class _Service:
         """Run one probe in the modes and with the random numbers that every submission gets."""
         guard.restore_modes()
         toolbox.begin_probe(seed)
-        before = guard.modes()
+        before, names = guard.modes(), dict(self._notebook.names)
         words = self._words(source)
         student = _Student(self._notebook.names, {} if oracle is None else {oracle[0]: words[oracle[1]]})
         value, raised = _call(words[name], student)
         changed = guard.changed_modes(before)
+        if any(self._notebook.names.get(name) is not value for name, value in names.items()):
+            changed.append("names of the notebook")  # another question may need what they were
         patched = guard.restore_attributes()
         guard.restore_modes()
         answer = self._encode(value, raised)

@@ -18,7 +18,9 @@ MAX_ELEMENTS = 4096  # of one tensor
 MAX_ALL_ELEMENTS = 60_000  # of one answer
 MAX_DEPTH = 10
 MAX_ITEMS = 5_000
+MAX_TENSORS = 2_000
 MAX_TEXT = 2_000
+MAX_ALL_TEXT = 100_000  # of one answer
 
 _base = torch._C.TensorBase
 _is_leaf = _base.__dict__["is_leaf"].__get__
@@ -36,6 +38,11 @@ _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _float64, _bool_ = np.float64, np.bool_
 _type, _str, _id, _issubclass = type, str, id, issubclass
+_class_name, _class_mro, _class_dict = (
+    type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__dict__")
+)
+_error_args, _error_trace = (BaseException.__dict__[name].__get__ for name in ("args", "__traceback__"))
+_exact_str = str.__str__
 
 
 def is_tensor(value: Any) -> bool:
@@ -79,7 +86,7 @@ def tensor_fields(tensor: Any) -> dict[str, Any]:
         "value": _elements(tensor),
         "is_leaf": _is_leaf(tensor),
         "requires_grad": _requires_grad(tensor),
-        "grad_fn": None if grad_fn is None else _type(grad_fn).__name__,
+        "grad_fn": None if grad_fn is None else _name(_type(grad_fn)),
         "retains_grad": _retains_grad(tensor),
         "version": None if _is_inference(tensor) else _version(tensor),
     }
@@ -109,6 +116,7 @@ class Encoder:
         self._kept: list[Any] = []  # keeps what has an identity alive, so that no id is used twice
         self._items = 0
         self._elements = 0
+        self._characters = 0
 
     def encode(self, value: Any, depth: int = 0) -> list[Any]:
         """The encoded form of any value; never raises for what a student returned."""
@@ -116,17 +124,33 @@ class Encoder:
         kind = _type(value)
         if value is None:
             return ["none"]
-        if depth > MAX_DEPTH or self._items > MAX_ITEMS:
+        if depth > MAX_DEPTH or self._items > MAX_ITEMS or self._is_full():
             return ["other", "value nested too deeply or too long"]
         if kind is _Tensor or kind is _Parameter:
             return ["tensor", self._tensor(value)]
         if kind is Snap:
             return ["tensor", self._snap(value)]
         if kind is Raised:
-            return ["raised", describe_error(value.error)]
-        return _scalar(value, kind) or self._collection(value, kind, depth) or ["other", _name(kind)]
+            return ["raised", self._error(value.error)]
+        return _scalar(value, kind) or self._composed(value, kind, depth)
 
-    def _collection(self, value: Any, kind: type, depth: int) -> list[Any] | None:
+    def _error(self, error: BaseException) -> dict[str, Any]:
+        described = describe_error(error)
+        self._characters += len(described["text"]) + sum(map(len, described["types"]))
+        return described
+
+    def _is_full(self) -> bool:
+        return len(self.table) > MAX_TENSORS or self._characters > MAX_ALL_TEXT
+
+    def _text(self, text: str) -> str:
+        """Text of the answer; what comes once there is too much of it is left out."""
+        self._characters += len(text)
+        return _printable(text)
+
+    def _composed(self, value: Any, kind: type, depth: int) -> list[Any]:
+        """A text or a collection; of everything else there is only the type's name."""
+        if kind is str:
+            return ["str", self._text(value[:MAX_TEXT])]
         if kind is list or kind is tuple:
             items = [self.encode(item, depth + 1) for item in value[: MAX_ITEMS + 1]]
             return ["list" if kind is list else "tuple", items]
@@ -135,10 +159,9 @@ class Encoder:
             for number, (key, item) in enumerate(dict.items(value)):
                 if number > MAX_ITEMS:
                     break
-                text = key if _type(key) is str else str(key) if _type(key) is int else _name(_type(key))
-                pairs.append([_printable(text)[:200], self.encode(item, depth + 1)])
+                pairs.append([self._text(_key(key)), self.encode(item, depth + 1)])
             return ["dict", pairs]
-        return None
+        return ["other", self._text(_name(kind))]
 
     def _tensor(self, tensor: Any) -> int:
         place = self._places.get(_id(tensor))
@@ -176,15 +199,13 @@ class Encoder:
         return len(self.table) - 1
 
 
-def _scalar(value: Any, kind: type) -> list[Any] | None:  # noqa: PLR0911 - one for each kind
+def _scalar(value: Any, kind: type) -> list[Any] | None:
     if kind is bool:
         return ["bool", value]
     if kind is int:
         return ["int", value] if -(1 << 63) <= value < 1 << 63 else ["other", "int of more than 64 bits"]
     if kind is float:
         return ["float", value]
-    if kind is str:
-        return ["str", _printable(value[:MAX_TEXT])]
     if kind is _float64:  # a float to Python too
         return ["float", float.__float__(value)]
     if kind is _bool_:
@@ -192,35 +213,43 @@ def _scalar(value: Any, kind: type) -> list[Any] | None:  # noqa: PLR0911 - one 
     return None
 
 
+def _key(key: Any) -> str:
+    """A dict's key as text; of anything but a str and an ordinary int only the type's name."""
+    if _type(key) is str:
+        return key[:200]  # type: ignore[no-any-return]
+    return str(key) if _type(key) is int and abs(key) < 1 << 63 else _name(_type(key))
+
+
 def describe_error(error: BaseException) -> dict[str, Any]:
-    """An exception as its class names, its text, and the line of the notebook it came from."""
+    """An exception as its class names, its text, and the line of the notebook it came from.
+
+    Read past whatever a class of the student's puts over it.
+    """
     where = ""
-    trace = error.__traceback__
+    trace = _error_trace(error)
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if file.startswith("<cell "):
             where = f"{file[1:-1]}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    types = [_name(kind) for kind in _type(error).__mro__ if kind is not object]
-    return {"types": types[:50], "text": error_text(error), "where": where[:80]}
+    types = [_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
+    return {"types": types[:50], "text": error_text(error), "where": _printable(where[:80])}
 
 
 def error_text(error: BaseException) -> str:
     """``str(error)``, bounded; where the class is the student's, only the text it was given."""
-    if _type(error).__module__ == "__main__":
-        arguments = BaseException.__dict__["args"].__get__(error)
-        text = ", ".join(argument for argument in arguments if _type(argument) is str)
-    else:
-        try:
-            text = _str(error)
-        except BaseException:
-            text = ""
-    return _printable(text[:MAX_TEXT])
+    if _class_dict(_type(error)).get("__module__") == "__main__":
+        texts = [argument[:MAX_TEXT] for argument in _error_args(error)[:10] if _type(argument) is str]
+        return _printable(", ".join(texts)[:MAX_TEXT])
+    try:
+        return _printable(_exact_str(_str(error))[:MAX_TEXT])
+    except BaseException:
+        return ""
 
 
 def _name(kind: type) -> str:
     """A class's own name, read past any metaclass of the student's."""
-    return _printable(type.__dict__["__name__"].__get__(kind))[:100]
+    return _printable(_class_name(kind)[:100])
 
 
 def _printable(text: str) -> str:

@@ -6,12 +6,14 @@ own attributes are compared with what they were before any student's code.
 
 from __future__ import annotations
 
-import threading
+import _thread
+import gc
+import signal
+import sys
 import warnings
 from typing import Any
 
 import torch
-import torch.nn.modules.module as module_hooks
 from torch import nn
 
 #: Classes whose attributes decide what a probe does; whatever is added to them counts too.
@@ -36,11 +38,12 @@ _MODULES: tuple[Any, ...] = (
     torch.optim,
     __import__("builtins"),
 )
-_GLOBAL_HOOKS = (
-    "_global_forward_hooks",
-    "_global_forward_pre_hooks",
-    "_global_backward_hooks",
-    "_global_backward_pre_hooks",
+#: The registries themselves, of hooks that every module or every optimizer calls.
+_GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = tuple(
+    registry
+    for owner in (nn.Module, torch.optim.Optimizer)
+    for name, registry in vars(sys.modules[owner.__module__]).items()
+    if name.startswith("_global_") and isinstance(registry, dict)
 )
 
 _captured: list[tuple[Any, dict[str, Any]]] = [(owner, dict(vars(owner))) for owner in (*_CLASSES, *_MODULES)]
@@ -50,7 +53,12 @@ _set_dtype, _get_dtype = torch.set_default_dtype, torch.get_default_dtype
 _set_anomaly, _is_anomaly = torch.autograd.set_detect_anomaly, torch.is_anomaly_enabled
 _set_deterministic = torch.use_deterministic_algorithms
 _is_deterministic = torch.are_deterministic_algorithms_enabled
-_enumerate_threads = threading.enumerate
+_is_inference, _is_autocast = torch.is_inference_mode_enabled, torch.is_autocast_enabled
+_function_modes, _dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+_count_threads, _is_collecting = _thread._count, gc.isenabled
+_set_timer, _get_timer, _timer = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
+_get_trace, _get_profile, _get_recursion_limit = sys.gettrace, sys.getprofile, sys.getrecursionlimit
 
 
 def _name(owner: Any) -> str:
@@ -58,7 +66,8 @@ def _name(owner: Any) -> str:
 
 
 def restore_modes() -> None:
-    """Put grad mode, default dtype, deterministic and anomaly mode, warning filters and global hooks back."""
+    """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
+    _set_timer(_timer, 0)  # an alarm would go off in somebody else's probe
     _set_grad(True)
     if _get_dtype() is not _float32:
         _set_dtype(_float32)
@@ -67,20 +76,29 @@ def restore_modes() -> None:
     if _is_deterministic():
         _set_deterministic(False)
     for hooks in _GLOBAL_HOOKS:
-        vars(module_hooks)[hooks].clear()
+        hooks.clear()
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
 
 
 def modes() -> dict[str, Any]:
-    """Everything ``restore_modes`` puts back and the number of threads, as comparable values."""
+    """Whatever one question's code could leave behind for another's to stumble over, as comparable values."""
     return {
         "grad mode": _is_grad(),
         "default dtype": str(_get_dtype()),
         "anomaly mode": _is_anomaly(),
         "deterministic algorithms": _is_deterministic(),
-        "global module hooks": sum(len(vars(module_hooks)[hooks]) for hooks in _GLOBAL_HOOKS),
-        "threads": len(_enumerate_threads()),
+        "global hooks": sum(map(len, _GLOBAL_HOOKS)),
+        "inference mode": _is_inference(),
+        "autocast": _is_autocast("cpu"),
+        "default device and other function modes": _function_modes(),
+        "dispatch modes": _dispatch_modes(),
+        "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
+        "threads": _count_threads(),
+        "timer": _get_timer(_timer)[0] > 0,
+        "tracing": _get_trace() is not None or _get_profile() is not None,
+        "recursion limit": _get_recursion_limit(),
+        "garbage collection": _is_collecting(),
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import IPython
@@ -28,6 +29,18 @@ class Silent:
             raise AttributeError(name)
         return self
 
+    def __getitem__(self, _: Any) -> Any:
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def __repr__(self) -> str:
         return ""
 
@@ -42,12 +55,12 @@ class Shell:
     def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
         """``%name line``; only ``%time statement`` runs its statement."""
         if name == "time" and line.strip():
-            self._notebook.execute(line, "<line magic>")
+            self._notebook.execute(line, f"<{self._notebook.cell}, %{name}>")
 
     def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
         """``%%name``; only the body of a cell that is measured or captured runs."""
         if name in _TRANSPARENT:
-            self._notebook.execute(cell, f"<cell in %%{name}>")
+            self._notebook.execute(cell, f"<{self._notebook.cell}, below %%{name}>")
 
     def getoutput(self, *_: Any, **__: Any) -> list[str]:
         """``x = !command`` prints nothing."""

@@ -24,6 +24,7 @@ from .facts import Raised, Snap, is_tensor
 
 _grad_fn = torch._C.TensorBase.__dict__["grad_fn"].__get__
 _storage = torch._C.TensorBase.untyped_storage
+_detach = torch._C.TensorBase.detach
 _nbytes = torch.UntypedStorage.nbytes
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
@@ -174,7 +175,7 @@ class _Held:
     """A saved tensor; when it goes, its storage is no longer held by it."""
 
     def __init__(self, tensor: Any, ledger: _Ledger) -> None:
-        self.tensor = tensor
+        self.tensor = _detach(tensor)  # without its grad_fn, which may hold this very object
         self._ledger = ledger
         self._key, size = _storage(tensor)._cdata, _nbytes(_storage(tensor))
         ledger.add(self._key, size)
@@ -206,6 +207,7 @@ class _Ledger:
         entry[0] -= 1
         if entry[0] == 0:
             self.now -= entry[1]
+            del self._holders[key]
             self._seen.discard(key)  # the address may be used again by another storage
 
 
@@ -214,7 +216,8 @@ def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
 
     Returns:
         ``{"value", "bytes", "peak"}``: the function's own result; the bytes of all distinct storages
-        saved while it ran; and the most of them that were held at the same time.
+        saved while it ran; and the most of them that were held at the same time. torch does not compare
+        versions of tensors saved under such hooks, so look at a stale graph in another probe.
     """
     ledger = _Ledger()
     with _saved_tensors_hooks(lambda t: _Held(t, ledger), lambda held: held.tensor):

@@ -88,27 +88,27 @@ def detached_in_place_and_switched_on_again(w, value):
     return w.detach_().fill_(value).requires_grad_()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"])
 def filled_through_data(w, value):
     """The student believes that .data is the way to change a leaf, but its writes are not counted, so a waiting loss delivers a wrong gradient without an error."""
     w.data.fill_(value)
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_holds_the_value", "test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
 def a_new_leaf(w, value):
     """The student believes that returning a good new leaf is enough, but the caller's w keeps its old values."""
     return torch.full_like(w, value, requires_grad=True)
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_holds_the_value", "test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
 def computed_from_the_old_values(w, value):
     """The student believes that assigning to the name w changes the caller's tensor, but it makes a non-leaf that only the function knows."""
     w = w * 0 + value
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_still_trains"])
 def frozen_and_never_thawed(w, value):
     """The student switches requires_grad off for the write and believes it comes back by itself, but w is never trained again."""
     w.requires_grad_(False)
@@ -116,28 +116,28 @@ def frozen_and_never_thawed(w, value):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"])
 def written_through_numpy(w, value):
     """The student believes that detach() makes any write visible, but NumPy writes to the memory without touching the version counter."""
     w.detach().numpy()[:] = value
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
 def data_replaced(w, value):
     """The student believes that assigning to w.data fills w, but it gives w other memory, which no view of w and no waiting loss notices."""
     w.data = torch.full_like(w, value)
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_holds_the_value", "test_a_stale_loss_is_noticed"])
 def a_clone_filled(w, value):
     """The student clones to be safe and believes that the clone stands for w, but the write goes into a copy that is thrown away."""
     w.detach().clone().fill_(value)
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_still_trains"])
 def gradients_left_switched_off(w, value):
     """The student believes that set_grad_enabled(False) holds for this function only, but it stays off for everything that follows."""
     torch.set_grad_enabled(False)
@@ -145,7 +145,7 @@ def gradients_left_switched_off(w, value):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_is_the_same_tensor"])
 def alias_returned(w, value):
     """The student writes to the right memory and believes that the detached alias is w, but it does not require grad."""
     w = w.detach()
@@ -153,14 +153,14 @@ def alias_returned(w, value):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_is_the_same_tensor"])
 def return_forgotten(w, value):
     """The student believes that a function which writes in place has nothing to return, but the task asks for w."""
     with torch.no_grad():
         w.fill_(value)
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_is_the_same_tensor"])
 def memory_exchanged_by_set_(w, value):
     """The student believes that set_() sets values, but it gives w other memory, and views of w keep the old one."""
     with torch.no_grad():
@@ -168,7 +168,7 @@ def memory_exchanged_by_set_(w, value):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_holds_the_value"])
 def only_the_first_entry(w, value):
     """The student believes that w[0] = value fills w, but it fills the first entry or row."""
     with torch.no_grad():
@@ -275,7 +275,14 @@ def sampled_from_a_distribution(model, name):
         layer.bias.fill_(0.0)
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+    ],
+)
 def a_whole_new_layer(model, name):
     """The student believes that a new layer under the old name is the old layer afresh, but optimizer and tied module keep the old parameters."""
     parent, _, attribute = name.rpartition(".")
@@ -286,7 +293,16 @@ def a_whole_new_layer(model, name):
     setattr(model.get_submodule(parent), attribute, new)
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+        "test_values_are_drawn_as_asked",
+        "test_other_layers_keep_their_values",
+    ],
+)
 def drawn_while_recording(model, name):
     """The student believes that normal_() may be called on a parameter at any time, but while gradients are recorded a leaf refuses it."""
     layer = model.get_submodule(name)
@@ -294,13 +310,13 @@ def drawn_while_recording(model, name):
     layer.bias.zero_()
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def reset_parameters_called(model, name):
     """The student believes that reset_parameters() draws the values asked for, but it uses the default distribution of nn.Linear and the bias is not 0."""
     model.get_submodule(name).reset_parameters()
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def old_weights_scaled(model, name):
     """The student believes that small weights are fresh weights, but they are the old ones times 0.02."""
     layer = model.get_submodule(name)
@@ -309,7 +325,7 @@ def old_weights_scaled(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def variance_taken_for_deviation(model, name):
     """The student reads 0.02 as the variance and passes its root, but normal_ takes the standard deviation and the task names it."""
     layer = model.get_submodule(name)
@@ -317,13 +333,13 @@ def variance_taken_for_deviation(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def bias_forgotten(model, name):
     """The student believes that re-initialising the weight resets the layer, but the bias keeps what it has learned."""
     nn.init.normal_(model.get_submodule(name).weight, 0.0, 0.02)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_fresh_values_are_trained"])
 def layer_left_frozen(model, name):
     """The student freezes the layer to get past the leaf rule and forgets to thaw it, so the fresh values never move."""
     layer = model.get_submodule(name).requires_grad_(False)
@@ -331,7 +347,14 @@ def layer_left_frozen(model, name):
     layer.bias.zero_()
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+    ],
+)
 def state_assigned_instead_of_copied(model, name):
     """The student believes that load_state_dict always copies, but with assign=True the layer gets new Parameter objects."""
     layer = model.get_submodule(name)
@@ -346,13 +369,13 @@ def _init_any_linear(module):
             nn.init.zeros_(module.bias)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_other_layers_keep_their_values"])
 def every_linear_layer_reset(model, name):
     """The student applies the initialiser to the whole model, but only one layer was to start afresh."""
     model.apply(_init_any_linear)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_tied_module_stays_tied"])
 def name_taken_for_an_attribute(model, name):
     """The student believes that getattr follows the dots of a name, but it looks for one attribute of that name."""
     layer = getattr(model, name)
@@ -360,7 +383,7 @@ def name_taken_for_an_attribute(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_tied_module_stays_tied"])
 def looked_up_among_the_parameters(model, name):
     """The student looks the weight up by its name, but named_parameters() lists a tied weight once, under its first name."""
     named = dict(model.named_parameters())
@@ -368,7 +391,7 @@ def looked_up_among_the_parameters(model, name):
     nn.init.zeros_(named[name + ".bias"])
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def drawn_from_a_uniform_distribution(model, name):
     """The student believes that mean and standard deviation are all that counts, but the weights were to be normal."""
     layer = model.get_submodule(name)
@@ -376,7 +399,7 @@ def drawn_from_a_uniform_distribution(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def noise_added_to_the_old_weights(model, name):
     """The student believes that noise makes weights new, but the old ones are still below it."""
     layer = model.get_submodule(name)
@@ -385,7 +408,7 @@ def noise_added_to_the_old_weights(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def one_row_drawn_for_all(model, name):
     """The student draws one row, and copy_ broadcasts it without a word, so that all units of the layer are the same."""
     layer = model.get_submodule(name)
@@ -394,7 +417,7 @@ def one_row_drawn_for_all(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_tied_module_stays_tied", "test_values_are_drawn_as_asked"])
 def a_copy_of_the_layer_reset(model, name):
     """The student is afraid of spoiling the model and works on a deep copy, which nobody uses."""
     layer = copy.deepcopy(model.get_submodule(name))
@@ -486,7 +509,7 @@ def detached_d_returned(x, w1, w2, mask):
     return d.detach(), d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_masked_values_enter_the_product", "test_w1_gets_the_gradient_of_its_columns"])
 def data_written_after_the_product(x, w1, w2, mask):
     """The student believes that .data repairs the error, but it only hides the write: f was computed from the old d, and gradients mix both."""
     d = x @ w1
@@ -495,7 +518,7 @@ def data_written_after_the_product(x, w1, w2, mask):
     return d, f
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
 def written_under_no_grad_before_the_product(x, w1, w2, mask):
     """The student gets the order right but hides the write, so w1 receives a gradient for columns it does not determine."""
     d = x @ w1
@@ -504,7 +527,7 @@ def written_under_no_grad_before_the_product(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
 def written_through_detach_before_the_product(x, w1, w2, mask):
     """The student believes that detach() protects the gradient, but the hidden write leaves w1 a gradient for the masked columns."""
     d = x @ w1
@@ -512,7 +535,7 @@ def written_through_detach_before_the_product(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
 def all_of_d_detached(x, w1, w2, mask):
     """The student wants no gradient for the masked columns and detaches d, but that cuts off w1 altogether."""
     d = (x @ w1).detach()
@@ -520,7 +543,14 @@ def all_of_d_detached(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
 def product_computed_from_a_clone(x, w1, w2, mask):
     """The student believes that clone() cures every in-place error, but f is still computed from the values before the mask."""
     d = x @ w1
@@ -529,7 +559,14 @@ def product_computed_from_a_clone(x, w1, w2, mask):
     return d, f
 
 
-@wrong("q3", fails=[])
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
 def mask_turned_round(x, w1, w2, mask):
     """The student believes that torch.where keeps its second argument where the mask is false, but it keeps it where the mask is true."""
     d = x @ w1
@@ -537,7 +574,14 @@ def mask_turned_round(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
 def everything_overwritten(x, w1, w2, mask):
     """The student copies the example that writes to all of d, so every column is 1 and w1 never learns."""
     d = x @ w1
@@ -545,7 +589,15 @@ def everything_overwritten(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+        "test_inputs_of_the_product_are_untouched",
+    ],
+)
 def mask_used_on_the_rows(x, w1, w2, mask):
     """The student believes that d[mask] selects columns, but a mask in the first place selects rows."""
     d = x @ w1
@@ -553,7 +605,7 @@ def mask_used_on_the_rows(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
 def straight_through(x, w1, w2, mask):
     """The student corrects d by a detached difference, and the gradient passes straight through the mask."""
     d = x @ w1
@@ -561,14 +613,21 @@ def straight_through(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
 def only_the_returned_d_masked(x, w1, w2, mask):
     """The student masks what is handed out and believes that f follows, but f was computed from the product itself."""
     d = x @ w1
     return torch.where(mask, torch.ones_like(d), d), d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"])
 def columns_of_w1_zeroed(x, w1, w2, mask):
     """The student zeroes the masked columns of w1 in place, but w1 belongs to the caller and goes on being trained."""
     with torch.no_grad():
@@ -577,7 +636,7 @@ def columns_of_w1_zeroed(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"])
 def mask_inverted_in_place(x, w1, w2, mask):
     """The student believes that the underscore does not matter for a mask, but it inverts the caller's mask."""
     d = x @ w1
@@ -585,7 +644,7 @@ def mask_inverted_in_place(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_masked_values_enter_the_product", "test_w2_gets_the_gradient_of_the_masked_d"])
 def masked_columns_zeroed(x, w1, w2, mask):
     """The student believes that masking means zeroing, but the columns were to be 1."""
     d = (x @ w1) * ~mask
@@ -659,7 +718,7 @@ def added_to_the_shifted_sigmoid(x, w):
     return (h - 0.5).add_(x).relu_()
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def added_through_data(x, w):
     """The student believes that .data makes the write harmless, but the sigmoid's derivative is then computed from the overwritten h."""
     h = torch.sigmoid(x @ w)
@@ -668,7 +727,7 @@ def added_through_data(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def added_under_no_grad(x, w):
     """The student believes that no_grad makes in-place writes safe, but the saved output has changed all the same, and the residual is not differentiated."""
     h = torch.sigmoid(x @ w)
@@ -678,7 +737,7 @@ def added_under_no_grad(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def sigmoid_detached(x, w):
     """The student detaches the sigmoid to get rid of the error, and with it w loses its gradient."""
     h = torch.sigmoid(x @ w).detach()
@@ -686,7 +745,7 @@ def sigmoid_detached(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"])
 def written_into_x(x, w):
     """The student spares h and adds into x instead, but x belongs to the caller, and the sigmoid no longer counts for the gradient."""
     h = torch.sigmoid(x @ w)
@@ -694,14 +753,14 @@ def written_into_x(x, w):
     return torch.relu(h * 0 + x)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def residual_detached(x, w):
     """The student believes that the residual is only data and detaches it, so x loses the gradient of the shortcut."""
     h = torch.sigmoid(x @ w)
     return torch.relu(h + x.detach() - 0.5)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def the_wrong_tensor_cloned(x, w):
     """The student believes that cloning the summand helps, but it is the sigmoid's own output that is overwritten."""
     h = torch.sigmoid(x @ w)
@@ -710,7 +769,7 @@ def the_wrong_tensor_cloned(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def only_the_relu_out_of_place(x, w):
     """The student blames relu_ alone, but the additions before it have already overwritten the saved output."""
     h = torch.sigmoid(x @ w)
@@ -718,7 +777,7 @@ def only_the_relu_out_of_place(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"])
 def shifted_in_the_memory_of_x(x, w):
     """The student believes that x is free once x @ w is computed, but the product has saved it, and it is the caller's."""
     h = torch.sigmoid(x @ w)
@@ -726,7 +785,7 @@ def shifted_in_the_memory_of_x(x, w):
     return torch.relu(h + x)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"])
 def x_borrowed_and_put_back(x, w):
     """The student believes that a write which is undone is no write, but backward compares versions, not values."""
     h = torch.sigmoid(x @ w)
@@ -737,7 +796,7 @@ def x_borrowed_and_put_back(x, w):
     return torch.relu(h + x - 0.5)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def only_the_shift_in_place(x, w):
     """The student believes that subtracting a constant is harmless because its derivative is 1, but it overwrites h all the same."""
     h = torch.sigmoid(x @ w)
@@ -745,14 +804,14 @@ def only_the_shift_in_place(x, w):
     return torch.relu(h + x)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"])
 def shifted_after_the_relu(x, w):
     """The student believes that the order of shift and ReLU does not matter, but it decides where the ReLU cuts."""
     h = torch.sigmoid(x @ w) + x
     return h.relu_().sub_(0.5)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"])
 def residual_inside_the_sigmoid(x, w):
     """The student adds before the sigmoid saves anything, which raises no error, but it is another function."""
     z = x @ w
@@ -760,7 +819,7 @@ def residual_inside_the_sigmoid(x, w):
     return torch.relu(torch.sigmoid(z) - 0.5)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 @torch.no_grad()
 def nothing_recorded(x, w):
     """The student silences backward by recording nothing, but then there is no backward."""
@@ -857,7 +916,7 @@ def buffers_replaced_by_clones(teacher, student, tau):
         setattr(teacher.get_submodule(path), attribute, s.clone())
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_no_memory_is_shared"])
 def memory_shared_with_the_student(teacher, student, tau):
     """The author believes that t.data = s.data copies values, but teacher and student then share their memory and change together."""
     for t, s in zip(teacher.parameters(), student.parameters()):
@@ -866,7 +925,7 @@ def memory_shared_with_the_student(teacher, student, tau):
         t.data = s.data
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_parameters_are_averaged"])
 def weights_of_the_average_swapped(teacher, student, tau):
     """The author takes tau for the weight of the teacher, as some papers do, but here it is the student's."""
     with torch.no_grad():
@@ -876,7 +935,7 @@ def weights_of_the_average_swapped(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_teacher_stays_plain_data"])
 def fresh_parameters(teacher, student, tau):
     """The author believes that a new Parameter with the right values is the same thing, but everybody who held the old object has lost it, and the new one requires grad."""
     for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
@@ -887,7 +946,7 @@ def fresh_parameters(teacher, student, tau):
         t.data.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_student_goes_on"])
 def student_updated_too(teacher, student, tau):
     """The author computes the average in the student's memory and copies it over, but that overwrites a model in the middle of its training."""
     with torch.no_grad():
@@ -898,7 +957,7 @@ def student_updated_too(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_teacher_stays_plain_data"])
 def recorded_in_place(teacher, student, tau):
     """The author believes that writing in place leaves no history, but a recorded write with the student's weights draws the teacher into the graph."""
     for t, s in zip(teacher.parameters(), student.parameters()):
@@ -907,7 +966,7 @@ def recorded_in_place(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_buffers_are_copied"])
 @torch.no_grad()
 def buffers_forgotten(teacher, student, tau):
     """The author believes that parameters() is everything a module knows, but the running statistics of BatchNorm are buffers."""
@@ -915,7 +974,7 @@ def buffers_forgotten(teacher, student, tau):
         t.lerp_(s, tau)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_buffers_are_copied"])
 @torch.no_grad()
 def buffers_averaged_too(teacher, student, tau):
     """The author averages whatever is a floating point number, but buffers were to be taken over as they are."""
@@ -927,7 +986,7 @@ def buffers_averaged_too(teacher, student, tau):
             t.copy_(new[name])
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_parameters_are_averaged"])
 @torch.no_grad()
 def only_the_name_moved(teacher, student, tau):
     """The author believes that assigning to the loop variable changes the parameter, but it only gives the name t another tensor."""
@@ -937,7 +996,7 @@ def only_the_name_moved(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_teacher_stays_plain_data"])
 def teacher_thawed(teacher, student, tau):
     """The author believes that a Parameter has to require grad, but then an optimizer may train the teacher, too."""
     with torch.no_grad():
@@ -948,7 +1007,7 @@ def teacher_thawed(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_student_goes_on"])
 def student_frozen_for_the_update(teacher, student, tau):
     """The author freezes the student so that nothing is recorded, and forgets that it is still to be trained."""
     student.requires_grad_(False)
@@ -958,7 +1017,7 @@ def student_frozen_for_the_update(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_teacher_stays_plain_data", "test_no_memory_is_shared"])
 def averaged_state_assigned(teacher, student, tau):
     """The author believes that load_state_dict always copies, but assign=True brings in new parameters and the student's buffers."""
     old, new = teacher.state_dict(), student.state_dict()
@@ -967,7 +1026,7 @@ def averaged_state_assigned(teacher, student, tau):
     teacher.load_state_dict(state, assign=True)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_student_goes_on"])
 def gradients_left_off_after_the_update(teacher, student, tau):
     """The author switches gradients off for the update, and they stay off for the student's training as well."""
     torch.set_grad_enabled(False)
@@ -977,7 +1036,7 @@ def gradients_left_off_after_the_update(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_student_goes_on"])
 @torch.no_grad()
 def student_switched_to_eval(teacher, student, tau):
     """The author believes that a model must be in eval mode to be read, but the student then trains on in this mode."""
@@ -988,7 +1047,7 @@ def student_switched_to_eval(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_student_goes_on"])
 @torch.no_grad()
 def student_scaled_and_restored(teacher, student, tau):
     """The author scales the student in place and undoes it, but a loss that waits for its backward notices the writes."""
@@ -999,7 +1058,7 @@ def student_scaled_and_restored(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_parameters_are_averaged", "test_teacher_stays_plain_data"])
 def computed_tensors_detached(teacher, student, tau):
     """The author detaches the computed tensors of the given code, but without a Parameter in it a module has nothing to train or to save."""
     for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
@@ -1131,7 +1190,7 @@ def frozen_for_each_update(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives"])
 def a_new_leaf_every_step(w, X, y, lr, steps):
     """The student makes each new w a leaf again and believes it is the caller's, but all that is trained is a copy."""
     losses = []
@@ -1143,7 +1202,14 @@ def a_new_leaf_every_step(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong(
+    "q6",
+    fails=[
+        "test_w_arrives",
+        "test_w_stays_a_leaf_in_its_memory",
+        "test_losses_are_those_of_descent",
+    ],
+)
 def name_moved_under_no_grad(w, X, y, lr, steps):
     """The student believes that no_grad turns w = w - ... into an update, but it makes a new tensor that does not even require grad."""
     losses = []
@@ -1156,7 +1222,14 @@ def name_moved_under_no_grad(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong(
+    "q6",
+    fails=[
+        "test_w_arrives",
+        "test_w_stays_a_leaf_in_its_memory",
+        "test_losses_are_those_of_descent",
+    ],
+)
 def written_while_recording(w, X, y, lr, steps):
     """The student believes that -= is always allowed, but a leaf that requires grad refuses it while gradients are recorded."""
     losses = []
@@ -1169,7 +1242,14 @@ def written_while_recording(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong(
+    "q6",
+    fails=[
+        "test_w_arrives",
+        "test_w_stays_a_leaf_in_its_memory",
+        "test_losses_are_those_of_descent",
+    ],
+)
 def forward_under_no_grad_too(w, X, y, lr, steps):
     """The student puts the whole step under no_grad, but then the loss has no graph and backward() fails."""
     losses = []
@@ -1182,7 +1262,7 @@ def forward_under_no_grad_too(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
 def gradients_added_up(w, X, y, lr, steps):
     """The student believes that backward() overwrites .grad, but it adds, so every step uses all gradients so far."""
     losses = []
@@ -1195,7 +1275,7 @@ def gradients_added_up(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives"])
 def a_detached_copy_trained(w, X, y, lr, steps):
     """The student believes that working on a clean copy is safer, but the caller's w never learns of it."""
     v = w.detach().clone().requires_grad_()
@@ -1210,7 +1290,7 @@ def a_detached_copy_trained(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_losses_are_those_of_descent"])
 def losses_measured_after_the_update(w, X, y, lr, steps):
     """The student believes it does not matter when the loss is measured, but the curve then lacks its start and ends one step late."""
     losses = []
@@ -1223,7 +1303,7 @@ def losses_measured_after_the_update(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_losses_are_those_of_descent"])
 def losses_kept_as_tensors(w, X, y, lr, steps):
     """The student appends the loss tensors and believes they are numbers, but each of them holds on to a graph."""
     losses = []
@@ -1237,7 +1317,7 @@ def losses_kept_as_tensors(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"])
 def data_exchanged_every_step(w, X, y, lr, steps):
     """The student believes that assigning to w.data is an update in place, but each time w gets other memory."""
     losses = []
@@ -1250,7 +1330,7 @@ def data_exchanged_every_step(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_losses_are_those_of_descent"])
 def last_loss_appended(w, X, y, lr, steps):
     """The student also wants the loss after the last update, but one loss for each step was asked for."""
     losses = []
@@ -1264,7 +1344,7 @@ def last_loss_appended(w, X, y, lr, steps):
     return [*losses, ((X @ w - y) ** 2).mean().item()]
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
 def sum_instead_of_mean(w, X, y, lr, steps):
     """The student believes that sum and mean differ in nothing but the number shown, but the gradient grows by the same factor."""
     losses = []
@@ -1278,7 +1358,7 @@ def sum_instead_of_mean(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"])
 def gradients_off_after_the_last_step(w, X, y, lr, steps):
     """The student switches gradients on before each step and off after it, and leaves them off in the end."""
     losses = []
@@ -1293,7 +1373,7 @@ def gradients_off_after_the_last_step(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"])
 def frozen_after_the_last_step(w, X, y, lr, steps):
     """The student freezes w for every update and thaws it only before the next, so in the end it stays frozen."""
     losses = []
@@ -1308,7 +1388,7 @@ def frozen_after_the_last_step(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_losses_are_those_of_descent"])
 def losses_not_returned(w, X, y, lr, steps):
     """The student believes that the trained w is all that is wanted, but the losses were to be returned."""
     for _ in range(steps):

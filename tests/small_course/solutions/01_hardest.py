@@ -267,8 +267,8 @@ print(checkpoint(block, x, use_reentrant=True).requires_grad)  # False, because 
 # `forward_ckpt(blocks, x)` should apply the blocks one after the other with activation checkpointing: what
 # is inside a block is computed again in backward instead of being kept. The gradients, those of the
 # parameters and, where `x` requires grad, that of `x`, must equal those of the plain run, `for block in
-# blocks: x = block(x)`. The blocks may contain dropout. Less than half of the plain run's bytes may be saved
-# for backward, and the caller's `x` stays as it is.
+# blocks: x = block(x)`. The blocks may contain dropout; its masks are those of the plain run, too. Less than
+# half of the plain run's bytes may be saved for backward, and the caller's `x` stays as it is.
 #
 # With the code below, the result has no gradient when `x` itself does not require grad ("None of the inputs
 # have requires_grad=True"). Repair it.

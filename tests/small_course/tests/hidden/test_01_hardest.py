@@ -14,8 +14,8 @@ def gradients(model):
 
 @inside
 def wide_network():
-    """Wide inside and narrow outside: nearly all that backward needs is what the samples are inside."""
-    return nn.Sequential(nn.Linear(3, 64), nn.Tanh(), nn.Linear(64, 2)).double()
+    """Wide inside and narrow outside: what is saved for backward is mostly what the samples are inside."""
+    return nn.Sequential(nn.Linear(3, 64), nn.Tanh(), nn.Sigmoid(), nn.Tanh(), nn.Linear(64, 2)).double()
 
 
 @inside
@@ -68,8 +68,8 @@ def test_gradient_of_the_whole_batch(seven_samples):
         assert_close(
             seen,
             expected,
-            f"The gradient of {name} is not that of the whole batch, and {norm(seen) / norm(expected):.2f} "
-            "times as large: not every sample counts with the same weight.",
+            f"The gradient of {name} is not that of the whole batch, but {norm(seen) / norm(expected):.2f} "
+            "times as large: a sum was divided by the wrong number, or a part of the batch is missing.",
         )
 
 
@@ -331,33 +331,42 @@ def plain_run(blocks, x):
 
 
 @inside
-def tanh_block():
-    return nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Dropout(0.3), nn.Linear(32, 8))
+def four_blocks():
+    blocks = [[nn.Linear(8, 32), nn.Tanh(), nn.Dropout(0.3), nn.Linear(32, 8)] for _ in range(4)]
+    return nn.ModuleList(nn.Sequential(*layers) for layers in blocks)
 
 
 @inside
 def there_and_back(student, x):
-    """A forward and a backward through four blocks, and how often blocks ran again during the backward."""
-    blocks, direction, before = nn.ModuleList(tanh_block() for _ in range(4)), torch.randn(64, 8), snap(x)
-    calls = [spy(block) for block in blocks]
-    forward = saved(student.forward_ckpt, blocks, x)
-    facts = {"bytes": forward["bytes"], "out": snap(forward["value"]), "before": before, "x": snap(x)}
-    calls_in_forward = sum(map(len, calls))
-    facts["backward"] = attempt(lambda: (forward["value"] * direction).sum().backward())
-    facts["calls in backward"] = sum(map(len, calls)) - calls_in_forward
+    """A forward and a backward, and what they did to x and to the blocks."""
+    blocks, direction, before = four_blocks(), torch.randn(64, 8), snap(x)
+    out = student.forward_ckpt(blocks, x)
+    facts = {"before": before, "x": snap(x), "out": snap(out)}
+    facts["backward"] = attempt(lambda: (out * direction).sum().backward())
     return {**facts, "x.grad": snap(x.grad), "gradients": gradients(blocks)}
 
 
-@probe(question="q4", oracle=plain_run)
+@probe(oracle=plain_run)
 def data_as_input(student):
     """An input that does not require grad, as data does not."""
     return there_and_back(student, torch.randn(64, 8))
 
 
-@probe(question="q4", oracle=plain_run)
+@probe(oracle=plain_run)
 def trained_input(student):
     """An input that requires grad itself."""
     return there_and_back(student, torch.randn(64, 8, requires_grad=True))
+
+
+@probe(oracle=plain_run)
+def cost(student):
+    """What the forward saves for backward, and how many calls of blocks there were before and after it."""
+    blocks, x = four_blocks(), torch.randn(64, 8)
+    calls = [spy(block) for block in blocks]
+    forward = saved(student.forward_ckpt, blocks, x)
+    facts = {"out": snap(forward["value"]), "bytes": forward["bytes"], "calls": sum(map(len, calls))}
+    attempt(lambda: forward["value"].sum().backward())
+    return {**facts, "calls after backward": sum(map(len, calls))}
 
 
 @points(3)
@@ -367,37 +376,42 @@ def test_gradients_of_the_plain_run(data_as_input):
     Is the result attached to all blocks? And what does a block compute when it runs for the second time?
     """
     seen, plain = data_as_input.seen, data_as_input.expected
+    assert_close(seen["out"], plain["out"], "What you return is not what the plain run returns.")
     assert seen["out"].requires_grad, (
         "The result has no graph, so no block will ever learn. Either recording was switched off, or "
         "checkpoint found nothing to differentiate: the reentrant kind looks at its arguments only."
     )
-    assert seen["backward"] is None, f"backward through the result raised {seen['backward'].type}."
+    assert seen["backward"] is None, (
+        f"Backward through the result raised {seen['backward'].type}: {seen['backward'].text}"
+    )
     for name, gradient in plain["gradients"].items():
         assert seen["gradients"][name] is not None, (
-            f"backward ran, but the gradient of blocks.{name} is None: the graph is cut between it and the "
-            "result."
+            f"Backward ran, but the gradient of blocks.{name} is None: the graph is cut between it and the "
+            "result, or the result was made by another block."
         )
         assert_close(
             seen["gradients"][name],
             gradient,
-            f"The gradient of blocks.{name} is not that of the plain run: the forward was another one, or "
-            "what ran again in backward was (another mask of dropout, another block).",
+            f"The gradient of blocks.{name} is not that of the plain run, though the result is: what ran "
+            "again in backward was something else, with another mask of dropout or another block.",
         )
 
 
 @points(2)
-def test_memory_is_saved(data_as_input):
+def test_memory_is_saved(cost):
     """Less than half of the plain run's bytes are saved for backward; the rest is computed again.
 
     Which tensors inside a block are kept until backward? Where do those come from that are not?
     """
-    seen, plain = data_as_input.seen, data_as_input.expected
-    assert seen["out"].requires_grad, "Nothing was saved, but only because the result has no graph at all."
-    assert seen["bytes"] < plain["bytes"] / 2, (
-        f"{seen['bytes']:,} bytes were saved for backward, where the plain run saves {plain['bytes']:,}: no "
-        "block, or too few, are checkpointed."
+    seen, plain = cost.seen, cost.expected
+    assert seen["out"] is not None and seen["out"].requires_grad, (
+        "Nothing was saved for backward, but only because there is no result with a graph."
     )
-    assert seen["calls in backward"] > 0, (
+    assert seen["bytes"] < plain["bytes"] / 2, (
+        f"{seen['bytes']:,} bytes were saved for backward, where the plain run saves {plain['bytes']:,}: "
+        "no block, or too few, are checkpointed."
+    )
+    assert seen["calls after backward"] > seen["calls"], (
         "No block ran again during backward, so nothing was computed again: what backward needs is kept in "
         "another place, or backward never gets to the blocks."
     )
@@ -413,9 +427,7 @@ def test_x_of_the_caller(data_as_input, trained_input):
     assert not x.requires_grad, "The caller's x was switched to requires_grad."
     assert x.value == before.value, "The values of the caller's x were changed."
     gradient = trained_input.seen["x.grad"]
-    assert gradient is not None, (
-        "An x that requires grad gets no gradient: detach() or no_grad cuts it off from the result."
-    )
+    assert gradient is not None, "An x that requires grad gets no gradient: it is cut off from the result."
     assert_close(
         gradient,
         trained_input.expected["x.grad"],

@@ -1,0 +1,62 @@
+"""Outside: observes cells that a test made up, with probes it made up."""
+
+from dataclasses import dataclass
+from textwrap import dedent, indent
+
+from grader.evidence import Evidence
+from grader.notebook import Cell
+from grader.observer import Assigned, Limits, Questionnaire, observe
+
+QUICK = Limits(cell=1, question=2, notebook=20)
+# Long enough to be found in memory by its halves; stands in the environment of this process.
+SECRET = "the-outside-keeps-this-" + "to-itself-whatever-a-notebook-does"  # whole in no file
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Evidence, by the short names tests use."""
+
+    evidence: Evidence
+
+    def __getitem__(self, probe):
+        """What the probe of this name saw."""
+        return self.evidence.outcome(probe)
+
+    @property
+    def status(self):
+        return self.evidence.names
+
+    @property
+    def raised(self):
+        """The cells that failed: what they raised (class and text), or why they were left out."""
+        return {
+            cell["cell"]: cell["fault"] or f"{cell['raised']['types'][0]}: {cell['raised']['text']}"
+            for cell in self.evidence.cells
+        }
+
+
+def probe(name, body, *, seed=1, seconds=5.0, **options):
+    """A probe as it travels; `body` are its statements, or the expression it returns."""
+    lines = dedent(body).strip()
+    if "\n" not in lines and not lines.startswith(("return", "raise")):
+        lines = f"return {lines}"
+    return Assigned(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
+
+
+def look(zygote, cells, *, limits=QUICK, stubs=None, **probes):
+    """Observe cells (a text or several).
+
+    `probes` gives for each function that is asked for a probe, several, or the expression that the one probe of
+    the function's name returns. Stubs take no argument where none are given.
+    """
+    cells = [cells] if isinstance(cells, str) else cells
+    numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
+    asked = {name: _probes(name, given) for name, given in probes.items()}
+    stubs = {name: f"def {name}():\n    ..." for name in asked} | (stubs or {})
+    return Seen(observe(zygote, numbered, Questionnaire(stubs, asked), limits))
+
+
+def _probes(name, given):
+    if isinstance(given, str):
+        return (probe(name, given),)
+    return (given,) if isinstance(given, Assigned) else tuple(given)

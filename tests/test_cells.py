@@ -1,0 +1,325 @@
+"""Outside: a notebook's cells mean in a worker what they mean in Jupyter, and cost nothing but themselves."""
+
+import pytest
+from observing import QUICK, look
+
+from grader.facts import Raised
+from grader.observer import Limits
+
+PATIENT = Limits(cell=30, question=10, notebook=60)
+
+
+def answer_of(zygote, *cells, limits=QUICK):
+    """What `f()` returns once the cells have run; every cell has to run without an error."""
+    seen = look(zygote, cells, f="student.f()", limits=limits)
+    assert seen.raised == {}
+    return seen["f"]
+
+
+# Jupyter's syntax
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%matplotlib inline",
+        "%load_ext autoreload\n%autoreload 2",
+        "%pip install torch",
+        "%env SECRET=1",
+        "!pip install torch",
+        "files = !ls\nassert files == []",
+        "magic = %who\nassert magic is None",
+        "print?",
+        "?print",
+        "print??",
+        "%%bash\nexit 1",
+        "%%html\n<b>bold</b>",
+        "%%writefile helper.py\nthis is not Python",
+        "%%timeit\nthis would take too long",
+        "# only a comment",
+        "",
+        "display(1)",
+        "get_ipython().system('ls')",
+        "import sys\nprint('much' * 500_000)\nprint('more' * 500_000, file=sys.stderr)",
+        "x = 3; x",
+        "async def g():\n    return 1\nassert await g() == 1",
+        "import asyncio\nawait asyncio.sleep(0)\nawait asyncio.sleep(0)",
+        "%%time\nimport asyncio\nawait asyncio.sleep(0)",
+        "import warnings\nwarnings.warn('harmless')\nimport torch\n(torch.ones(1, requires_grad=True) * 2).grad",
+        "w = '\\d'  # an escape that the compiler warns about",
+    ],
+)
+def test_what_jupyter_understands_costs_nothing(zygote, cell):
+    """Magics, commands, help, await, output and warnings run or do nothing, and the next cell runs."""
+    assert answer_of(zygote, cell, "def f():\n    return 'here'") == "here"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%time\ndef f():\n    return 'timed'",
+        "%%capture output\ndef f():\n    return 'timed'",
+        "\n\n%%time\ndef f():\n    return 'timed'",
+        "%time f = lambda: 'timed'",
+    ],
+)
+def test_what_is_timed_or_captured_is_run(zygote, cell):
+    """An answer below %%time or %%capture, or behind %time, counts."""
+    assert answer_of(zygote, cell) == "timed"
+
+
+def test_a_timed_cell_keeps_its_own_name(zygote):
+    """Two timed cells are two cells: a stub in one of them does not make an answer in the other a stub."""
+    cells = ["%%time\ndef f():\n    return 1", "%%time\ndef f(): ...", "%%time\ndef f():\n    return 1 / 0"]
+    seen = look(zygote, cells, f="student.f()")
+    assert (seen.status, seen["f"].where) == ({"f": "answered"}, "cell 3, below %%time, line 2")
+
+
+def test_waiting_for_the_world_fails_its_cell_only(zygote):
+    """Without a running kernel nothing can be awaited that takes time, and no cell waits for ever."""
+    endless = "class Never:\n    def __await__(self):\n        while True:\n            yield\nawait Never()"
+    seen = look(zygote, ["import asyncio\nawait asyncio.sleep(9)", endless, "def f():\n    return 1"], f="student.f()")
+    assert (set(seen.raised), seen["f"]) == ({1, 2}, 1)
+
+
+# A cell that fails
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("def f(:\n    pass", "SyntaxError: invalid syntax (<cell 2>, line 1)"),
+        ("x = 1\n  y = 2", "IndentationError: unexpected indent (<cell 2>, line 2)"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("exit()", "SystemExit: None"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt: "),
+        ("raise GeneratorExit", "GeneratorExit: "),
+        ("input('a number: ')", "EOFError: EOF when reading a line"),
+        ("raise BaseExceptionGroup('both', [KeyboardInterrupt()])", "BaseExceptionGroup: both (1 sub-exception)"),
+        ("undefined", "NameError: name 'undefined' is not defined"),
+        ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("def r():\n    r()\nr()", "RecursionError: maximum recursion depth exceeded"),
+        ("bytearray(1 << 50)", "MemoryError: "),
+        ("open('results.txt', 'w')", "PermissionError: [Errno 13] Permission denied: 'results.txt'"),
+        ("open('/tmp/results.txt', 'w')", "PermissionError: [Errno 13] Permission denied: '/tmp/results.txt'"),
+        ("import os\nos.mkdir('runs')", "PermissionError: [Errno 1] Operation not permitted: 'runs'"),
+        ("(" * 300 + ")" * 300, "SyntaxError: too many nested parentheses (<cell 2>, line 1)"),
+    ],
+)
+def test_a_cell_that_fails_costs_itself_only(zygote, cell, told):
+    """What a cell raises is remembered with the cell's number, and the cells around it count."""
+    cells = ["def helper():\n    return 20", cell, "def f():\n    return helper() + 1"]
+    seen = look(zygote, cells, f="student.f()")
+    assert seen["f"] == 21
+    assert set(seen.raised) == {2}
+    assert seen.raised[2].startswith(told)
+
+
+def test_what_a_failing_cell_defined_counts(zygote):
+    """Everything above the line that raised is there."""
+    seen = look(zygote, "def f():\n    return 1\nraise ValueError('late')\nf = None", f="student.f()")
+    assert (seen["f"], seen.raised) == (1, {1: "ValueError: late"})
+
+
+def test_an_error_tells_its_cell_and_line(zygote):
+    """The line named is the deepest of the notebook, whichever library raised."""
+    cells = ["import torch", "def helper(t):\n    return t.backward()\n\ndef f():\n    return helper(torch.ones(2))"]
+    seen = look(zygote, cells, f="student.f()")["f"]
+    assert isinstance(seen, Raised)
+    assert (seen.type, seen.where) == ("RuntimeError", "cell 2, line 2")
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["def f():\n    return 'old'", "def f():\n    return 'last'"],
+        ["def f():\n    return 'last'", "def f():\n    return g()", "def g():\n    return 'last'"],
+        ["def g():\n    return 'last'", "f = g"],
+        ["f = lambda: 'last'"],
+        ["class C:\n    def f(self):\n        return 'last'\nf = C().f"],
+        ["from functools import partial\nf = partial(str, 'last')"],
+        ["def outer():\n    def inner():\n        return 'last'\n    return inner\nf = outer()"],
+        ["if True:\n    def f():\n        return 'last'"],
+        ["exec('def f():\\n    return \"last\"')"],
+        ["globals()['f'] = lambda: 'last'"],
+        ["from __future__ import annotations\ndef f() -> NotThere:\n    return 'last'"],
+        ["f = 0", "del f", "import torch\n@torch.no_grad()\ndef f():\n    return 'last'"],
+        ["assert __name__ == '__main__'\nimport __main__\n__main__.f = lambda: 'last'"],
+    ],
+)
+def test_the_name_at_the_end_counts(zygote, cells):
+    """Whatever the name is bound to after all cells is the answer; helpers are found in other cells."""
+    assert answer_of(zygote, *cells) == "last"
+
+
+def test_a_name_that_was_deleted_is_missing(zygote):
+    """A function that is deleted again was not handed in, and nothing is asked of it."""
+    seen = look(zygote, ["def f():\n    return 1", "del f"], f="student.f()")
+    assert (seen.status, seen.evidence.probes) == ({"f": "missing"}, {})
+
+
+# Imports
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        'import otter\ngrader = otter.Notebook("01_leaves.ipynb")\ngrader.check("q1")\ngrader.export(run_tests=True)',
+        "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')",
+        "from IPython.display import display, HTML, Markdown, clear_output\ndisplay(HTML('<b>')); clear_output()",
+        "import IPython.display as ipd\nipd.display(ipd.Image('plot.png'))",
+        "from google.colab import drive, files\ndrive.mount('/content/drive')\nfor name in files.upload(): 1 / 0",
+        "import ipywidgets as widgets\nwith widgets.Output():\n    widgets.IntSlider(min=1).value",
+        "from grader import xray\nxray(1)",
+        "from ipywidgets import interact, fixed\ninteract(print, x=fixed(1))",
+    ],
+)
+def test_what_talks_to_jupyter_and_graders_does_nothing(zygote, cell):
+    """The usual first cells of a notebook run, whatever is installed here."""
+    assert answer_of(zygote, cell, "def f():\n    return 'here'") == "here"
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        "numpy as np",
+        "math, random, collections, typing, dataclasses, functools, itertools, operator, statistics",
+        "os, sys, re, io, json, time, timeit, datetime, pathlib, copy, pprint, string, textwrap, tempfile, glob",
+        "abc, enum, types, inspect, contextlib, warnings, logging, unittest, traceback, weakref, gc, csv, heapq",
+        "torch.nn as nn, torch.nn.functional as F, torch.optim as optim, torch.autograd, torch.utils.data",
+        "threading, concurrent.futures, multiprocessing, subprocess, pickle, hashlib, struct, asyncio, urllib.request",
+    ],
+)
+def test_ordinary_imports_work(zygote, modules):
+    """Python's library, numpy and torch can be imported."""
+    assert answer_of(zygote, f"import {modules}", "def f():\n    return 'here'") == "here"
+
+
+def test_a_plot_is_drawn_and_shown_to_nobody(zygote):
+    """Matplotlib can be imported in a worker; only writing a picture to a file fails, in its own cell."""
+    cells = [
+        "import matplotlib.pyplot as plt",
+        "plt.plot([1, 2])\nplt.title('loss')\nplt.show()",
+        "plt.savefig('loss.png')",
+        "def f():\n    plt.figure()\n    return len(plt.get_fignums())",
+    ]
+    seen = look(zygote, cells, f="student.f()", limits=PATIENT)
+    assert set(seen.raised) == {3}
+    assert seen.raised[3].startswith("PermissionError")
+    assert seen["f"] == 2
+
+
+# Answered, untouched, missing
+
+STUB = '''def f(x, n=1):
+    """Say what is asked.
+
+    More of it.
+    """
+    # Write your answer here.
+    y = None
+    return y
+'''
+CLASS_STUB = '''class f(torch.autograd.Function):
+    """Twice x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """Save what is needed."""
+        raise NotImplementedError
+
+    @staticmethod
+    def backward(ctx, g):
+        raise NotImplementedError
+'''
+EMPTY_CLASS_STUB = '''class f(torch.nn.Module):
+    """Nothing is given but the name."""
+
+    ...
+'''
+ANSWER = "def f(x, n=1):\n    return x"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [STUB],
+        ["def f(x,n = 1) :\n        y=None;return y"],
+        [STUB.replace("# Write your answer here.", "# I do not know\n")],
+        [STUB.replace("Say what is asked.", "Another text.")],
+        [f"import torch\nx = 1\n\n{STUB}\nprint('moved')"],
+        [f"%%time\n{STUB}"],
+        [ANSWER, STUB],
+        [STUB, STUB, "x = f"],
+        [STUB + "\nraise ValueError"],
+        [STUB, "def f(:"],
+    ],
+)
+def test_a_stub_is_untouched(zygote, cells):
+    """A stub earns nothing, however it is moved, formatted, commented or documented, and overwrites an answer."""
+    assert look(zygote, cells, stubs={"f": STUB}, f="student.f(1)").status == {"f": "untouched"}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [ANSWER],
+        [STUB, ANSWER],
+        [STUB.replace("y = None", "y = 0")],
+        [STUB.replace("return y", "return y, y")],
+        [STUB.replace("n=1", "n=2")],
+        [STUB, "g = f\ndef f(x, n=1):\n    return g(x, n)"],
+        ["def decorated(g):\n    return lambda x, n=1: x\n@decorated\n" + STUB],
+        ["f = lambda x, n=1: None"],
+        ["f = 3"],
+        ["f = None"],
+        ["from math import sqrt as f"],
+        ["import torch as f"],
+        [STUB.replace("def f", "def g") + "\nf = g"],
+        [STUB, "f = type('f', (), {})"],
+    ],
+)
+def test_whatever_is_no_stub_is_answered(zygote, cells):
+    """Everything else the name may be bound to is an answer, right or wrong."""
+    assert look(zygote, cells, stubs={"f": STUB}, f="1").status == {"f": "answered"}
+
+
+@pytest.mark.parametrize("stub", [CLASS_STUB, EMPTY_CLASS_STUB])
+@pytest.mark.parametrize(
+    ("after", "status"),
+    [
+        ("", "untouched"),
+        ("f.forward = staticmethod(lambda ctx, x: 2 * x)", "answered"),
+        ("class f(f): pass", "answered"),
+    ],
+)
+def test_the_stub_of_a_class(zygote, stub, after, status):
+    """A class is untouched while all of its methods are; a method put into it later is an answer."""
+    cells = ["import torch", stub.replace('"""Twice x."""', ""), after]
+    assert look(zygote, cells, stubs={"f": stub}, f="1").status == {"f": status}
+
+
+def test_one_written_method_is_an_answer(zygote):
+    """Half of a class is an answer too."""
+    written = CLASS_STUB.replace("raise NotImplementedError", "return 2 * x", 1)
+    seen = look(zygote, ["import torch", written], stubs={"f": CLASS_STUB}, f="1")
+    assert seen.status == {"f": "answered"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "class Liar:\n    __class__ = property(lambda self: 1 / 0)\n    __code__ = __func__ = __class__\nf = Liar()",
+        "class Hanging:\n    def __getattr__(self, name):\n        while True: pass\nf = Hanging()",
+        "class Leaving:\n    __class__ = property(lambda self: exit())\nf = Leaving()",
+        "class M(type):\n    __dict__ = property(lambda self: 1 / 0)\nclass f(metaclass=M): pass",
+    ],
+)
+def test_looking_at_an_answer_runs_nothing_of_it(zygote, value):
+    """Objects that lie, hang or leave when they are looked at are answers like any other."""
+    seen = look(zygote, [value, "def g():\n    return 1"], f="1", g="student.g()")
+    assert (seen.status, seen["g"], seen.raised) == ({"f": "answered", "g": "answered"}, 1, {})

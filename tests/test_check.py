@@ -1,0 +1,411 @@
+"""What the author of a check writes with: tolerances, messages that tell nothing, points, titles."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.check import assert_close, describe, points, points_of, raised, title_and_hint
+from grader.errors import CourseError
+from grader.facts import Other, Raised, Tensor
+
+TENSOR = Tensor(
+    kind="Tensor",
+    dtype="torch.float32",
+    shape=(2,),
+    value=(1.0, 2.0),
+    is_leaf=True,
+    requires_grad=False,
+    grad_fn=None,
+    retains_grad=False,
+    version=0,
+    identity=0,
+    storage=0,
+    grad=None,
+)
+
+
+def tensor(*values, dtype="torch.float32", shape=None):
+    return replace(TENSOR, value=values, shape=(len(values),) if shape is None else shape, dtype=dtype)
+
+
+def differ(seen, expected, message="They differ."):
+    """The diagnosis of two facts that are not close."""
+    with pytest.raises(AssertionError) as caught:
+        assert_close(seen, expected, message)
+    return str(caught.value)
+
+
+# --- what is equal
+
+SAME = [
+    (1, 1),
+    (1, 1.0),
+    (0.0, -0.0),
+    (1.0, 1.0 + 1e-6),
+    (math.inf, math.inf),
+    (-math.inf, -math.inf),
+    (None, None),
+    ((1 << 63) - 1, 2.0**63),
+    ([], []),
+    ([1, 2.0], (1, 2)),
+    ({}, {}),
+    ({"a": 1, "b": [None, 2]}, {"b": (None, 2), "a": 1}),
+    (tensor(1.0, 2.0), tensor(1.0, 2.0)),
+    (tensor(), tensor()),
+    (tensor(1.0, math.inf, -math.inf), tensor(1.0, math.inf, -math.inf)),
+    ({"w": tensor(1.0)}, {"w": tensor(1.0)}),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected"), SAME)
+def test_the_same_is_close(seen, expected):
+    """Equal numbers, tensors and collections of them pass, whatever kind of number or sequence holds them."""
+    assert_close(seen, expected, "They differ.")
+
+
+def test_only_values_shape_and_dtype_count():
+    """A tensor that differs in everything autograd knows about it is still numerically the same."""
+    other = replace(
+        TENSOR,
+        kind="Parameter",
+        is_leaf=False,
+        requires_grad=True,
+        grad_fn="MulBackward0",
+        retains_grad=True,
+        version=4,
+        identity=5,
+        storage=6,
+        grad=TENSOR,
+    )
+    assert_close(other, TENSOR, "They differ.")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rtol"),
+    [
+        ("torch.float64", 1e-5),
+        ("torch.complex128", 1e-5),
+        ("torch.float32", 1e-4),
+        ("torch.complex64", 1e-4),
+        ("torch.float16", 1e-2),
+        ("torch.bfloat16", 1e-2),
+    ],
+)
+@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1.0, -3.0, 1e30])
+def test_tolerance_follows_dtype_and_magnitude(dtype, rtol, scale):
+    """Half the relative tolerance of a dtype passes and twice of it fails, at every magnitude."""
+    expected = tensor(scale, dtype=dtype)
+    for sign in (1, -1):
+        assert_close(tensor(scale * (1 + sign * 0.5 * rtol), dtype=dtype), expected, "They differ.")
+        assert differ(tensor(scale * (1 + sign * 2 * rtol), dtype=dtype), expected) == "They differ."
+
+
+@pytest.mark.parametrize(
+    "dtype", ["torch.int64", "torch.int32", "torch.bool", "torch.uint8", "torch.unheard"]
+)
+def test_what_is_not_rounded_has_to_be_exact(dtype):
+    """Integers and truth values are compared exactly, however large they are."""
+    assert_close(tensor(1000, 0, dtype=dtype), tensor(1000, 0, dtype=dtype), "They differ.")
+    differ(tensor(1001, 0, dtype=dtype), tensor(1000, 0, dtype=dtype))
+    differ(tensor(1000, 1, dtype=dtype), tensor(1000, 0, dtype=dtype))
+
+
+def test_numbers_have_the_tolerance_of_float64():
+    """Python's numbers may differ by a hundred-thousandth and no more."""
+    assert_close(100.0005, 100, "They differ.")
+    differ(100.002, 100)
+    differ(True, 0)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-8, 1e-20, 1e-38])
+def test_a_small_gradient_is_not_taken_for_zero(scale):
+    """Where every element is tiny, zeros are wrong, and so is half of it."""
+    expected = tensor(scale, -scale / 2)
+    differ(tensor(0.0, 0.0), expected)
+    differ(tensor(scale / 2, -scale / 2), expected)
+    differ(tensor(scale, 0.0), expected)
+    differ(tensor(-scale, scale / 2), expected)
+
+
+def test_rounding_noise_around_zero_does_not_count():
+    """An element that is nothing beside its neighbours may be off by a rounding error of theirs, not more."""
+    expected = tensor(100.0, 0.0)
+    assert_close(tensor(100.0, 5e-5), expected, "They differ.")
+    assert_close(tensor(100.0, -5e-5), expected, "They differ.")
+    differ(tensor(100.0, 2e-4), expected)
+
+
+def test_nothing_but_zeros_has_no_noise():
+    """Where zeros are expected, anything else is wrong."""
+    differ(tensor(1e-30, 0.0), tensor(0.0, 0.0))
+    differ(1e-30, 0)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -math.inf, 0.0, 1e308, 1.0])
+def test_infinity_is_equal_to_itself_alone(wrong):
+    """Where infinity is expected no number will do, nor the other infinity."""
+    differ(wrong, math.inf)
+    differ(tensor(1.0, wrong), tensor(1.0, math.inf))
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_no_number(wrong):
+    """Where a number is expected NaN and infinities are wrong, also beside a large or infinite neighbour."""
+    differ(wrong, 1.0)
+    differ(tensor(wrong, 1.0), tensor(1.0, 1.0))
+    differ(tensor(wrong, 1e30), tensor(1.0, 1e30))
+    differ(tensor(wrong, math.inf), tensor(1.0, math.inf))
+
+
+def test_nan_is_never_equal():
+    """NaN is not even equal to an expected NaN, and an expected NaN to nothing."""
+    differ(math.nan, math.nan)
+    differ(tensor(math.nan, 1.0), tensor(math.nan, 1.0))
+    differ(tensor(0.0, 1.0), tensor(math.nan, 1.0))
+
+
+def test_an_infinite_neighbour_loosens_nothing():
+    """An expected infinity does not make the tolerance of the other elements infinite."""
+    differ(tensor(1.1, math.inf), tensor(1.0, math.inf))
+
+
+@settings(max_examples=100, deadline=None, database=None)
+@given(
+    st.lists(
+        st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**99), max_value=2.0**99),
+        min_size=1,
+    ),
+    st.data(),
+)
+def test_one_element_decides(values, data):
+    """A tensor is close to itself, and one element moved by a thousandth of the largest is found."""
+    expected = tensor(*values)
+    assert_close(expected, expected, "They differ.")
+    place = data.draw(st.integers(0, len(values) - 1))
+    step = max(map(abs, values)) / 1000 or 1.0
+    differ(tensor(*values[:place], values[place] + step, *values[place + 1 :]), expected)
+
+
+# --- what differs, and what is told
+
+FOUND = [
+    (None, tensor(1.0), "They differ (None was found)."),
+    (1.0, tensor(1.0), "They differ (a float was found)."),
+    (True, tensor(1.0), "They differ (a bool was found)."),
+    ([1.0], tensor(1.0), "They differ (a list was found)."),
+    (Other("Box"), tensor(1.0), "They differ (a Box was found)."),
+    (Other("Adam"), tensor(1.0), "They differ (an Adam was found)."),
+    (Raised(("ValueError",), "secret", ""), tensor(1.0), "They differ (an error (ValueError) was found)."),
+    (tensor(1.0, 2.0), tensor(1.0), "They differ (its shape is (2,))."),
+    (tensor(1.0, shape=()), tensor(1.0), "They differ (its shape is ())."),
+    (tensor(1.0, dtype="torch.float64"), tensor(1.0), "They differ (its dtype is torch.float64)."),
+    (replace(tensor(1.0), value=None), tensor(1.0), "They differ (its values cannot be read)."),
+    (tensor(2.0), tensor(1.0), "They differ."),
+    (tensor(1.0), 1.0, "They differ (a tensor was found)."),
+    ("1", 1, "They differ (a str was found)."),
+    (None, 1, "They differ (None was found)."),
+    (0, None, "They differ (an int was found)."),
+    (tensor(0.0), None, "They differ (a tensor was found)."),
+    (2, 1, "They differ."),
+    (1, [1], "They differ (an int was found)."),
+    ({}, [1], "They differ (a dict was found)."),
+    (tensor(1.0), [1], "They differ (a tensor was found)."),
+    ([], [1], "They differ (there are 0 of them)."),
+    ((1, 1), [1], "They differ (there are 2 of them)."),
+    ([1, 2], [1, 1], "They differ."),
+    ([[1], [tensor(2.0)]], [[1], [tensor(1.0)]], "They differ."),
+    ([1], {"a": 1}, "They differ (a list was found)."),
+    ({}, {"a": 1}, "a: They differ (None was found)."),
+    ({"a": 2}, {"a": 1}, "a: They differ."),
+    ({"a": {"b": 2}}, {"a": {"b": 1}}, "b: a: They differ."),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected", "message"), FOUND)
+def test_a_diagnosis_says_what_was_seen(seen, expected, message):
+    """The author's sentence is told, with what was found instead where that tells more."""
+    assert differ(seen, expected) == message
+
+
+SECRETS = [
+    (tensor(1.0), tensor(77.25)),
+    (tensor(1.0), tensor(77.25, 77.25, 77.25)),
+    (tensor(1.0), tensor(77.25, dtype="torch.float77")),
+    (tensor(1.0), tensor(1.0, shape=(77, 1))),
+    (1.0, tensor(77.25)),
+    (1.0, 77.25),
+    (None, 77),
+    ([1], [77]),
+    ([1], [77] * 77),
+    ({"a": 1}, {"a": 77}),
+    (Raised(("ValueError",), "77", ""), 77),
+    (3, [tensor(77.25)]),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected"), SECRETS)
+def test_a_diagnosis_never_contains_what_was_expected(seen, expected):
+    """Neither a value, a length, a shape nor a dtype of the reference is told, and no repr of anything."""
+    told = differ(seen, expected)
+    assert "77" not in told
+    assert "Tensor(" not in told
+
+
+@pytest.mark.parametrize("expected", ["text", Other("Box"), Raised(("ValueError",), "", "")])
+def test_what_cannot_be_compared_is_the_authors_mistake(expected):
+    """A reference of another kind than numbers and tensors is the author's to mend."""
+    with pytest.raises(CourseError, match="assert_close compares tensors and numbers"):
+        assert_close(expected, expected, "They differ.")
+
+
+def test_a_reference_too_large_to_compare_is_the_authors_mistake():
+    """A tensor of the reference whose values did not travel is the author's to mend, not a pass."""
+    large = replace(TENSOR, shape=(5000,), value=None)
+    with pytest.raises(CourseError, match=r"shape \(5000,\) is too large to compare"):
+        assert_close(large, large, "They differ.")
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (None, "None"),
+        (True, "a bool"),
+        (1, "an int"),
+        ("x", "a str"),
+        ({}, "a dict"),
+        (TENSOR, "a tensor"),
+        (Raised(("IndexError",), "text", ""), "an error (IndexError)"),
+        (Other("numpy.ndarray"), "a numpy.ndarray"),
+        (Other("x" * 100), f"a {'x' * 60}"),
+        (Other("Ofen"), "an Ofen"),
+        (Raised(("x" * 100,), "", ""), f"an error ({'x' * 60})"),
+    ],
+)
+def test_describe(fact, words):
+    """A fact's kind is told in a few words, a student's own name for it cut."""
+    assert describe(fact) == words
+
+
+# --- raised
+
+
+ERROR = Raised(("IndexError", "LookupError", "Exception", "BaseException"), "index 3 is out of range", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "fragment", "answer"),
+    [
+        (IndexError, "", True),
+        (LookupError, "", True),
+        (Exception, "out of range", True),
+        (IndexError, "index 3 is out of range", True),
+        (IndexError, "Out of range", False),
+        (KeyError, "", False),
+        (RuntimeError, "out of range", False),
+    ],
+)
+def test_raised(error, fragment, answer):
+    """An error is known by its class or a base class, and by a fragment of its text."""
+    assert raised(ERROR, error, fragment) is answer
+
+
+@pytest.mark.parametrize("fact", [None, "IndexError", 3, TENSOR, Other("IndexError"), [ERROR]])
+def test_only_an_error_was_raised(fact):
+    """What was returned is never taken for what was raised."""
+    assert raised(fact, BaseException) is False
+
+
+# --- points and titles
+
+
+def test_points():
+    """A check is worth what its author said, else one point; the nearest of two marks counts."""
+
+    @points(2.5)
+    def marked():
+        pass
+
+    def unmarked():
+        pass
+
+    @pytest.mark.skip
+    def otherwise_marked():
+        pass
+
+    assert points_of(marked) == 2.5
+    assert points_of(unmarked) == 1.0
+    assert points_of(otherwise_marked) == 1.0
+
+
+@pytest.mark.parametrize("number", [0, -1, math.nan, math.inf])
+def test_points_are_positive(number):
+    """A check that is worth nothing, less than nothing or no number is refused."""
+    with pytest.raises(CourseError, match=r"@points\("):
+        points(number)
+
+
+def one_line():
+    """It is a leaf."""
+
+
+def no_full_stop():
+    """Is it a leaf?"""
+
+
+def several_lines():
+    """The state is carried.
+
+    Print it after
+    each batch.
+
+    Where is it  detached?
+
+
+    And why?
+    """
+
+
+def title_below():
+    pass
+
+
+title_below.__doc__ = "\n    It is a leaf.\n    Not so.\n    "
+
+
+def blank():
+    pass
+
+
+blank.__doc__ = " "
+
+
+def without():
+    pass
+
+
+@pytest.mark.parametrize(
+    ("function", "title", "hint"),
+    [
+        (one_line, "It is a leaf", None),
+        (no_full_stop, "Is it a leaf?", None),
+        (
+            several_lines,
+            "The state is carried",
+            "Print it after each batch.\n\nWhere is it detached?\n\nAnd why?",
+        ),
+        (title_below, "It is a leaf", "Not so."),
+    ],
+)
+def test_title_and_hint(function, title, hint):
+    """A docstring's first line is the title, the rest the hint, its paragraphs rewrapped."""
+    assert title_and_hint(function) == (title, hint)
+
+
+@pytest.mark.parametrize("function", [blank, without])
+def test_a_check_needs_a_title(function):
+    """A check without a docstring is refused with its name and its file."""
+    with pytest.raises(CourseError, match=rf"^{function.__name__} in .*test_check\.py has no docstring"):
+        title_and_hint(function)

@@ -1,0 +1,251 @@
+"""What torch said, turned into what a student should look for."""
+
+import pytest
+
+from grader.diagnosis import diagnose
+from grader.facts import Raised
+
+OVERWRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "[torch.FloatTensor [2, 2]], which is output 0 of AsStrided, is at version {now}; expected version "
+    "{saved} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+#: Texts of torch 2.13 and Python 3.11, and words of the diagnosis each must get.
+CASES = {
+    "backward twice": (
+        (
+            "Trying to backward through the graph a second time (or directly access saved tensors after they "
+            "have already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time."
+        ),
+        "already back-propagated",
+    ),
+    "saved value overwritten": (OVERWRITTEN.format(now=1, saved=0), "saved at version 0, now at 1"),
+    "leaf overwritten": (
+        "a leaf Variable that requires grad is being used in an in-place operation.",
+        "a trainable leaf is overwritten",
+    ),
+    "leaf marked dirty": (
+        "a leaf Variable that requires grad has been used in an in-place operation.",
+        "a trainable leaf is overwritten",
+    ),
+    "slice of a leaf overwritten": (
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+        "view of a trainable leaf",
+    ),
+    "leaf moved inside": (
+        "leaf variable has been moved into the graph interior",
+        "changed in place between forward and backward",
+    ),
+    "loss without history": (
+        "element 0 of tensors does not require grad and does not have a grad_fn",
+        "nothing connects this loss to a parameter",
+    ),
+    "unused tensor": (
+        (
+            "The differentiated Tensor at index 1 appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        ),
+        "not on the way to the output",
+    ),
+    "gradient of what needs none": (
+        "One of the differentiated Tensors does not require grad",
+        "with respect to a tensor that does not require one",
+    ),
+    "loss of several elements": (
+        "grad can be implicitly created only for scalar outputs",
+        "needs one element",
+    ),
+    "retain_grad": (
+        "can't retain_grad on Tensor that has requires_grad=False",
+        "never have a gradient to retain",
+    ),
+    "hook": ("cannot register a hook on a tensor that doesn't require gradient", "would never be called"),
+    "requires_grad switched off": (
+        (
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+            "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+        ),
+        "cannot be switched off",
+    ),
+    "requires_grad of integers": (
+        "Only Tensors of floating point and complex dtype can require gradients",
+        "integers have no gradients",
+    ),
+    "optimizer of a non-leaf": (
+        "can't optimize a non-leaf Tensor",
+        "the optimizer was given a computed tensor",
+    ),
+    "optimizer of nothing": ("optimizer got an empty parameter list", "was given no parameters"),
+    "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),
+    "view made under no_grad": (
+        (
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+            "this use case is ambiguous and error-prone, it is forbidden."
+        ),
+        "both belong inside, or both outside",
+    ),
+    "one of several views": (
+        (
+            "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace."
+        ),
+        "chunk, split and unbind",
+    ),
+    "detach_ of a view": (
+        (
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
+            "for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets."
+        ),
+        "detach_() does not work on a view",
+    ),
+    "detach_ of what was saved": (
+        (
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
+            "supported, please use out-of-place `.detach()` instead"
+        ),
+        "detach_() took the history",
+    ),
+    "expanded": (
+        (
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        ),
+        "share one memory cell",
+    ),
+    "inference tensor saved": (
+        (
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+            "mode in computation tracked by autograd."
+        ),
+        "born in inference_mode",
+    ),
+    "inference tensor overwritten": (
+        "Inplace update to inference tensor outside InferenceMode is not allowed.",
+        "born in inference_mode",
+    ),
+    "out=": (
+        (
+            "add(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        ),
+        "out=... overwrites a tensor",
+    ),
+    "deepcopy": (
+        (
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+            "the moment."
+        ),
+        "only a leaf can be deep-copied",
+    ),
+    "numpy": (
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        "numpy leaves the graph",
+    ),
+    "number of gradients": (
+        "function DBackward returned an incorrect number of gradients (expected 2, got 1)",
+        "one value for every argument of forward",
+    ),
+    "shape of a gradient": (
+        (
+            "Function DBackward returned an invalid gradient at index 0 - got [1, 1] but expected shape "
+            "compatible with [3]"
+        ),
+        "a gradient of the wrong shape",
+    ),
+    "dirty and not returned": (
+        "Some elements marked as dirty during the forward method were not returned as output.",
+        "must also be returned",
+    ),
+    "a number saved": (
+        "save_for_backward can only save variables, but argument 1 is of type float",
+        "numbers are kept on ctx",
+    ),
+    "parameter replaced": (
+        "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        "cannot be replaced by a computed tensor",
+    ),
+    "attribute of None": ("'NoneType' object has no attribute 'zero_'", "something is None here"),
+    "None on the right": (
+        "unsupported operand type(s) for *: 'float' and 'NoneType'",
+        "a .grad is None here",
+    ),
+    "None on the left": ("unsupported operand type(s) for *: 'NoneType' and 'float'", "a .grad is None here"),
+    "detach of an LSTM's state": ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
+    "retain_variables": (
+        "Tensor.backward() got an unexpected keyword argument 'retain_variables'",
+        "retain_variables is called retain_graph",
+    ),
+    "unknown name": ("name 'hidden' is not defined", "no cell of this notebook defines"),
+}
+
+
+def error(text, kind="RuntimeError", where="cell 3, line 5"):
+    return Raised((kind, "Exception", "BaseException"), text, where)
+
+
+@pytest.mark.parametrize(("text", "words"), CASES.values(), ids=CASES)
+def test_a_text_of_torch_gets_its_meaning(text, words):
+    """Each error a student of autograd meets gets its diagnosis, after the error itself."""
+    told = diagnose(error(text))
+    own, _, meaning = told.partition(" — ")
+    assert own.startswith(f"your code stopped in cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}")
+    assert words in meaning
+    assert "{" not in meaning
+    assert told.endswith(".")
+    assert not told.endswith("..")
+
+
+def test_every_diagnosis_is_tried():
+    """No two errors of different cause share their meaning by accident, and each text above has one."""
+    meanings = {diagnose(error(text)).partition(" — ")[2] for text, _ in CASES.values()}
+    assert "" not in meanings
+    shared = {"leaf marked dirty", "inference tensor overwritten"}
+    assert len(meanings) == len(CASES) - len(shared)
+
+
+@pytest.mark.parametrize(("now", "saved"), [(2, 1), (12, 0), (105, 99)])
+def test_versions_are_named(now, saved):
+    """Where torch gives the versions, the student reads which is which."""
+    told = diagnose(error(OVERWRITTEN.format(now=now, saved=saved)))
+    assert f"overwritten after the forward pass (saved at version {saved}, now at {now}). Write" in told
+
+
+def test_versions_may_be_missing():
+    """Without versions in torch's text the diagnosis does without them."""
+    told = diagnose(error("one of the variables has been modified by an inplace operation"))
+    assert "overwritten after the forward pass. Write" in told
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (
+            error("the shapes differ"),
+            "your code stopped in cell 3, line 5, with RuntimeError: the shapes differ.",
+        ),
+        (
+            error("the shapes differ."),
+            "your code stopped in cell 3, line 5, with RuntimeError: the shapes differ.",
+        ),
+        (error("  first\nsecond"), "your code stopped in cell 3, line 5, with RuntimeError: first."),
+        (error("", "KeyError"), "your code stopped in cell 3, line 5, with KeyError."),
+        (error(" \n ", "KeyError"), "your code stopped in cell 3, line 5, with KeyError."),
+        (error("{x} {0}", "KeyError"), "your code stopped in cell 3, line 5, with KeyError: {x} {0}."),
+        (
+            error("index 3", "IndexError", where=""),
+            "what your code returned could not be used as the exercise says: IndexError: index 3.",
+        ),
+    ],
+)
+def test_an_unknown_text_is_told_as_it_is(raised, told):
+    """An error without a diagnosis is told with its place, its class and its first line."""
+    assert diagnose(raised) == told
+
+
+def test_a_students_text_is_cut():
+    """Of what a student's code raised 200 characters are told."""
+    told = diagnose(error("x" * 199 + "yz", "MyError"))
+    assert told.endswith("MyError: " + "x" * 199 + "y.")

@@ -1,0 +1,93 @@
+"""The doctor: silent over a course that agrees with itself, and one complaint for every contradiction."""
+
+import pytest
+from tiny_course import ANSWERS, CHECKS, MASTER, write_course
+
+from grader import doctor
+from grader.build import build
+from grader.course import Course
+
+
+@pytest.fixture
+def complaints(tmp_path, shared_zygote):
+    """What the doctor says about the tiny course after some text of it was replaced by other text."""
+
+    def examine(*replaced, built=True):
+        root = write_course(tmp_path / "course")
+        for file, text, old, new in _edits(root, replaced):
+            assert old in text
+            file.write_text(text.replace(old, new), encoding="utf-8")
+        course = Course.find(root)
+        if built:
+            build(course.assignments.values(), root / "assignments", course.all_points())
+        found = list(doctor.examine(course, course.stems, jobs=2, seeds=(1, 2)))
+        return [complaint for one in found for complaint in one.complaints]
+
+    return examine
+
+
+def _edits(root, replaced):
+    files = {
+        "master": (root / "solutions" / "01_tiny.py", MASTER),
+        "checks": (root / "tests" / "hidden" / "test_01_tiny.py", CHECKS),
+        "answers": (root / "tests" / "answers" / "01_tiny.py", ANSWERS),
+    }
+    return [(*files[which], old, new) for which, old, new in replaced]
+
+
+def test_a_course_that_agrees_with_itself_gets_no_complaint(complaints):
+    """The tiny course is in order."""
+    assert complaints() == []
+
+
+def test_a_reference_that_fails_is_told(complaints):
+    """A check that the reference fails is named."""
+    assert any("test_leaf fails the reference" in c for c in complaints(("checks", "seen.is_leaf", "seen.grad_fn")))
+
+
+def test_an_accepted_answer_that_fails_is_told(complaints):
+    """A right answer that a check refuses is named, with what it would be told."""
+    told = complaints(("answers", "return x + x", "return x + x + 1"))
+    assert any("added" in c and "is right, but fails test_double" in c for c in told)
+
+
+def test_a_wrong_answer_that_fails_other_checks_is_told(complaints):
+    """The list of a wrong answer is exact."""
+    told = complaints(("answers", 'fails=["test_requires_grad"]', 'fails=["test_leaf", "test_requires_grad"]'))
+    assert any("plain" in c and "its list says" in c for c in told)
+
+
+def test_a_wrong_answer_that_passes_is_told(complaints):
+    """A wrong answer that earns everything shows that a check is missing."""
+    told = complaints(("answers", "return x * x", "return x * 2"))
+    assert any("squared" in c and "fails nothing" in c for c in told)
+    assert any("squared" in c and "earns more than half" in c for c in told)
+
+
+def test_a_check_that_catches_nothing_is_told(complaints):
+    """A check no wrong answer fails is named."""
+    told = complaints(("checks", '"This is not a leaf."', '"This is not a leaf."\n\n\ndef test_idle(made):\n    """Idle."""\n    made.seen'))
+    assert any("test_idle fails no wrong answer" in c for c in told)
+
+
+def test_a_stub_that_passes_its_public_check_is_told(complaints):
+    """Students would be told that the broken code is right."""
+    told = complaints(("master", "double(2) == 4", "double(2) > 1"))
+    assert any("the stub passes its public check" in c for c in told)
+
+
+def test_a_reference_that_fails_its_public_check_is_told(complaints):
+    """Students with the right answer would be told that it is wrong."""
+    told = complaints(("master", "double(2) == 4", "double(2) == 5"))
+    assert any("the reference fails the public check" in c for c in told)
+
+
+def test_assignments_that_are_not_current_are_told(complaints):
+    """assignments/ must be what build writes."""
+    assert any("is not what `build` writes" in c for c in complaints(built=False))
+
+
+def test_a_notebook_whose_demonstration_fails_is_told(complaints):
+    """The untouched notebook runs from top to bottom."""
+    told = complaints(("master", "# %%\nimport torch\n", "# %%\nimport torch\n\ndouble(2)\n"))
+    assert any("of the untouched notebook fails" in c for c in told)

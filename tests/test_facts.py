@@ -1,0 +1,448 @@
+"""What a worker says is checked field by field before anybody believes its form."""
+
+import copy
+import math
+
+import pytest
+
+from grader.evidence import (
+    Evidence,
+    Fault,
+    readable_answer,
+    readable_error,
+    readable_survey,
+)
+from grader.facts import (
+    MAX_DEPTH,
+    MAX_DIMENSIONS,
+    MAX_INT,
+    MAX_TENSORS,
+    MAX_TEXT,
+    MalformedError,
+    Other,
+    Raised,
+    Tensor,
+    decode,
+    decode_raised,
+)
+
+TENSOR = {
+    "kind": "Parameter",
+    "dtype": "torch.float32",
+    "shape": [2, 1],
+    "value": [1.5, -2.0],
+    "is_leaf": True,
+    "requires_grad": True,
+    "grad_fn": None,
+    "retains_grad": False,
+    "version": 3,
+    "identity": 7,
+    "storage": 8,
+    "grad": None,
+}
+ERROR = {"types": ["ValueError", "Exception", "BaseException"], "text": "no", "where": "cell 3, line 5"}
+
+
+def tensor(**changes):
+    """A well-formed tensor with some fields replaced."""
+    return {**TENSOR, **changes}
+
+
+def decoded(*table):
+    """The first tensor of a table, decoded."""
+    return decode({"value": ["tensor", 0], "tensors": [*table]})
+
+
+def refuses(function, *arguments):
+    with pytest.raises(MalformedError, match=r"^the (facts are|answer is) malformed$"):
+        function(*arguments)
+
+
+def without(fields, name):
+    return {key: value for key, value in fields.items() if key != name}
+
+
+# --- values
+
+VALUES = [
+    (["none"], None),
+    (["bool", True], True),
+    (["int", -(1 << 63)], -(1 << 63)),
+    (["float", 1.5], 1.5),
+    (["float", 2], 2.0),
+    (["float", math.inf], math.inf),
+    (["str", "x" * MAX_TEXT], "x" * MAX_TEXT),
+    (["other", "Box"], Other("Box")),
+    (["list", [["int", 1], ["none"]]], [1, None]),
+    (["tuple", [["int", 1], ["tuple", []]]], (1, ())),
+    (["dict", [["a", ["int", 1]], ["b", ["list", []]]]], {"a": 1, "b": []}),
+    (["raised", ERROR], Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")),
+]
+
+
+@pytest.mark.parametrize(("encoded", "value"), VALUES)
+def test_a_value_keeps_its_exact_type(encoded, value):
+    """Every kind of value comes back as what it was, in its exact type."""
+    fact = decode({"value": encoded, "tensors": []})
+    assert fact == value
+    assert type(fact) is type(value)
+
+
+MALFORMED_VALUES = [
+    None,
+    [],
+    {},
+    "none",
+    3,
+    ["none", None],
+    ["bool"],
+    ["int"],
+    ["list"],
+    ["int", 1, 2],
+    [1, 1],
+    [["int"], 1],
+    ["unknown", 1],
+    ["unknown"],
+    ["Int", 1],
+    ["bool", 1],
+    ["bool", None],
+    ["int", True],
+    ["int", 1.0],
+    ["int", "1"],
+    ["int", MAX_INT],
+    ["int", -MAX_INT],
+    ["float", True],
+    ["float", "1.0"],
+    ["float", None],
+    ["float", 10**400],
+    ["str", 1],
+    ["str", None],
+    ["str", "x" * (MAX_TEXT + 1)],
+    ["other", 1],
+    ["other", "x" * (MAX_TEXT + 1)],
+    ["list", {}],
+    ["list", "ab"],
+    ["list", [1]],
+    ["tuple", None],
+    ["dict", {}],
+    ["dict", {"a": ["none"]}],
+    ["dict", [["a"]]],
+    ["dict", [["a", ["none"], 1]]],
+    ["dict", [[1, ["none"]]]],
+    ["dict", [["x" * (MAX_TEXT + 1), ["none"]]]],
+    ["dict", ["ab"]],
+    ["dict", [["a", None]]],
+    ["raised", "ValueError"],
+    ["raised", None],
+    ["tensor", 0],
+    ["tensor", "0"],
+    ["tensor", None],
+]
+
+
+@pytest.mark.parametrize("encoded", MALFORMED_VALUES)
+def test_a_malformed_value_is_refused(encoded):
+    """A value whose kind or content is not exactly as agreed is malformed, within another value too."""
+    refuses(decode, {"value": encoded, "tensors": []})
+    refuses(decode, {"value": ["list", [encoded]], "tensors": []})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], 1, "facts", {}, {"value": ["none"]}, {"tensors": []}]
+    + [{"value": ["none"], "tensors": wrong} for wrong in (None, {}, "", [TENSOR] * (MAX_TENSORS + 1))]
+    + [{"value": ["none"], "tensors": [], "more": 1}],
+)
+def test_facts_are_a_value_and_a_table(answer):
+    """Facts have a value and a table of tensors of bounded length, and nothing else."""
+    refuses(decode, answer)
+
+
+@pytest.mark.parametrize("kind", ["list", "dict"])
+def test_depth_is_bounded(kind):
+    """Values may be nested to a limit and no deeper."""
+
+    def nested(depth):
+        value = ["none"]
+        for _ in range(depth):
+            value = [kind, [value if kind == "list" else ["k", value]]]
+        return {"value": value, "tensors": []}
+
+    assert decode(nested(MAX_DEPTH))
+    refuses(decode, nested(MAX_DEPTH + 1))
+
+
+# --- tensors
+
+
+def test_a_tensor_keeps_every_field():
+    """A well-formed tensor comes back with every field as it was, lists as tuples."""
+    assert decoded(TENSOR) == Tensor(
+        kind="Parameter",
+        dtype="torch.float32",
+        shape=(2, 1),
+        value=(1.5, -2.0),
+        is_leaf=True,
+        requires_grad=True,
+        grad_fn=None,
+        retains_grad=False,
+        version=3,
+        identity=7,
+        storage=8,
+        grad=None,
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"value": None},
+        {"value": [math.nan, math.inf]},
+        {"value": [True, False], "dtype": "torch.bool"},
+        {"value": [(1 << 64) - 1, 0], "dtype": "torch.uint64"},
+        {"value": [1.0, 2.0, 3.0, 4.0], "dtype": "torch.complex64"},
+        {"value": [], "shape": [0, 3]},
+        {"value": [1.0], "shape": []},
+        {"value": [1.0], "shape": [1] * MAX_DIMENSIONS},
+        {"grad_fn": "MulBackward0"},
+        {"version": None},
+    ],
+)
+def test_what_a_tensor_may_be(changes):
+    """Every form a tensor of torch can have is accepted."""
+    fact = decoded(tensor(**changes))
+    for name, value in changes.items():
+        assert repr(getattr(fact, name)) == repr(tuple(value) if isinstance(value, list) else value)
+
+
+WRONG_FIELDS = {
+    "kind": [None, 1, ["Tensor"], "x" * (MAX_TEXT + 1)],
+    "dtype": [None, 32, "x" * (MAX_TEXT + 1), "torch.complex64"],
+    "shape": [
+        None,
+        2,
+        "21",
+        {},
+        [3],
+        [],
+        [2, 2],
+        [2, -1],
+        [-2, -1],
+        [2.0, 1],
+        [2, True],
+        [2, "1"],
+        [2, [1]],
+        [MAX_INT, 1],
+        [2] + [1] * MAX_DIMENSIONS,
+    ],
+    "value": [
+        1.5,
+        "ab",
+        {},
+        [],
+        [1.5],
+        [1.5, -2.0, 0.0],
+        [1.5, None],
+        [1.5, "2"],
+        [1.5, [2.0]],
+        [1.5, 10**400],
+        [1.5, MAX_INT],
+        [1.5, -MAX_INT],
+    ],
+    "is_leaf": [None, 1, "True", []],
+    "requires_grad": [None, 0, "True", []],
+    "grad_fn": [1, True, [], "x" * (MAX_TEXT + 1)],
+    "retains_grad": [None, 0, "False", []],
+    "version": [1.0, True, "3", [], MAX_INT],
+    "identity": [None, 1.0, True, "7", MAX_INT],
+    "storage": [None, 1.0, True, "8", -MAX_INT],
+    "grad": [1.0, True, False, "0", [], -1, 1, 10**30],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [(name, wrong) for name, values in WRONG_FIELDS.items() for wrong in values]
+)
+def test_every_field_of_a_tensor_is_checked(name, wrong):
+    """One field that is not exactly as agreed makes the tensor malformed."""
+    refuses(decoded, tensor(**{name: wrong}))
+
+
+@pytest.mark.parametrize("name", TENSOR)
+def test_every_field_of_a_tensor_is_needed(name):
+    """A tensor that lacks a field is malformed."""
+    assert name in WRONG_FIELDS
+    refuses(decoded, without(TENSOR, name))
+
+
+@pytest.mark.parametrize("wrong", [None, [], "tensor", 1, tensor(more=1)])
+def test_a_tensor_is_its_fields_and_nothing_else(wrong):
+    """What is no dict, or has one more field, is no tensor."""
+    refuses(decoded, wrong)
+
+
+@pytest.mark.parametrize("index", [1, -1, True, 0.0, "0", None, [0], 10**400])
+def test_a_tensor_is_named_by_its_place(index):
+    """A place that is not in the table is malformed."""
+    refuses(decode, {"value": ["tensor", index], "tensors": [TENSOR]})
+
+
+def test_one_place_is_one_tensor():
+    """A tensor that is returned twice is the same fact twice, and a gradient is the tensor of its place."""
+    table = [tensor(grad=1), tensor(identity=9)]
+    value = ["list", [["tensor", 0], ["tensor", 0], ["tensor", 1]]]
+    first, again, grad = decode({"value": value, "tensors": table})
+    assert first is again
+    assert first.grad is grad
+    assert grad.identity == 9
+
+
+@pytest.mark.parametrize("grads", [[0], [1, 0], [1, 2, 0]])
+def test_a_gradient_that_is_its_own_is_refused(grads):
+    """Gradients that run in a circle are malformed, not an endless descent."""
+    refuses(decoded, *(tensor(grad=grad) for grad in grads))
+
+
+def test_gradients_of_gradients_are_bounded():
+    """A chain of gradients is followed a few steps and no further."""
+
+    def chain(length):
+        return [*(tensor(grad=place) for place in range(1, length + 1)), TENSOR]
+
+    assert decoded(*chain(4)).grad.grad.grad.grad.grad is None
+    refuses(decoded, *chain(5))
+
+
+# --- errors
+
+WRONG_ERRORS = {
+    "types": [None, "ValueError", [], [1], [None], ["E"] * 51, ["x" * (MAX_TEXT + 1)], ("E",), {"E": 1}],
+    "text": [None, 1, ["no"], "x" * (MAX_TEXT + 1)],
+    "where": [None, 3, ["cell"], "x" * (MAX_TEXT + 1)],
+}
+
+
+def test_an_error_keeps_its_fields():
+    """An error comes back with its types, its text and its place; its own class is the first type."""
+    error = decode_raised(ERROR)
+    assert error == Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")
+    assert error.type == "ValueError"
+    assert decode_raised({**ERROR, "types": ["E"] * 50, "text": "x" * MAX_TEXT}).type == "E"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{**ERROR, name: value} for name, values in WRONG_ERRORS.items() for value in values]
+    + [without(ERROR, name) for name in ERROR]
+    + [{**ERROR, "more": 1}, None, [], "ValueError"],
+)
+def test_every_field_of_an_error_is_checked(wrong):
+    """One field of an error that is wrong, missing or too many makes it malformed, wherever it stands."""
+    refuses(decode_raised, wrong)
+    refuses(decode, {"value": ["raised", wrong], "tensors": []})
+    refuses(readable_answer, {"raised": wrong if wrong is not None else {}, **REST})
+    refuses(readable_error, {"raised": wrong if wrong is not None else {}})
+
+
+# --- evidence
+
+FACTS = {"value": ["tensor", 0], "tensors": [TENSOR]}
+REST = {"facts": None, "changed": [], "patched": []}
+ANSWER = {"raised": None, "facts": FACTS, "changed": ["grad mode"], "patched": ["torch.relu"]}
+WRONG_WORDS = [None, "grad", {}, [1], [None], [["grad"]], ["x" * 501], ["x"] * 10_001]
+WRONG_ANSWERS = [
+    *[without(ANSWER, name) for name in ANSWER],
+    *[{**ANSWER, name: words} for name in ("changed", "patched") for words in WRONG_WORDS],
+    *[{**ANSWER, "facts": facts} for facts in (None, [], {}, {**FACTS, "more": 1})],
+    {**ANSWER, "facts": {**FACTS, "tensors": [tensor(is_leaf=1)]}},
+    {**ANSWER, "raised": {}},
+    {**ANSWER, "raised": "ValueError"},
+    {**ANSWER, "more": 1},
+    None,
+    [],
+    "facts",
+]
+
+
+def test_an_answer_becomes_evidence():
+    """Facts or an error of a well-formed answer are kept as they are, and nothing besides."""
+    assert readable_answer(ANSWER) == {"facts": FACTS}
+    assert readable_answer({**ANSWER, "raised": ERROR}) == {"raised": ERROR}
+    assert readable_answer({"raised": ERROR, **REST}) == {"raised": ERROR}
+    longest = {**ANSWER, "patched": ["x" * 500] * 10_000}
+    assert readable_answer(longest) == {"facts": FACTS}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ANSWERS)
+def test_every_field_of_an_answer_is_checked(wrong):
+    """One field of an answer that is wrong, missing or too many makes it malformed."""
+    refuses(readable_answer, wrong)
+
+
+def test_a_cell_ended_well_or_raised():
+    """What a worker says of a cell is None or the error's fields."""
+    assert readable_error({"raised": None}) is None
+    assert readable_error({"raised": ERROR}) == ERROR
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, [], {}, {"raised": None, "more": 1}, {"error": None}, "raised", ERROR]
+)
+def test_what_is_said_of_a_cell_is_checked(wrong):
+    """Another form of what is said about a cell is malformed."""
+    refuses(readable_error, wrong)
+
+
+SURVEY = {"names": {"f": "answered", "g": "missing", "h": "untouched"}, "patched": ["torch.relu"]}
+WRONG_SURVEYS = [
+    *[without(SURVEY, name) for name in SURVEY],
+    *[{**SURVEY, "patched": words} for words in WRONG_WORDS],
+    {**SURVEY, "more": 1},
+    {**SURVEY, "names": None},
+    {**SURVEY, "names": ["f", "g", "h"]},
+    {**SURVEY, "names": {}},
+    {**SURVEY, "names": without(SURVEY["names"], "f")},
+    {**SURVEY, "names": {**SURVEY["names"], "i": "answered"}},
+    {**SURVEY, "names": {**SURVEY["names"], "f": "graded"}},
+    {**SURVEY, "names": {**SURVEY["names"], "f": None}},
+    {**SURVEY, "names": {**SURVEY["names"], "f": ["answered"]}},
+    None,
+    [],
+]
+
+
+def test_a_survey_tells_of_every_function():
+    """A well-formed survey gives the status of each function, and what was patched."""
+    assert readable_survey(SURVEY, {"f", "g", "h"}) == (SURVEY["names"], ["torch.relu"])
+
+
+@pytest.mark.parametrize("wrong", WRONG_SURVEYS)
+def test_every_field_of_a_survey_is_checked(wrong):
+    """One field of a survey that is wrong, missing or too many makes it malformed."""
+    refuses(readable_survey, wrong, {"f", "g", "h"})
+
+
+def test_evidence_gives_outcomes():
+    """An outcome is facts, an error of the student's code, or a fault; a probe not reached is a fault."""
+    evidence = Evidence(
+        probes={"one": {"facts": FACTS}, "two": {"raised": ERROR}, "three": {"fault": "it was too slow"}}
+    )
+    assert evidence.outcome("one") == decoded(TENSOR)
+    assert evidence.outcome("two") == decode_raised(ERROR)
+    assert evidence.outcome("three") == Fault("it was too slow")
+    assert evidence.outcome("four") == Fault("this part was not reached")
+
+
+def test_evidence_survives_storing():
+    """What is stored gives back the same evidence, and shares nothing with it."""
+    evidence = Evidence(
+        names={"f": "answered"},
+        probes={"one": {"facts": copy.deepcopy(FACTS)}},
+        cells=[{"cell": 2, "raised": ERROR, "fault": None}],
+        patched=["torch.relu"],
+        fault="something",
+    )
+    stored = evidence.to_json()
+    assert Evidence.from_json(copy.deepcopy(stored)) == evidence
+    stored["probes"]["one"]["facts"]["value"][1] = 5
+    assert evidence.outcome("one") == decoded(TENSOR)

@@ -1,0 +1,251 @@
+"""Grading a folder: what is graded, what is reused, what is written, and how bad input is met."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
+
+from grader.cli import main
+
+
+class Class:
+    """A tiny course, a folder of submissions, and the command that grades it."""
+
+    def __init__(self, root: Path) -> None:
+        self.course = write_course(root / "course")
+        self.submissions = root / "submissions"
+        self.out = root / "results"
+
+    def command(self, *options: str, submissions: Path | None = None) -> list[str]:
+        where = str(submissions or self.submissions)
+        return [sys.executable, "-m", "grader", "grade", where, "--out", str(self.out), *options]
+
+    def grade(self, *options: str, submissions: Path | None = None) -> subprocess.CompletedProcess[str]:
+        command = self.command(*options, submissions=submissions)
+        return subprocess.run(command, cwd=self.course, capture_output=True, text=True, timeout=120, check=False)
+
+    def result(self, student: str, name: str = "01_tiny") -> dict:
+        return json.loads((self.out / "submissions" / student / f"{name}.json").read_text(encoding="utf-8"))
+
+    def scores(self) -> dict[str, str]:
+        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+            return {row["student"]: row["score"] for row in csv.DictReader(file)}
+
+    def files(self) -> dict[str, bytes]:
+        """Everything that was written, but for the times in it being those of this run."""
+        return {str(p.relative_to(self.out)): p.read_bytes() for p in self.out.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def klass(tmp_path):
+    made = Class(tmp_path)
+    write_notebook(made.submissions / "ada" / "01_tiny.ipynb", RIGHT)
+    write_notebook(made.submissions / "ben" / "01_tiny.ipynb", HALF)
+    return made
+
+
+def test_partial_credit_is_at_most_half(klass):
+    """ben passes a check of three points in a question of four, and earns two."""
+    assert klass.grade().returncode == 0
+    assert klass.scores() == {"ada": "6", "ben": "2"}
+
+
+def test_a_second_run_grades_nothing_and_changes_nothing(klass):
+    """What is graded stays as it is, byte for byte."""
+    klass.grade()
+    before = klass.files()
+    second = klass.grade()
+    assert "0 new" in second.stdout
+    assert klass.files() == before
+
+
+def test_only_what_is_new_or_changed_is_graded_again(klass):
+    """A new notebook and a changed one are graded; the others keep their result."""
+    klass.grade()
+    before = klass.result("ada")
+    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", RIGHT)
+    write_notebook(klass.submissions / "cem" / "01_tiny.ipynb", HALF)
+    assert "2 new" in klass.grade().stdout
+    assert klass.scores() == {"ada": "6", "ben": "6", "cem": "2"}
+    assert klass.result("ada") == before
+
+
+def test_a_changed_assertion_is_judged_without_running_code(klass):
+    """The stored evidence is judged anew; here the notebook would not even run any more."""
+    klass.grade()
+    evidence = {p: p.stat().st_mtime_ns for p in (klass.out / "evidence").rglob("*.json")}
+    file = klass.course / "tests" / "hidden" / "test_01_tiny.py"
+    file.write_text(CHECKS.replace("made.seen.is_leaf", "not made.seen.is_leaf"), encoding="utf-8")
+    assert "2 new" in klass.grade().stdout
+    assert klass.scores() == {"ada": "3", "ben": "0"}
+    assert {p: p.stat().st_mtime_ns for p in (klass.out / "evidence").rglob("*.json")} == evidence
+
+
+def test_a_changed_probe_observes_again(klass):
+    """Evidence of other questions asked is not used."""
+    klass.grade()
+    file = klass.course / "tests" / "hidden" / "test_01_tiny.py"
+    file.write_text(CHECKS.replace("student.leaf(3)", "student.leaf(4)"), encoding="utf-8")
+    evidence = (klass.out / "evidence" / "ada" / "01_tiny.json").read_text(encoding="utf-8")
+    klass.grade()
+    assert (klass.out / "evidence" / "ada" / "01_tiny.json").read_text(encoding="utf-8") != evidence
+
+
+def test_a_killed_run_is_completed_by_the_next(klass):
+    """Killed as soon as the first result is there, a second run gives what an undisturbed one gives."""
+    for number in range(12):
+        write_notebook(klass.submissions / f"s{number:02}" / "01_tiny.ipynb", RIGHT if number % 2 else HALF)
+    process = subprocess.Popen(
+        klass.command("--jobs", "1"), cwd=klass.course, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while not list(klass.out.glob("evidence/*/*.json")) and time.monotonic() < deadline:
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    assert not (klass.out / "gradebook.csv").exists()
+    assert klass.grade().returncode == 0
+    assert klass.scores() == {
+        "ada": "6",
+        "ben": "2",
+        **{f"s{number:02}": "6" if number % 2 else "2" for number in range(12)},
+    }
+
+
+def test_force_grades_again_with_other_inputs(klass):
+    """--force forgets the seed, and everything is new."""
+    klass.grade()
+    seed = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["seed"]
+    assert "2 new" in klass.grade("--force").stdout
+    assert json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["seed"] != seed
+
+
+def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
+    """--student grades one; the gradebook still holds everybody graded before."""
+    klass.grade()
+    assert "1 new" in klass.grade("--student", "ada", "--force").stdout
+    assert klass.scores() == {"ada": "6", "ben": "2"}
+
+
+def test_absent_students_of_the_roster_get_a_row(klass):
+    """roster.csv names three students; the one who handed in nothing is absent, with nothing."""
+    (klass.submissions / "roster.csv").write_text("student\nada\nben\n=zoe\n", encoding="utf-8")
+    assert "absent" in klass.grade().stdout
+    assert klass.scores() == {"ada": "6", "ben": "2", "'=zoe": "0"}
+
+
+def test_the_newest_of_several_notebooks_counts(klass):
+    """ada handed in twice; the result names the older one."""
+    write_notebook(klass.submissions / "ada" / "old" / "01_tiny.ipynb", HALF, modified=1_600_000_000)
+    klass.grade()
+    assert klass.scores()["ada"] == "6"
+    assert klass.result("ada")["superseded"] == ["ada/old/01_tiny.ipynb"]
+
+
+def test_an_unknown_notebook_is_in_error_under_its_own_name(klass):
+    """Nothing in it belongs to the course; it has a result that says so."""
+    write_notebook(klass.submissions / "jun" / "essay.ipynb", ["x = 1"])
+    assert klass.grade().returncode == 0
+    result = klass.result("jun", "essay")
+    assert (result["status"], result["assignment"], result["score"]) == ("error", None, 0)
+    assert "01_tiny" in result["error"]
+
+
+def test_a_notebook_that_ends_every_worker_is_in_error(klass):
+    """Nothing could be looked at, so all checks are there and failed."""
+    leave = "import threading, os, time\nthreading.Thread(target=lambda: (time.sleep(0.05), os._exit(0))).start()\n"
+    write_notebook(klass.submissions / "kai" / "01_tiny.ipynb", ["def double(x): ...", leave, "time.sleep(1)"])
+    klass.grade()
+    result = klass.result("kai")
+    assert result["status"] in {"error", "graded"}
+    assert [c["outcome"] for q in result["questions"] for c in q["checks"]] == ["failed"] * 3
+
+
+def test_names_with_markup_reach_pages_escaped(klass):
+    """A student's name is text everywhere, never markup."""
+    write_notebook(klass.submissions / "<b>&amp;x" / "01_tiny.ipynb", HALF)
+    klass.grade()
+    report = (klass.out / "report.html").read_text(encoding="utf-8")
+    assert "<b>&amp;x" not in report
+    assert "&lt;b&gt;&amp;amp;x" in report
+
+
+def test_without_a_sandbox_every_result_says_so(klass):
+    """--no-sandbox is recorded where people look."""
+    assert klass.grade("--no-sandbox").returncode == 0
+    assert klass.result("ada")["provenance"]["protection"] == "none"
+    assert "without a sandbox" in (klass.out / "report.html").read_text(encoding="utf-8")
+    assert "Graded without a sandbox" in (klass.out / "feedback" / "ada" / "01_tiny.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--assignment", "99_none"], "no assignment 99_none; this course has 01_tiny"),
+        (["--student", "nobody"], "nothing was handed in by nobody"),
+    ],
+)
+def test_unknown_names_are_told_in_a_sentence(klass, options, told):
+    """An unknown assignment or student ends in exit status 2, one sentence, and nothing written."""
+    ended = klass.grade(*options)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert told in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert not klass.out.exists()
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "file"])
+def test_a_folder_that_cannot_be_graded_is_told_in_a_sentence(klass, tmp_path, kind):
+    """A missing folder, an empty one, a file: exit status 2, one sentence, nothing written."""
+    place = tmp_path / kind
+    if kind == "empty":
+        place.mkdir()
+    if kind == "file":
+        place.write_text("no notebook", encoding="utf-8")
+    ended = klass.grade(submissions=place)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert str(place) in ended.stderr
+    assert not klass.out.exists()
+
+
+def test_results_that_cannot_be_written_are_told_before_anything_runs(klass):
+    """--out is a file: exit status 2, and the file is as it was."""
+    klass.out.write_text("mine", encoding="utf-8")
+    ended = klass.grade()
+    assert ended.returncode == 2
+    assert str(klass.out) in ended.stderr
+    assert klass.out.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read every file")
+def test_an_unreadable_notebook_is_in_error(klass):
+    """A file nobody may read costs its student's row only."""
+    (klass.submissions / "ben" / "01_tiny.ipynb").chmod(0)
+    assert klass.grade().returncode == 0
+    assert klass.result("ben")["status"] == "error"
+
+
+def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
+    """A probe that raises on the reference is the author's error: exit status 1, no result."""
+    file = klass.course / "tests" / "hidden" / "test_01_tiny.py"
+    file.write_text(CHECKS.replace("student.leaf(3)", "student.leaf('three')"), encoding="utf-8")
+    ended = klass.grade()
+    assert ended.returncode == 1
+    assert "probe made fails on the reference" in ended.stderr
+    assert not (klass.out / "submissions").exists()
+
+
+def test_outside_a_course_the_packages_own_is_used(tmp_path, monkeypatch):
+    """grade works from any folder, with the course the package lies in."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["grade", str(tmp_path)])
+    assert ended.value.code == 2

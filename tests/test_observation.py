@@ -1,0 +1,139 @@
+"""What was seen beside what was expected: a value of another form is a diagnosis, not a crash."""
+
+from dataclasses import replace
+
+import pytest
+from test_check import TENSOR
+
+from grader.errors import CourseError
+from grader.evidence import Fault
+from grader.facts import Other, Raised
+from grader.observation import Observation, other_form
+
+ERROR = Raised(
+    ("RuntimeError", "Exception"), "grad can be implicitly created only for scalar outputs", "cell 2, line 7"
+)
+BOX = Other("Box")
+
+
+def complaint(seen, expected):
+    """What a check that looks at what was seen is told."""
+    with pytest.raises(AssertionError) as caught:
+        _ = Observation("probe", seen, expected).seen
+    return str(caught.value)
+
+
+ALIKE = [
+    (1, 1.5),
+    (True, 0),
+    (1.5, False),
+    ([1], (1,)),
+    ((), []),
+    ([1, 2, 3], [1]),
+    ([], [1]),
+    ({"a": 1, "b": 2}, {"a": 3}),
+    ({"a": [1]}, {"a": (2,)}),
+    ("x", "y"),
+    (TENSOR, replace(TENSOR, shape=(5,), dtype="torch.int64", value=None)),
+    (BOX, Other("Box")),
+    (None, TENSOR),
+    (TENSOR, None),
+    (None, None),
+    (ERROR, TENSOR),
+    (TENSOR, ERROR),
+    ([None, ERROR], [TENSOR, {}]),
+    ({"a": None}, {"a": [1]}),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected"), ALIKE)
+def test_the_same_form(seen, expected):
+    """Kinds of number and of sequence are alike, None and errors stand for anything, lengths are free."""
+    assert other_form(seen, expected) is None
+    assert other_form([seen], [expected]) is None
+    if not isinstance(seen, Raised) and not isinstance(expected, Raised):
+        assert Observation("probe", seen, expected).seen is seen
+
+
+OTHER = [
+    (1, TENSOR, "the result is an int, a tensor was expected"),
+    (TENSOR, 1.0, "the result is a tensor, a float was expected"),
+    ([1], TENSOR, "the result is a list, a tensor was expected"),
+    (TENSOR, (1,), "the result is a tensor, a tuple was expected"),
+    ({}, [], "the result is a dict, a list was expected"),
+    ([], {}, "the result is a list, a dict was expected"),
+    ("1", 1, "the result is a str, an int was expected"),
+    (1, "1", "the result is an int, a str was expected"),
+    (BOX, TENSOR, "the result is a Box, a tensor was expected"),
+    (BOX, Other("Adam"), "the result is a Box, an Adam was expected"),
+    ({"b": 1}, {"a": 1}, "the result has no entry 'a'"),
+    ({"w": 1}, {"w": TENSOR}, "w is an int, a tensor was expected"),
+    ({"w": {"g": 1}}, {"w": {"g": TENSOR}}, "w['g'] is an int, a tensor was expected"),
+    ({"w": {}}, {"w": {"g": TENSOR}}, "w has no entry 'g'"),
+    ({"w": [TENSOR, 1]}, {"w": [TENSOR, TENSOR]}, "w[1] is an int, a tensor was expected"),
+    ([1, "x"], [1, 1], "the result[1] is a str, an int was expected"),
+    ([[1]], [[TENSOR]], "the result[0][0] is an int, a tensor was expected"),
+    ([{"a": 1}], [{"a": "x"}], "the result[0]['a'] is an int, a str was expected"),
+    ({"a": 1, "b": 1}, {"a": 1, "b": TENSOR}, "b is an int, a tensor was expected"),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected", "message"), OTHER)
+def test_another_form_is_named(seen, expected, message):
+    """Where a value is of another kind than the reference's, its place and both kinds are told."""
+    assert other_form(seen, expected) == message
+    assert message in complaint(seen, expected)
+
+
+def test_a_value_is_never_told():
+    """A diagnosis of the form contains neither what was seen nor what was expected."""
+    seen, expected = {"w": "77.25"}, {"w": replace(TENSOR, value=(77.25, 77.25), shape=(77,))}
+    assert "77" not in complaint(seen, expected)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("it was too slow", "It was too slow."),
+        ("is there a loop?", "Is there a loop?"),
+        ("Stopped.", "Stopped."),
+        ("stopped!", "Stopped!"),
+    ],
+)
+def test_a_fault_is_told(reason, message):
+    """Where there are no facts, the reason is told as a sentence."""
+    assert complaint(Fault(reason), 1) == message
+
+
+def test_an_error_of_the_student_is_diagnosed():
+    """Where the student's code raised, place, class and meaning are told."""
+    told = complaint(ERROR, TENSOR)
+    assert told.startswith("Your code stopped in cell 2, line 7, with RuntimeError: grad can be implicitly")
+    assert "needs one element" in told
+
+
+def test_an_error_that_was_returned_is_a_fact():
+    """An error within what was seen is handed to the check, as a fact like others."""
+    assert Observation("probe", {"step": ERROR}, {"step": None}).seen == {"step": ERROR}
+
+
+def test_what_is_expected():
+    """The facts of the reference are handed to the check as they are, None included."""
+    assert Observation("probe", 1, {"a": [TENSOR]}).expected == {"a": [TENSOR]}
+    assert Observation("probe", 1, None).expected is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        (Fault("it was too slow"), "got no facts of the reference: it was too slow"),
+        (ERROR, "fails on the reference: "),
+    ],
+)
+def test_a_probe_that_fails_on_the_reference_is_the_authors_mistake(expected, words):
+    """Without facts of the reference nothing is judged, neither what was expected nor what was seen."""
+    observation = Observation("carried", 1, expected)
+    for look in (lambda: observation.expected, lambda: observation.seen):
+        with pytest.raises(CourseError, match="probe carried ") as caught:
+            look()
+        assert words in str(caught.value)

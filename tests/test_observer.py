@@ -1,0 +1,756 @@
+"""Outside: one question's code cannot spoil another's facts, and no answer of a worker spoils the grader."""
+
+import math
+import time
+
+import pytest
+from observing import QUICK, look, probe
+
+from grader import observer
+from grader.evidence import Evidence, Fault
+from grader.facts import Other, Raised, Tensor
+from grader.observer import Limits
+
+SHORT = Limits(cell=0.5, question=2, notebook=30)
+
+
+@pytest.fixture(autouse=True)
+def little_grace(monkeypatch):
+    """A cell that survived its limit is killed soon after it."""
+    monkeypatch.setattr(observer, "_GRACE_SECONDS", 0.3)
+
+
+@pytest.fixture
+def isolations(monkeypatch):
+    """Counts how often a notebook was observed again with a worker per question."""
+    counted = []
+    isolated = observer._Observer.isolated
+    monkeypatch.setattr(observer._Observer, "isolated", lambda self: counted.append(1) or isolated(self))
+    return counted
+
+
+# One worker for all questions, and what keeps them apart. The three functions use everything that another
+# question's code might have changed; `spoil` is what `first` does besides.
+
+NOTEBOOK = """
+import ctypes, gc, os, random, signal, sys, threading, _thread, time, warnings
+import numpy as np
+import torch
+from torch import nn
+
+def work(x):
+    def deep(n):
+        return deep(n - 1) if n else 0
+    warnings.warn("harmless")
+    layer = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    loss = (layer(x) ** 2).sum() + deep(200)
+    loss.backward()
+    optimizer.step()
+    drawn = [random.random(), float(np.random.rand()), len([1, 2]), torch.equal(x, x), abs(-1)]
+    return loss, layer.weight, layer.weight.grad, torch.ones(1), drawn
+
+def spoil():
+    pass
+
+def first(x):
+    spoil()
+    return work(x)
+
+def second(x):
+    return work(x)
+
+def third(x):
+    return work(x)
+"""
+ASKED = {name: f"student.{name}(torch.randn(4, 3))" for name in ("first", "second", "third")}
+
+
+def spoiled(zygote, body, *, seconds=5.0, limits=QUICK):
+    """What is seen of the notebook when `first` does this besides; its probe has so many seconds."""
+    questions = {**ASKED, "first": probe("first", ASKED["first"], seconds=seconds)}
+    cells = [NOTEBOOK, f"def spoil():\n    {body}"]
+    return look(zygote, cells, limits=limits, **questions)
+
+
+@pytest.fixture(scope="module")
+def clean(zygote):
+    return spoiled(zygote, "pass")
+
+
+def test_one_worker_serves_all_questions(zygote, clean, isolations):
+    """A notebook without faults is observed once, in one worker, and the same again a second time."""
+    again = spoiled(zygote, "pass")
+    assert (isolations, again.evidence) == ([], clean.evidence)
+    assert again["second"][0].value != again["third"][0].value
+
+
+FATAL = {
+    "while True: pass": "still ran after",
+    "sum(iter(int, 1))": "still ran after",
+    "time.sleep(60)": "still ran after",
+    "os._exit(0)": "ended the Python process",
+    "ctypes.string_at(0)": "ended the Python process",
+    "os.kill(os.getpid(), signal.SIGKILL)": "ended the Python process",
+    "os.close(11)": "ended the Python process",
+    "os.dup2(1, 11)": "still ran after",
+    "torch.Tensor.backward = lambda *_, **__: None": "replaced torch.Tensor.backward",
+    "torch.equal = lambda *_: False": "replaced torch.equal",
+    "nn.Module.__call__ = lambda self, x: self.forward(2 * x)": "replaced torch.nn.modules.module.Module.__call__",
+    "nn.Linear.__call__ = lambda self, x: self.forward(2 * x)": "replaced torch.nn.modules.linear.Linear.__call__",
+    "del nn.Module.zero_grad": "replaced torch.nn.modules.module.Module.zero_grad",
+    "import builtins; builtins.len = lambda _: 7": "replaced builtins.len",
+    "import builtins; builtins.isinstance = lambda *_: 1 / 0": "ended the Python process",
+    "random.random = lambda: 1 / 0; os._exit(1)": "ended the Python process",
+}
+
+
+@pytest.mark.parametrize("body", FATAL)
+def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
+    """A probe that hangs, dies or finds torch replaced has no facts and says why; the others have all of theirs."""
+    seen = spoiled(zygote, body, seconds=0.5 if "still ran" in FATAL[body] else 5.0)
+    assert isinstance(seen["first"], Fault)
+    assert FATAL[body] in seen["first"].reason
+    assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
+    assert isolations == [1]
+
+
+CHANGES = [
+    "torch.set_grad_enabled(False)",
+    "torch.set_default_dtype(torch.float64)",
+    "torch.set_default_device('meta')",
+    "torch.use_deterministic_algorithms(True)",
+    "torch.autograd.set_detect_anomaly(True)",
+    "torch._C._set_grad_enabled(False); globals().update(kept=torch.inference_mode()); kept.__enter__()",
+    "globals().update(kept=torch.autocast('cpu')); kept.__enter__()",
+    "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, None).__enter__()",
+    "nn.modules.module.register_module_forward_hook(lambda m, args, out: 2 * out)",
+    "nn.modules.module.register_module_forward_pre_hook(lambda m, args: 1 / 0)",
+    "nn.modules.module.register_module_parameter_registration_hook(lambda m, name, p: 1 / 0)",
+    "nn.modules.module.register_module_full_backward_hook(lambda m, i, o: 1 / 0)",
+    "torch.optim.optimizer.register_optimizer_step_pre_hook(lambda *_: 1 / 0)",
+    "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "_thread.start_new_thread(time.sleep, (60,))",
+    "signal.setitimer(signal.ITIMER_REAL, 0.001)",
+    "sys.settrace(lambda *_: 1 / 0)",
+    "sys.setprofile(lambda *_: 1 / 0)",
+    "sys.setrecursionlimit(150)",
+    "gc.disable()",
+    "globals().update(second=None, third=len)",
+    "globals().update(work=lambda x: x)",
+    "del globals()['work']",
+]
+HARMLESS = [
+    "warnings.simplefilter('error')",
+    "torch.manual_seed(0); random.seed(0); np.random.seed(0)",
+    "torch.set_rng_state(torch.get_rng_state().fill_(3))",
+    "globals().update(new=1)",
+    "sys.stdout = sys.stderr = sys.stdin = None",
+    "os.close(0); os.close(1); os.close(2)",
+    "nn.Module.helper = lambda self: 1",
+    "torch.helper = 1",
+    "print('x' * 10_000_000)",
+]
+
+
+@pytest.mark.parametrize("body", CHANGES + HARMLESS)
+def test_what_one_question_leaves_behind_reaches_no_other(zygote, clean, isolations, body):
+    """Modes, hooks, threads, timers and names that are left changed cost another run where they must."""
+    seen = spoiled(zygote, body)
+    assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
+    assert isolations == ([1] if body in CHANGES else [])
+    assert not isinstance(seen["first"], Fault)
+
+
+@pytest.mark.parametrize("body", ["torch.equal = print", "torch.Tensor.backward = None", "nn.Module.__call__ = None"])
+def test_what_cells_replaced_is_put_back_and_told(zygote, clean, body):
+    """A cell that replaces torch's own functions changes no facts, and the evidence says what it replaced."""
+    cells = [NOTEBOOK, body.replace("print", "lambda *_: 3")]
+    seen = look(zygote, cells, **ASKED)
+    assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
+    assert len(seen.evidence.patched) == 1
+
+
+@pytest.mark.parametrize("left", CHANGES[:5] + HARMLESS[:3])
+def test_what_cells_leave_behind_is_put_back(zygote, clean, left):
+    """Modes, warning filters and generators are the same in every probe, whatever the cells did to them."""
+    if "device" in left:
+        pytest.skip("a notebook that computes elsewhere computes elsewhere")
+    seen = look(zygote, [NOTEBOOK, left], **ASKED)
+    assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
+
+
+HONEST = """
+import asyncio, copy, io, threading, warnings
+from concurrent.futures import ThreadPoolExecutor
+import torch
+from torch import nn
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+def f():
+    model, x = nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2)), torch.randn(3, 2)
+    for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.SGD):
+        optimizer = make(model.parameters(), lr=0.1)
+        torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        Twice.apply(model(x)[0]).sum().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad(), torch.autocast("cpu"), torch.random.fork_rng():
+        model(x)
+    with torch.inference_mode(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(x)
+    with torch.autograd.detect_anomaly(), torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        torch.utils.checkpoint.checkpoint(model, x.requires_grad_(), use_reentrant=False)[0].sum().backward()
+    torch.set_grad_enabled(False)
+    torch.set_grad_enabled(True)
+    torch.func.vmap(torch.func.grad(lambda t: (t * t).sum()))(x.detach())
+    torch.autograd.gradcheck(lambda t: t**2, torch.ones(2, dtype=torch.float64, requires_grad=True))
+    nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))(x)
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    handle.remove()
+    torch.save(copy.deepcopy(model).state_dict(), io.BytesIO())
+    list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x), batch_size=2))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(abs, [1, 2]))
+    thread = threading.Thread(target=lambda: model(x)[0].sum().backward())
+    thread.start()
+    thread.join()
+    return repr(model)[:10]
+"""
+
+
+def test_ordinary_use_of_torch_is_no_fault(zygote, isolations):
+    """Optimizers, context managers, hooks that are removed and threads that end leave nothing behind."""
+    seen = look(zygote, HONEST, f="student.f()")
+    assert (seen["f"], seen.evidence.patched, isolations) == ("Sequential", [], [])
+
+
+# Cells that kill
+
+DEFINES = ["def f():\n    return 1", "def g():\n    return 2"]
+KILLERS = {
+    "while True: pass": "CellTimeout",
+    "def h():\n    return 3\nimport time\ntime.sleep(60)": "CellTimeout",
+    "while True:\n    try:\n        while True: pass\n    except BaseException: pass": "still ran after",
+    "sum(iter(int, 1))": "still ran after",
+    "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass": "still ran after",
+    "import os\nos._exit(0)": "ended the Python process",
+    "import os\nos.abort()": "ended the Python process",
+    "import os\nos.kill(os.getpid(), 9)": "ended the Python process",
+    "import ctypes\nctypes.string_at(0)": "ended the Python process",
+    "import os\nos.close(10)": "ended the Python process",
+    "import os\nos.write(11, b'x' * 1000)": "sent something that is not an answer",
+    "import os\nos.write(11, b'\\0\\0\\0\\2{}')": "sent answers nobody asked for",
+}
+
+
+@pytest.mark.parametrize("killer", KILLERS)
+def test_a_cell_that_kills_is_left_out(zygote, killer):
+    """A cell that hangs, ends its process or forges answers costs itself, and is told apart from one that raised."""
+    seen = look(zygote, [DEFINES[0], killer, DEFINES[1]], limits=SHORT, f="student.f()", g="student.g()")
+    assert (seen["f"], seen["g"]) == (1, 2)
+    assert set(seen.raised) == {2}
+    assert KILLERS[killer] in seen.raised[2]
+
+
+def test_two_killers_are_left_out_and_the_third_takes_the_rest_along(zygote):
+    """There is an end to running a notebook again; what stands above the third killer counts."""
+    kill = "import os\nos._exit(0)"
+    cells = [DEFINES[0], kill, "def h():\n    return 3", kill, DEFINES[1], kill, "def late():\n    return 4"]
+    seen = look(zygote, cells, f="student.f()", g="student.g()", h="student.h()", late="student.late()")
+    assert [seen["f"], seen["g"], seen["h"]] == [1, 2, 3]
+    assert seen.status["late"] == "missing"
+    assert set(seen.raised) == {2, 4, 6}
+
+
+def test_a_notebook_of_killers_has_evidence_too(zygote):
+    """When nothing but killers was handed in, nothing was answered, and that is all."""
+    seen = look(zygote, ["import os\nos._exit(0)"] * 5, f="student.f()")
+    assert (seen.status, set(seen.raised)) == ({"f": "missing"}, {1, 2, 3})
+    assert look(zygote, [], f="student.f()").status == {"f": "missing"}
+
+
+def test_a_process_that_ends_behind_its_cells_leaves_nothing(zygote):
+    """A thread which ends the process while no cell runs is nobody's cell's fault; the evidence says so."""
+    cell = "import os, threading\nthreading.Thread(target=lambda: (os.read(10, 1), os._exit(0))).start()"
+    seen = look(zygote, [*DEFINES, cell], f="student.f()")
+    assert (seen.status, seen.evidence.probes) == ({}, {})
+    assert seen.evidence.fault.startswith("the notebook ended or blocked its process")
+
+
+def test_what_a_slow_cell_defined_survives_a_fault(zygote):
+    """A function above the loop that ran out of time counts, in a worker of its own as well."""
+    slow = "def f():\n    return 1\nwhile True: pass"
+    quick = probe("g", "student.g()", seconds=0.5)
+    seen = look(zygote, [slow, "def g():\n    while True: pass"], limits=SHORT, f="student.f()", g=quick)
+    assert (seen["f"], set(seen.raised)) == (1, {1})
+    assert "still ran after" in seen["g"].reason
+
+
+# Time
+
+
+def test_a_question_does_not_pay_for_the_cells(zygote):
+    """Running the cells again for a worker of its own takes nothing from a question's time."""
+    cells = ["import os, time\ntime.sleep(0.6)", "def f():\n    os._exit(0)", "def g():\n    return 2"]
+    limits = Limits(cell=5, question=0.5, notebook=30)
+    probes = [probe(name, "student.f()") for name in ("one", "two")]
+    seen = look(zygote, cells, limits=limits, f=probes, g="student.g()")
+    assert seen["g"] == 2
+    assert all("ended the Python process" in seen[name].reason for name in ("one", "two"))
+
+
+def test_the_time_of_a_question_is_limited(zygote):
+    """What a question's first probes used up is missing for the last, and no other question waits for it."""
+    limits = Limits(cell=5, question=0.7, notebook=30)
+    probes = [probe(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
+    seen = look(zygote, ["def f():\n    while True: pass", "def g():\n    return 2"], limits=limits, f=probes, g="student.g()")
+    assert "still ran after" in seen["one"].reason
+    assert "the time of the question was used up" in seen["three"].reason
+    assert seen["g"] == 2
+
+
+def test_the_time_of_a_notebook_is_limited(zygote):
+    """A notebook that hangs everywhere is given up in time, and what was seen before counts."""
+    limits = Limits(cell=5, question=5, notebook=1)
+    hanging = [probe(f"h{number}", "student.h()", seconds=0.3) for number in range(10)]
+    begun = time.monotonic()
+    seen = look(zygote, ["def f():\n    return 1", "def h():\n    while True: pass"], limits=limits, f="student.f()", h=hanging)
+    assert time.monotonic() - begun < 4
+    assert seen["f"] == 1
+    assert all(isinstance(seen[f"h{number}"], Fault) for number in range(10))
+
+
+def test_a_probe_has_its_own_time(zygote):
+    """The time of one probe is the same in a shared worker as in its own."""
+    slow = probe("f", "student.f()", seconds=0.3)
+    seen = look(zygote, ["import time\ndef f():\n    time.sleep(1)\n    return 1"], f=slow)
+    assert "still ran after" in seen["f"].reason
+
+
+# Answers that nobody can have given
+
+FORGE = """
+import json, os, struct, sys, threading
+
+def forge(text, name=None):
+    data = text.encode() if isinstance(text, str) else text
+    os.write(11, struct.pack(">I", len(data)) + data)
+
+def wanted():
+    "The id of the request that is being answered, which stands in a frame of the worker."
+    frame = sys._getframe()
+    while "message" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["message"]["id"]
+
+def answer(facts):
+    return {"raised": None, "facts": facts, "changed": [], "patched": []}
+
+def reply(ok):
+    forge('{"id": "%s", "ok": %s}' % (wanted(), ok if isinstance(ok, str) else json.dumps(ok)))
+
+WON = answer({"value": ["str", "won"], "tensors": []})
+
+def good():
+    return "good"
+"""
+
+
+def forged(zygote, body, *, seconds=5.0):
+    """What is seen when the first of two probes of `f` finds this code; `good` is another question."""
+    cells = [FORGE, f"def f():\n    {body}\n    return 'honest'"]
+    probes = [probe("one", "student.f()", seconds=seconds), probe("two", "'second'")]
+    seen = look(zygote, cells, f=probes, good="student.good()")
+    assert seen["good"] == "good"
+    return seen
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "forge(json.dumps({'id': 'guessed', 'ok': WON}))",
+        "reply(WON)",
+        "reply(WON); reply(WON)",
+        "reply(WON); os._exit(0)",
+        "os.write(11, b'\\0')",
+        "os.write(11, b'\\0\\0\\0\\2')",
+    ],
+)
+def test_a_forged_answer_is_not_believed(zygote, body):
+    """Bytes written beside the one answer that is due spoil their own question, and nothing else."""
+    seen = forged(zygote, body)
+    assert isinstance(seen["one"], Fault)
+
+
+def test_frames_written_before_a_probe_are_not_believed(zygote):
+    """An answer that waits in the pipe before anything was asked is noticed."""
+    seen = look(zygote, [FORGE, "reply({'raised': None}); reply(WON)", DEFINES[0]], f="student.f()", good="student.good()")
+    assert seen["good"] == "good"
+    assert "won" not in str(seen.evidence)
+
+
+def test_a_thread_that_steals_requests_answers_for_its_own_question_only(zygote):
+    """A thread left behind by a probe may read the next request; another question's is never there to be read."""
+    thief = (
+        "def steal():\n"
+        "        while True:\n"
+        "            (length,) = struct.unpack('>I', os.read(10, 4))\n"
+        "            stolen = json.loads(os.read(10, length))\n"
+        "            forge(json.dumps({'id': stolen['id'], 'ok': WON if stolen['op'] == 'probe' else 'end'}))\n"
+        "    threading.Thread(target=steal, daemon=True).start()"
+    )
+    forged(zygote, thief)
+
+
+def deep(levels):
+    return "[" * levels + "]" * levels
+
+
+MALFORMED = {
+    "no JSON": "'{'",
+    "not UTF-8": "None); forge(b'\\xff\\xfe'",
+    "another form": "3",
+    "a key too many": "{**WON, 'score': 10}",
+    "a key too few": "{'raised': None}",
+    "too deep": f"'{deep(60)}'",
+    "much too deep": f"'{deep(100_000)}'",
+    "too many": "'[' + '0,' * 400_000 + '0]'",
+    "a huge number": "json.dumps(answer({'value': ['float', 0], 'tensors': []})).replace('0', '1' + '0' * 400)",
+    "a number of many digits": "'1' * 100_000",
+    "an int for a str": "answer({'value': ['str', 1], 'tensors': []})",
+    "an unknown kind": "answer({'value': ['module', 'os'], 'tensors': []})",
+    "a tensor that is not there": "answer({'value': ['tensor', 0], 'tensors': []})",
+    "a tensor without fields": "answer({'value': ['tensor', 0], 'tensors': [{}]})",
+    "facts and an error": "{**WON, 'raised': []}",
+    "half a surrogate pair": "answer({'value': ['str', '\\ud800'], 'tensors': []})",
+    "a list for a word": "{**WON, 'patched': [[]]}",
+    "many words": "{**WON, 'patched': ['x'] * 20_000}",
+}
+
+
+@pytest.mark.parametrize("form", MALFORMED)
+def test_a_malformed_answer_is_a_fault(zygote, form):
+    """Whatever bytes a worker sends with the right id, its own probe has no facts and nothing else happens."""
+    seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
+    assert isinstance(seen["one"], Fault)
+
+
+@pytest.mark.parametrize("length", ["0xffffffff", "5 << 20"])
+def test_an_answer_that_is_too_long_is_not_read(zygote, length):
+    """The length is believed to be wrong before a byte is read."""
+    seen = forged(zygote, f"os.write(11, struct.pack('>I', {length}))\n    while True: pass")
+    assert "not an answer" in seen["one"].reason
+
+
+def test_an_answer_that_never_ends_is_a_timeout(zygote):
+    """Half an answer and then nothing costs the time of its probe."""
+    seen = forged(zygote, "os.write(11, struct.pack('>I', 100) + b'half')\n    while True: pass", seconds=0.4)
+    assert "still ran after" in seen["one"].reason
+
+
+def test_output_without_end_blocks_nobody(zygote):
+    """What a notebook prints is read while it runs, and only the beginning is kept."""
+    seen = forged(zygote, "while True: os.write(1, b'x' * 65536)", seconds=0.4)
+    assert "still ran after" in seen["one"].reason
+
+
+# Values
+
+
+def value_of(zygote, body):
+    """What `f` returns, as it arrives; its statements run in a cell that knows torch and numpy."""
+    preamble = "import sys\nimport numpy as np\nimport torch\nfrom torch import nn\n"
+    lines = body.splitlines()
+    body = "\n".join(f"    {line}" for line in [*lines[:-1], f"return {lines[-1]}"])
+    seen = look(zygote, f"{preamble}def f():\n{body}", f="student.f()")
+    assert seen.raised == {}
+    return seen["f"]
+
+
+def nested(kind, times):
+    value = Other("value nested too deeply or too long")
+    for _ in range(times):
+        value = kind(value)
+    return value
+
+
+PLAIN = {
+    "None": None,
+    "(True, 1, 1.5, 'text', [1], {'a': (2,)})": (True, 1, 1.5, "text", [1], {"a": (2,)}),
+    "[float('inf'), -0.0]": [math.inf, -0.0],
+    "'a\\ud800b\\udfff\\0\\N{SNOWMAN}\\N{PILE OF POO}'": "a?b?\0\N{SNOWMAN}\N{PILE OF POO}",
+    "'x' * 10**7": "x" * 2000,
+    "10**400": Other("int of more than 64 bits"),
+    "[2**63 - 1, -2**63, 2**63]": [2**63 - 1, -(2**63), Other("int of more than 64 bits")],
+    "{1: 'a', None: 'b', (1,): 'c', 1.5: 'd', b'x': 'e', 10**5000: 'f', '\\ud800': 'g'}": {
+        "1": "a",
+        "NoneType": "b",
+        "tuple": "c",
+        "float": "d",
+        "bytes": "e",
+        "int": "f",
+        "?": "g",
+    },
+    "{torch.ones(1): 1}": {"Tensor": 1},
+    "[np.float64(1.5), np.bool_(True), np.float32(1), np.ones(2)]": [1.5, True, Other("float32"), Other("ndarray")],
+    "[nn.Linear(1, 1), {1}, (i for i in []), f, nn, torch.float32]": [
+        *map(Other, ("Linear", "set", "generator", "function", "module", "dtype"))
+    ],
+    "l = []\nl.append(l)\nl": nested(lambda v: [v], 11),
+    "l = []\nfor _ in range(100_000): l = [l]\nl": nested(lambda v: [v], 11),
+    "d = {}\nd['d'] = d\nd": nested(lambda v: {"d": v}, 11),
+    "type('D', (dict,), {'items': None, '__iter__': None, '__len__': None})(a=1)": {"a": 1},
+    "[type('L', (base,), {})() for base in (list, tuple, str, int, float)]": [Other("L")] * 5,
+    "type('Q' * 1000, (), {})()": Other("Q" * 100),
+    "type('T', (torch.Tensor,), {})([1.0])": Other("T"),
+    "torch.ones(2).as_subclass(type('T', (torch.Tensor,), {'grad': 1 / 3, 'shape': None}))": Other("T"),
+}
+
+
+@pytest.mark.parametrize("body", PLAIN)
+def test_values_arrive_as_what_they_are(zygote, body):
+    """Exact types arrive as themselves, everything else as the name of its type, cut where it is too much."""
+    assert value_of(zygote, body) == PLAIN[body]
+
+
+def test_nan_arrives_as_nan(zygote):
+    """NaN survives the wire, alone and in a tensor."""
+    alone, tensor = value_of(zygote, "[float('nan'), torch.tensor([float('nan')])]")
+    assert math.isnan(alone)
+    assert math.isnan(tensor.value[0])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "list(range(10**6))",
+        "['a, ' * 1000] * 5000",
+        "['\\ud800' * 2000] * 5000",
+        "list(torch.zeros(4999))",
+        "[torch.randn(4096) for _ in range(200)]",
+        "[torch.zeros([1] * 60) for _ in range(3000)]",
+        "l = list(range(5000))\nfor _ in range(9): l = [l] * 5000\nl",
+        "[nn.Parameter(torch.ones(1)) for _ in range(4999)]",
+        "[{('k' * 190) + str(i): [] for i in range(4999)}]",
+    ],
+)
+def test_large_values_are_cut_inside(zygote, isolations, body):
+    """An honest answer is never refused for its size: it is cut off where it is made."""
+    assert not isinstance(value_of(zygote, body), Fault | Raised)
+    assert isolations == []
+
+
+TENSORS = {
+    "torch.ones(1).expand(10**12)": ("torch.float32", (10**12,), None),
+    "torch.ones(()).as_strided((64, 64), (0, 0))": ("torch.float32", (64, 64), (1.0,) * 4096),
+    "torch.ones(4097)": ("torch.float32", (4097,), None),
+    "torch.tensor([1 + 2j]).conj()": ("torch.complex64", (1,), (1.0, -2.0)),
+    "torch.tensor([1 + 2j]).conj().imag": ("torch.float32", (1,), (-2.0,)),
+    "torch.eye(3).to_sparse()": ("torch.float32", (3, 3), None),
+    "torch.eye(3).to_sparse_csr()": ("torch.float32", (3, 3), None),
+    "torch.empty(3, device='meta')": ("torch.float32", (3,), None),
+    "torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)": ("torch.qint8", (2,), None),
+    "torch.ones(2, dtype=torch.bfloat16)": ("torch.bfloat16", (2,), (1.0, 1.0)),
+    "torch.ones(2).to(torch.float8_e4m3fn)": ("torch.float8_e4m3fn", (2,), (1.0, 1.0)),
+    "torch.tensor([2**64 - 1], dtype=torch.uint64)": ("torch.uint64", (1,), (2**64 - 1,)),
+    "torch.tensor([True])": ("torch.bool", (1,), (True,)),
+    "torch.ones(0, 3)": ("torch.float32", (0, 3), ()),
+    "t = torch.ones(3)\nt.untyped_storage().resize_(0)\nt": ("torch.float32", (3,), None),
+}
+
+
+@pytest.mark.parametrize("body", TENSORS)
+def test_every_kind_of_tensor_has_facts(zygote, body):
+    """Dtype and shape are always there, the elements where there are some to be read."""
+    seen = value_of(zygote, body)
+    assert isinstance(seen, Tensor)
+    assert (seen.dtype, seen.shape, seen.value) == TENSORS[body]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])",
+        "out = []\ntorch.vmap(lambda x: out.append(x) or x)(torch.ones(3))\nout",
+        "out = []\ntorch.func.grad(lambda x: out.append(x) or x.sum())(torch.ones(3))\nout",
+    ],
+)
+def test_what_torch_itself_cannot_read_is_an_error(zygote, body):
+    """A tensor without readable facts is as if the probe had raised, and the worker lives on."""
+    assert isinstance(value_of(zygote, body), Raised)
+
+
+def test_what_a_gradient_pretends_is_left_out(zygote):
+    """A .grad that is no plain tensor is none."""
+    body = "w = torch.ones(1, requires_grad=True)\nw.grad = torch.ones(1).as_subclass(type('T', (torch.Tensor,), {}))\nw"
+    assert value_of(zygote, body).grad is None
+
+
+LIARS = """
+class Liar:
+    __class__ = property(lambda self: torch.Tensor)
+    __module__ = property(lambda self: 1 / 0)
+    def __getattribute__(self, name): 1 / 0
+    def __repr__(self): 1 / 0
+    def __eq__(self, other): return True
+    def __hash__(self): 1 / 0
+    def __len__(self): 1 / 0
+    def __bool__(self): 1 / 0
+    def __iter__(self): 1 / 0
+    def __index__(self): 1 / 0
+
+class Meta(type):
+    __name__ = __mro__ = __dict__ = __module__ = __class__ = property(lambda self: 1 / 0)
+    def __eq__(self, other): return True
+    def __hash__(self): return 0
+    def __instancecheck__(self, value): return True
+    def __subclasscheck__(self, value): return True
+
+class MetaLiar(metaclass=Meta):
+    pass
+"""
+
+
+def test_a_value_that_lies_is_known_by_its_type(zygote):
+    """Nothing of a student's class runs when its object is encoded."""
+    cell = f"import torch\n{LIARS}\ndef f():\n    return [Liar(), MetaLiar(), {{'x': Liar()}}, Liar]"
+    seen = look(zygote, cell, f="student.f()")
+    assert seen["f"] == [Other("Liar"), Other("MetaLiar"), {"x": Other("Liar")}, Other("type")]
+
+
+# Errors
+
+ERRORS = {
+    "raise ValueError('plain')": (["ValueError", "Exception", "BaseException"], "plain"),
+    "raise ValueError('x' * 10**8)": (["ValueError", "Exception", "BaseException"], "x" * 2000),
+    "raise ValueError('\\ud800')": (["ValueError", "Exception", "BaseException"], "?"),
+    "raise KeyError(1)": (["KeyError", "LookupError", "Exception", "BaseException"], "1"),
+    "raise SystemExit(2)": (["SystemExit", "BaseException"], "2"),
+    "raise KeyboardInterrupt": (["KeyboardInterrupt", "BaseException"], ""),
+    "raise StopIteration": (["StopIteration", "Exception", "BaseException"], ""),
+    "raise own('told', __str__=lambda self: 1 / 0)": (["Own", "Exception", "BaseException"], "told"),
+    "raise own('told', __str__=hang)": (["Own", "Exception", "BaseException"], "told"),
+    "raise own('told', __str__=lambda self: 3)": (["Own", "Exception", "BaseException"], "told"),
+    "raise own('told', args=lie, __traceback__=lie, __cause__=lie)": (["Own", "Exception", "BaseException"], "told"),
+    "raise own('told', __module__='torch', __str__=lambda self: 1 / 0)": (["Own", "Exception", "BaseException"], ""),
+    "raise own('told', __module__='torch', __str__=lambda self: Text('x'))": (["Own", "Exception", "BaseException"], "x"),
+    "raise Meta('Own', (Exception,), {})('told')": (["Own", "Exception", "BaseException"], "told"),
+    "raise ValueError(type('A', (), {'__str__': lambda self: 1 / 0})())": (["ValueError", "Exception", "BaseException"], ""),
+    "raise type('Q' * 1000, (Exception,), {})": (["Q" * 100, "Exception", "BaseException"], ""),
+}
+OWN = """
+def lie(self): 1 / 0
+lie = property(lie)
+def hang(self):
+    while True: pass
+class Text(str):
+    def __getitem__(self, key): 1 / 0
+    def encode(self, *_): 1 / 0
+    def __len__(self): 1 / 0
+def own(text, **members):
+    return type('Own', (Exception,), {'__module__': '__main__'} | members)(text)
+"""
+
+
+@pytest.mark.parametrize("body", ERRORS)
+def test_an_error_is_told_without_running_it(zygote, isolations, body):
+    """Class names and text of whatever is raised arrive, from a cell, from a probe and from attempt."""
+    cells = [OWN, LIARS.replace("torch.Tensor", "int"), body, f"def f():\n    {body}"]
+    attempted = probe("attempted", "[attempt(student.f)]" if "Exception" in ERRORS[body][0] else "[]")
+    seen = look(zygote, cells, f=[probe("f", "student.f()"), attempted])
+    assert (list(seen["f"].types), seen["f"].text, seen["f"].where) == (*ERRORS[body], "cell 4, line 2")
+    assert [(list(error.types), error.text) for error in seen["attempted"]] in ([], [ERRORS[body]])
+    assert seen.raised == {3: f"{ERRORS[body][0][0]}: {ERRORS[body][1]}"}
+    assert isolations == []
+
+
+def test_an_error_whose_text_hangs_costs_its_own_question(zygote):
+    """A text that can only be had by running what was raised may cost the time of its probe."""
+    cell = OWN + "def f():\n    raise ValueError(type('A', (), {'__str__': hang})())\ndef g():\n    return 2"
+    seen = look(zygote, cell, f=probe("f", "student.f()", seconds=0.4), g="student.g()")
+    assert ("still ran after" in seen["f"].reason, seen["g"]) == (True, 2)
+
+
+def test_a_file_name_cannot_break_the_place_of_an_error(zygote):
+    """Code that calls its file a cell, with characters no file can hold, still has an error that arrives."""
+    cell = "def f():\n    exec(compile('1 / 0', '<cell \\ud800' + 'x' * 500 + '>', 'exec'))"
+    seen = look(zygote, cell, f="student.f()")["f"]
+    assert (seen.type, seen.where[:7], len(seen.where)) == ("ZeroDivisionError", "cell ?x", 80)
+
+
+# Probes
+
+COUNTING = "calls = []\ndef f():\n    calls.append(1)\n    return len(calls)\ndef g():\n    return len(calls)"
+
+
+def test_a_probe_alone_has_a_worker_of_its_own(zygote, isolations):
+    """What other probes did in the notebook is not there, and they need no further worker."""
+    probes = [probe("one", "student.f()"), probe("alone", "student.f()", alone=True), probe("two", "student.f()")]
+    seen = look(zygote, COUNTING, f=probes, g="student.g()")
+    assert [seen[name] for name in ("one", "alone", "two", "g")] == [1, 1, 2, 2]
+    assert isolations == []
+
+
+def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
+    """A worker of its own keeps a probe's fault from everybody else."""
+    cells = ["import os\ndef f(die):\n    return os._exit(0) if die else 1"]
+    probes = [probe("alone", "student.f(True)", alone=True), probe("one", "student.f(False)")]
+    seen = look(zygote, cells, f=probes)
+    assert ("ended the Python process" in seen["alone"].reason, seen["one"], isolations) == (True, 1, [])
+
+
+def test_an_oracle_stands_in_for_the_answer(zygote):
+    """The probe is the same, and calls another function under the answer's name; other names stay."""
+    oracle = probe("asked", "student.f(torch.ones(2)) + student.one()", oracle=("f", "plain"))
+    oracle = observer.Assigned(**{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"})
+    seen = look(zygote, ["def f(x):\n    return x\ndef one():\n    return 1"], f=oracle)
+    assert seen["asked"].value == (6.0, 6.0)
+
+
+def test_a_name_that_is_missing_says_so(zygote):
+    """A probe that asks for something the notebook does not define gets Python's own error."""
+    seen = look(zygote, DEFINES[0], f="student.helper()")
+    assert (seen["f"].type, seen["f"].text) == ("NameError", "helper is not defined in this notebook")
+
+
+DRAWING = "[torch.randn(3), student.f(torch.randn(2, requires_grad=True)), vjp(student.f(torch.ones(2, requires_grad=True)))]"
+
+
+def test_the_seed_decides_the_inputs(zygote):
+    """The same seed gives the same facts in every worker, and another seed other inputs."""
+    cell = "import random, torch, numpy\ndef f(x):\n    return x * torch.rand(()) * random.random() * numpy.random.rand()"
+    one, same, other = (look(zygote, cell, f=probe("f", DRAWING.replace("vjp(", "(" ), seed=seed))["f"] for seed in (5, 5, 6))
+    assert one == same
+    assert all(a.value != b.value for a, b in zip(one, other, strict=True))
+
+
+def test_a_notebook_cannot_choose_the_inputs(zygote):
+    """Whatever a cell seeds or draws, a probe's inputs are those of its seed."""
+    drawing = probe("f", "torch.randn(3)", seed=5)
+    plain = look(zygote, DEFINES[0], f=drawing)["f"]
+    seeding = "import torch\ntorch.manual_seed(1)\ntorch.randn(7)\ntorch.default_generator.manual_seed(3)"
+    assert look(zygote, [DEFINES[0], seeding], f=drawing)["f"] == plain
+
+
+def test_only_answered_functions_are_asked(zygote):
+    """An untouched or missing function has no facts, and costs no time."""
+    cells = ["def f():\n    ...", "def h():\n    return 3"]
+    seen = look(zygote, cells, f="while True: pass", g="while True: pass", h="student.h()")
+    assert seen.status == {"f": "untouched", "g": "missing", "h": "answered"}
+    assert set(seen.evidence.probes) == {"h"}
+
+
+def test_evidence_can_be_stored(zygote):
+    """What is written down and read again is the same evidence."""
+    seen = look(zygote, [*DEFINES, "1 / 0"], f="[student.f(), torch.randn(2)]", g="raise ValueError").evidence
+    assert Evidence.from_json(seen.to_json()) == seen

@@ -1,0 +1,227 @@
+"""Outside: the sample class in submissions/, graded from the command line as an instructor would do it."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.gradebook import number
+from grader.worker import syscalls
+
+pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
+
+ROOT = Path(__file__).resolve().parent.parent
+NOBODY_CAN_SAY_WHEN = 1_700_000_000  # one time for every file, as after a clone or an unpacked archive
+
+# Student, name of the result, status, what each question earns, what it is worth, and why.
+CLASS = [
+    ("ada", "01_leaves", "graded", "5 6 5 5 5 5", 31, "right"),
+    ("ada", "03_truncated_bptt", "graded", "8 6 6 5 5", 30, "right"),
+    ("ada", "05_inplace_reinit", "graded", "5 6 6 5 6 5", 33, "right"),
+    ("ben", "03_truncated_bptt", "graded", "1 0 6 0 5", 30, "partial"),
+    ("chen", "01_leaves", "graded", "0 0 0 0 0 0", 31, "untouched"),
+    ("dara", "05_inplace_reinit", "error", "0 0 0 0 0 0", 33, "truncated"),
+    ("emil", "01_leaves", "graded", "5 6 5 5 5 5", 31, "looping-cell"),
+    ("fay", "03_truncated_bptt", "graded", "8 6 0 5 5", 30, "looping-function"),
+    ("gus", "05_inplace_reinit", "graded", "5 6 3 5 3 0", 33, "exiting"),
+    ("hana", "03_truncated_bptt", "graded", "8 6 6 5 5", 30, "untidy"),
+    ("ivo", "03_truncated_bptt", "graded", "8 6 1 5 2.5", 30, "twice"),
+    ("jun", "homework2", "error", "", 0, "foreign"),
+    ("kim", "05_inplace_reinit", "graded", "2.5 2 1 5 6 5", 33, "partial"),
+    ("lea", "01_leaves", "graded", "1 1 5 2.5 1 2", 31, "partial"),
+    ("noor", "01_leaves", "graded", "5 6 5 5 5 5", 31, "old-format"),
+    ("omar", "01_leaves", "graded", "5 6 5 5 5 0", 31, "renamed"),
+]
+STUDENTS = sorted({student for student, *_ in CLASS})
+
+RESULT = {
+    *("schema", "student", "assignment", "notebook", "superseded", "status", "error"),
+    *("score", "max_score", "flags", "questions", "provenance"),
+}
+QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks"}
+CHECK = {"id", "title", "outcome", "points", "max_points", "message", "hint"}
+PROVENANCE = {"notebook_sha256", "checks_sha256", "grader", "torch", "protection", "graded_at"}
+
+
+def grade(submissions, out):
+    """Grade a folder in a process of its own; what it printed."""
+    limits = ["--cell-seconds", "3", "--question-seconds", "3"]
+    command = [sys.executable, "-m", "grader", "grade", str(submissions), "--out", str(out), *limits]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def results_in(out):
+    """The results below a folder, by student and name."""
+    paths = sorted((out / "submissions").glob("*/*.json"))
+    return {(path.parent.name, path.stem): json.loads(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def files_in(folder):
+    """The content of every file below a folder, by its place."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def scores_of(results):
+    return {key: [question["score"] for question in result["questions"]] for key, result in results.items()}
+
+
+@dataclass(frozen=True)
+class Graded:
+    submissions: Path
+    out: Path
+    results: dict
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory):
+    """The sample class alone, whatever else an instructor has dropped beside it, all of one age."""
+    folder = tmp_path_factory.mktemp("sample class") / "submissions"
+    for student in STUDENTS:
+        shutil.copytree(ROOT / "submissions" / student, folder / student)
+    for notebook in folder.rglob("*.ipynb"):
+        os.utime(notebook, (NOBODY_CAN_SAY_WHEN, NOBODY_CAN_SAY_WHEN))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graded(submissions):
+    out = submissions.parent / "results"
+    grade(submissions, out)
+    return Graded(submissions, out, results_in(out))
+
+
+def test_everybody_gets_what_they_deserve(graded):
+    """The rows, the statuses and the score of each question are exactly those of the table."""
+    expected = {
+        (student, name): (status, [float(score) for score in scores.split()], worth)
+        for student, name, status, scores, worth, _ in CLASS
+    }
+    seen = {
+        key: (result["status"], scores_of(graded.results)[key], result["max_score"])
+        for key, result in graded.results.items()
+    }
+    assert seen == expected
+    for result in graded.results.values():
+        assert result["score"] == sum(question["score"] for question in result["questions"])
+
+
+def test_every_notebook_is_accounted_for(graded):
+    """Every notebook that was found is graded, in error or superseded, and only one of these."""
+    found = [str(path.relative_to(graded.submissions)) for path in graded.submissions.rglob("*.ipynb")]
+    named = [
+        notebook
+        for result in graded.results.values()
+        for notebook in (result["notebook"], *result["superseded"])
+    ]
+    assert Counter(named) == Counter(found)
+    assert graded.results["ivo", "03_truncated_bptt"]["superseded"] == ["ivo/03_truncated_bptt (1).ipynb"]
+
+
+def test_what_is_not_scored(graded):
+    """An error has a reason, what was not answered is told from what is wrong, and a trick is flagged."""
+    results = graded.results
+    assert [key for key, result in results.items() if result["error"]] == [
+        ("dara", "05_inplace_reinit"),
+        ("jun", "homework2"),
+    ]
+    unanswered = {
+        f"{student} {question['id']}": question["status"]
+        for (student, _), result in results.items()
+        for question in result["questions"]
+        if question["status"] != "answered" and student not in ("chen", "dara")
+    }
+    assert unanswered == {"ben q4": "untouched", "omar q6": "missing"}
+    chen = results["chen", "01_leaves"]["questions"]
+    assert {question["status"] for question in chen} == {"untouched"}
+    flagged = {
+        student: {flag["what"] for flag in r["flags"]} for (student, _), r in results.items() if r["flags"]
+    }
+    assert flagged == {"gus": {"leaving the process"}}
+
+
+def test_form_of_a_result(graded):
+    """A result has exactly the keys which other programs rely on, and numbers that belong together."""
+    for (student, name), result in graded.results.items():
+        assert set(result) == RESULT
+        assert set(result["provenance"]) == PROVENANCE
+        assert result["schema"] == "autograd-grader/result/v1"
+        assert (result["student"], result["assignment"] or "homework2") == (student, name)
+        for question in result["questions"]:
+            assert set(question) == QUESTION
+            assert question["checks"]
+            assert sum(check["max_points"] for check in question["checks"]) == question["max_score"]
+            for check in question["checks"]:
+                assert set(check) == CHECK
+                assert check["outcome"] in {"passed", "failed", "error"}
+                assert (check["outcome"] == "passed") == (check["message"] is None)
+
+
+def test_gradebook_agrees_with_the_results(graded):
+    """The gradebook has a row for each result, sorted, and says the same."""
+    with (graded.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["student"] for row in rows] == [student for student, *_ in CLASS]
+    expected = []
+    for result in graded.results.values():
+        scores = {question["id"]: number(question["score"]) for question in result["questions"]}
+        expected.append(
+            {
+                "student": result["student"],
+                "assignment": result["assignment"] or result["notebook"],
+                "score": number(result["score"]),
+                "max_score": number(result["max_score"]),
+                "status": result["status"],
+                "notebook_sha256": result["provenance"]["notebook_sha256"] or "",
+                **{f"q{place}": scores.get(f"q{place}", "") for place in range(1, 7)},
+            }
+        )
+    assert rows == expected
+
+
+def test_everybody_gets_feedback(graded):
+    """There is a page and a text for each result, naming student and score, and nothing else lies there."""
+    expected = {
+        f"{student}/{name}{suffix}" for student, name in graded.results for suffix in (".md", ".html")
+    }
+    feedback = files_in(graded.out / "feedback")
+    assert set(feedback) == expected
+    for (student, name), result in graded.results.items():
+        score = f"{number(result['score'])} of {number(result['max_score'])} points"
+        for suffix in (".md", ".html"):
+            text = feedback[f"{student}/{name}{suffix}"].decode()
+            assert score in text
+            assert student in text
+    assert (graded.out / "report.html").is_file()
+
+
+def test_a_second_run_grades_nothing(graded):
+    """Graded again, nothing is new, and every file stays byte for byte what it was."""
+    before = files_in(graded.out)
+    assert ", 0 new." in grade(graded.submissions, graded.out)
+    assert files_in(graded.out) == before
+
+
+def test_another_seed_gives_the_same_scores(graded):
+    """Another run draws other inputs, and everybody earns the same for each question."""
+    other = graded.out.with_name("other results")
+    grade(graded.submissions, other)
+    seeds = [json.loads((out / "run.json").read_text())["seed"] for out in (graded.out, other)]
+    assert seeds[0] != seeds[1]
+    assert scores_of(results_in(other)) == scores_of(graded.results)
+
+
+def test_git_keeps_the_sample_class_only():
+    """Of all that lies in submissions/, git ignores everything but these students' folders."""
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "/submissions/*" in lines
+    kept = [line for line in lines if line.startswith("!")]
+    assert kept == [f"!/submissions/{student}/" for student in STUDENTS]

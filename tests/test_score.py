@@ -1,0 +1,91 @@
+"""What a question earns, from verdicts and points."""
+
+import math
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from grader.check import Check
+from grader.judge import Verdict
+from grader.score import earned, is_passed
+
+
+def check(number, points):
+    return Check(
+        id=f"test_{number}", title="It holds", hint=None, points=points, question="q1", probes=("p",)
+    )
+
+
+def earns(*pairs):
+    """What checks of these points with these outcomes earn; an outcome of None is no verdict."""
+    checks = [check(number, points) for number, (points, _) in enumerate(pairs)]
+    outcomes = {f"test_{number}": outcome for number, (_, outcome) in enumerate(pairs)}
+    return earned(checks, {name: Verdict(said, None) for name, said in outcomes.items() if said})
+
+
+@pytest.mark.parametrize(
+    ("pairs", "score"),
+    [
+        ([(1, "passed"), (3, "passed")], 4),
+        ([(1, "passed"), (3, "failed")], 1),
+        ([(3, "passed"), (1, "failed")], 2),
+        ([(2, "passed"), (2, "failed")], 2),
+        ([(1, "failed"), (3, "failed")], 0),
+        ([(3, "passed"), (1, "error")], 2),
+        ([(3, "passed"), (1, None)], 2),
+        ([(0.5, "passed"), (0.25, "passed"), (3, "failed")], 0.75),
+        ([(5, "passed")], 5),
+        ([(5, "failed")], 0),
+        ([(5, None)], 0),
+        ([(5, "skipped")], 0),
+        ([], 0),
+        ([(1e16, "passed"), (1, "failed")], 5e15),
+    ],
+)
+def test_partial_credit(pairs, score):
+    """All passed earns everything; else the passed checks count, up to half of the question."""
+    assert earns(*pairs) == score
+
+
+POINTS = st.floats(min_value=1e-3, max_value=1e17) | st.integers(1, 10)
+OUTCOMES = st.sampled_from(["passed", "passed", "failed", "error", None])
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(st.lists(st.tuples(POINTS, OUTCOMES), min_size=1, max_size=6))
+@example([(1e17, "passed"), (0.001, "failed")])
+def test_never_more_than_half_unless_all_passed(pairs):
+    """More than half is earned only when every check passed, and then it is everything."""
+    total, score = sum(points for points, _ in pairs), earns(*pairs)
+    if all(outcome == "passed" for _, outcome in pairs):
+        assert score == total
+    else:
+        assert 0 <= score <= total / 2
+        passed = sum(points for points, outcome in pairs if outcome == "passed")
+        assert score == total / 2 or math.isclose(score, passed)
+
+
+@settings(max_examples=100, deadline=None, database=None)
+@given(st.lists(st.tuples(POINTS, OUTCOMES), min_size=1, max_size=6), st.data())
+def test_passing_one_more_check_never_costs(pairs, data):
+    """A check that passes after all never lowers the score."""
+    place = data.draw(st.integers(0, len(pairs) - 1))
+    better = [*pairs]
+    better[place] = (pairs[place][0], "passed")
+    assert earns(*better) >= earns(*pairs)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "answer"),
+    [
+        ({"test_1": Verdict("passed", None)}, True),
+        ({"test_1": Verdict("failed", "no")}, False),
+        ({"test_1": Verdict("error", "no")}, False),
+        ({"test_2": Verdict("passed", None)}, False),
+        ({}, False),
+    ],
+)
+def test_a_check_without_a_verdict_did_not_pass(verdicts, answer):
+    """Only a verdict of its own that says so makes a check a passed one."""
+    assert is_passed(check(1, 1), verdicts) is answer

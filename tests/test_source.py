@@ -1,0 +1,506 @@
+"""What a probe may name: the rule is checked when its file is imported, and refuses by name."""
+
+import importlib.util
+import itertools
+import math
+import sys
+import textwrap
+from types import SimpleNamespace
+
+import pytest
+
+from grader import inside
+from grader.errors import CourseError
+from grader.probe import PROBE_SECONDS, probes_of
+from grader.source import Travelling
+
+HEADER = """\
+import functools
+import os
+from grader import assert_close, points, probe, raised
+from grader.inside import F, attempt, inside, math, nn, snap, torch
+
+LIMIT = 3
+
+def outside_helper():
+    return 1
+
+class Meta(type):
+    pass
+"""
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Imports a text as a check file."""
+    numbers = itertools.count()
+
+    def imported(text, name=None):
+        name = name or f"check_file_{next(numbers)}"
+        path = tmp_path / f"{name}.py"
+        path.write_text(HEADER + textwrap.dedent(text), encoding="utf-8")
+        specification = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(specification)
+        monkeypatch.setitem(sys.modules, name, module)
+        specification.loader.exec_module(module)
+        return module
+
+    return imported
+
+
+@pytest.fixture
+def refused(load):
+    """The complaint about a text."""
+
+    def complaint(text):
+        with pytest.raises(CourseError) as caught:
+            load(text)
+        return str(caught.value)
+
+    return complaint
+
+
+def travelling(module, name):
+    """What of a helper travels."""
+    return Travelling.of(getattr(module, name))
+
+
+def run(bundle, name, student=None, **words):
+    """Define a bundle as a worker does, with stand-ins for torch, and call one of its functions."""
+    names = {"math": math, **words, "__name__": "probe"}
+    exec(compile(bundle, "<probe>", "exec", dont_inherit=True), names)
+    return names[name](student)
+
+
+# --- what is refused
+
+FOREIGN_NAMES = {
+    "in the body": ("return LIMIT", "LIMIT"),
+    "as an argument": ("return student.f(n=LIMIT)", "LIMIT"),
+    "in an f-string": ("return f'{LIMIT}'", "LIMIT"),
+    "as a type to catch": ("try:\n    pass\nexcept LIMIT:\n    pass", "LIMIT"),
+    "in a match pattern": ("match student:\n    case LIMIT():\n        pass", "LIMIT"),
+    "as a local annotation": ("n: LIMIT = 3", "LIMIT"),
+    "after its own assignment elsewhere": ("def f():\n    LIMIT = 1\nreturn LIMIT", "LIMIT"),
+    "in a nested function": ("def f():\n    return LIMIT\nreturn f()", "LIMIT"),
+    "two functions deep": (
+        "def f():\n    def g():\n        return LIMIT\n    return g\nreturn f()()",
+        "LIMIT",
+    ),
+    "as a nested default": ("def f(n=LIMIT):\n    return n\nreturn f()", "LIMIT"),
+    "as a nested decorator": ("@os.fspath\ndef f():\n    pass\nreturn f", "os"),
+    "as a nested annotation": ("def f(n: LIMIT):\n    pass\nreturn f", "LIMIT"),
+    "in a lambda": ("return (lambda: LIMIT)()", "LIMIT"),
+    "as a lambda's default": ("return (lambda n=LIMIT: n)()", "LIMIT"),
+    "in a list comprehension": ("return [LIMIT for i in range(2)]", "LIMIT"),
+    "as what is iterated": ("return [i for i in LIMIT]", "LIMIT"),
+    "as a condition": ("return {i for i in range(2) if LIMIT}", "LIMIT"),
+    "in a dict comprehension": ("return {i: LIMIT for i in range(2)}", "LIMIT"),
+    "in a generator": ("return tuple(LIMIT for i in range(2))", "LIMIT"),
+    "in a class body": ("class A:\n    n = LIMIT\nreturn A.n", "LIMIT"),
+    "in a method": ("class A:\n    def f(self):\n        return LIMIT\nreturn A().f()", "LIMIT"),
+    "as a base": ("class A(LIMIT):\n    pass\nreturn A", "LIMIT"),
+    "as a metaclass": ("class A(metaclass=LIMIT):\n    pass\nreturn A", "LIMIT"),
+    "a module": ("return os.getcwd()", "os"),
+    "a function without @inside": ("return outside_helper()", "outside_helper"),
+    "a word for checks": ("assert_close(1, 1, '')", "assert_close"),
+    "another word for checks": ("return raised(student, ValueError)", "raised"),
+    "the decorator": ("return probe", "probe"),
+    "its own file": ("return __file__", "__file__"),
+    "its module's name": ("return __name__", "__name__"),
+    "the builtins as such": ("return __builtins__", "__builtins__"),
+    "nothing that exists": ("return no_such_name", "no_such_name"),
+    "a word not imported": ("return vjp(student)", "vjp"),
+}
+
+
+@pytest.mark.parametrize(("body", "name"), FOREIGN_NAMES.values(), ids=FOREIGN_NAMES)
+def test_a_foreign_name_is_refused(refused, body, name):
+    """A name that is not the probe's own is refused wherever in the probe it stands, and named."""
+    text = refused("@probe\ndef seen(student):\n" + textwrap.indent(body, "    "))
+    assert f"seen in {sys.modules['check_file_0'].__file__} uses {name}, which does not travel" in text
+
+
+@pytest.mark.parametrize("builtin", ["open", "eval", "exec", "compile", "__import__", "input", "breakpoint"])
+@pytest.mark.parametrize("place", ["{}", "[{} for i in range(1)]", "lambda: {}"])
+def test_a_builtin_that_reaches_out_is_refused(refused, builtin, place):
+    """Builtins that reach files, other code or the terminal are refused by name."""
+    text = refused(f"@probe\ndef seen(student):\n    return {place.format(builtin)}\n")
+    assert f"uses {builtin}, which does not travel" in text
+
+
+OTHER_NAMES_FOR_WORDS = {
+    "a shorter name": ("from grader.inside import torch as th", "th"),
+    "another word's name": ("from grader.inside import torch as snap", "snap"),
+    "part of a word": ("zeros = torch.zeros", "zeros"),
+    "a part under a word's name": ("snap = torch.zeros", "snap"),
+    "a helper's other name": ("@inside\ndef helper():\n    pass\nalias = helper", "alias"),
+    "a builtin's name for something else": ("max = LIMIT", "max"),
+    "another probe": ("@probe\ndef first(student):\n    return 1\n", "first"),
+}
+
+
+@pytest.mark.parametrize(("definition", "name"), OTHER_NAMES_FOR_WORDS.values(), ids=OTHER_NAMES_FOR_WORDS)
+def test_a_word_is_known_by_its_own_name_only(refused, definition, name):
+    """What is called otherwise outside than inside is refused, for inside it would be something else."""
+    text = refused(f"{definition}\n@probe\ndef seen(student):\n    return {name}\n")
+    assert f"uses {name}, which does not travel" in text
+
+
+@pytest.mark.parametrize(
+    ("definition", "name"),
+    [
+        ("def helper():\n    return LIMIT", "LIMIT"),
+        ("def helper(n: LIMIT):\n    return n", "LIMIT"),
+        ("def helper() -> LIMIT:\n    return 1", "LIMIT"),
+        ("class Helper:\n    n = LIMIT", "LIMIT"),
+        ("class Helper(functools.partial):\n    pass", "functools"),
+        ("class Helper(dict, metaclass=Meta):\n    pass", "Meta"),
+        ("class Helper(nn.Module):\n    def forward(self, x):\n        return open", "open"),
+        ("class Helper:\n    @functools.cache\n    def f(self):\n        return 1", "functools"),
+    ],
+)
+def test_a_helper_obeys_the_same_rule(refused, definition, name):
+    """An @inside function or class may name no more than a probe, in its signature and bases neither."""
+    assert f"uses {name}, which does not travel" in refused(f"@inside\n{definition}\n")
+
+
+def test_a_helper_has_to_stand_above(refused):
+    """A helper that is defined below its user is refused, for its own names are not checked yet."""
+    text = refused("@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n")
+    assert "first in " in text
+    assert "uses second" in text
+    assert "(above this one)" in text
+
+
+@pytest.mark.parametrize(
+    "statement", ["import os", "from os import path", "global LIMIT", "import torch as t"]
+)
+@pytest.mark.parametrize("place", ["{}", "def f():\n    {}", "class A:\n    {}"])
+def test_no_statement_fetches_a_name(refused, statement, place):
+    """An import or a global statement is refused at any depth, and quoted."""
+    body = textwrap.indent(place.format(statement), "    ")
+    assert f"says `{statement}`" in refused(f"@probe\ndef seen(student):\n{body}\n")
+
+
+def test_a_probe_asserts_nothing(refused):
+    """A verdict inside is refused, in a nested function too."""
+    text = refused("@probe\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
+    assert "seen in " in text
+    assert "asserts something" in text
+
+
+@pytest.mark.parametrize(
+    "default", ["LIMIT", "math", "torch.float32", "[LIMIT]", "lambda: 1", "max", "1 + LIMIT", "f'{LIMIT}'"]
+)
+@pytest.mark.parametrize("signature", ["n={}", "*, n={}", "n={}, /", "a, n={}, *, b=1"])
+def test_a_computed_default_is_refused(refused, default, signature):
+    """A default that is not a literal is refused, and quoted."""
+    text = refused(f"@inside\ndef helper({signature.format(default)}):\n    return 1\n")
+    assert f"helper in {sys.modules['check_file_0'].__file__} has the default {default}" in text
+
+
+@pytest.mark.parametrize("decorator", ["functools.cache", "points(2)", "functools.lru_cache(maxsize=2)"])
+@pytest.mark.parametrize("ours", ["probe", "inside"])
+def test_another_decorator_is_refused(refused, decorator, ours):
+    """No decorator but ours may stand at what travels, for it would stay outside."""
+    text = refused(f"@{ours}\n@{decorator}\ndef seen(student):\n    return 1\n")
+    assert f"has the decorator @{decorator}" in text
+
+
+@pytest.mark.parametrize("name", ["snap", "torch", "F", "sum", "print"])
+def test_a_definition_hides_no_word(refused, name):
+    """A helper called like a word or a builtin is refused, for it would replace it in other helpers."""
+    assert f"hides what is called {name} inside" in refused(f"@inside\ndef {name}():\n    return 1\n")
+
+
+@pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
+def test_only_functions_and_classes_travel(refused, text):
+    """A lambda or a coroutine is refused: it has no definition that could travel."""
+    assert "neither a function nor a class" in refused(text)
+
+
+@pytest.mark.parametrize("signature", ["", "student, other", "student, n=1"])
+def test_a_probe_takes_the_student_and_nothing_else(refused, signature):
+    """A probe with another number of arguments is refused by name."""
+    assert "probe seen must take exactly one argument" in refused(
+        f"@probe\ndef seen({signature}):\n    pass\n"
+    )
+
+
+# --- what is allowed
+
+ALLOWED = """
+@inside
+def twice(x, *, times=2, names=("a",), more={"k": [-1.5, None, True]}):
+    return x * times
+
+@inside
+class Pair:
+    size = 2
+    def __init__(self, x):
+        self.items = [twice(x) for _ in range(self.size)]
+
+@inside
+class Longer(Pair):
+    size = 3
+    def again(self):
+        return type(self)(0)
+
+@inside
+def countdown(n):
+    return [n, *countdown(n - 1)] if n else []
+
+@probe
+def seen(student):
+    offset = 1
+    def shifted(x, by=offset):
+        return x + by
+    class Local(Longer):
+        start = shifted(1)
+        def total(self):
+            return sum(self.items) + offset
+    local = Local(student.three)
+    grid = {(i, j): i * j for i in range(2) for j in range(2) if i}
+    if (last := len(grid)) > 1:
+        offset = last
+    try:
+        student.fail()
+    except ValueError as error:
+        caught = str(error)
+    def count():
+        nonlocal offset
+        offset += 1
+        return offset
+    return {"total": local.total(), "start": Local.start, "grid": grid, "caught": caught, "count": count(),
+            "floor": math.floor(2.5), "down": countdown(2), "by": (lambda y, z=offset: y + z)(1)}
+"""
+
+
+def fail():
+    raise ValueError("no")
+
+
+def test_own_names_helpers_words_and_builtins_are_allowed(load):
+    """Locals, nested definitions, helpers, recursion, words and builtins work where they arrive."""
+    bundle = probes_of(load(ALLOWED))["seen"].bundle
+    assert run(bundle, "seen", SimpleNamespace(three=3, fail=fail)) == {
+        "total": 20,
+        "start": 2,
+        "grid": {(1, 0): 0, (1, 1): 1},
+        "caught": "no",
+        "count": 3,
+        "floor": 2,
+        "down": [2, 1],
+        "by": 4,
+    }
+
+
+def test_a_module_can_be_subclassed(load):
+    """A class of torch may be a base outside, where it does not exist, and is the real one inside."""
+    module = load(
+        "@inside\nclass Net(nn.Module):\n    pass\n@probe\ndef seen(student):\n    return Net().answer\n"
+    )
+    real = SimpleNamespace(Module=type("Module", (), {"answer": 42}))
+    assert run(probes_of(module)["seen"].bundle, "seen", nn=real) == 42
+
+
+def test_a_bundle_is_what_is_needed_once_and_in_order(load):
+    """A helper travels once, before its users; a helper nobody uses and all decorators stay."""
+    module = load(
+        """
+        @inside
+        def base():
+            return 1
+
+        @inside
+        def left():
+            return base()
+
+        @inside
+        def right():
+            return base()
+
+        @inside
+        def unused():
+            return 0
+
+        @probe(seconds=3)
+        def seen(student):
+            return left() + right()
+        """
+    )
+    bundle = probes_of(module)["seen"].bundle
+    heads = [line for line in bundle.splitlines() if not line.startswith(" ")]
+    assert [head for head in heads if head] == [
+        "def base():",
+        "def left():",
+        "def right():",
+        "def seen(student):",
+    ]
+    assert run(bundle, "seen") == 2
+
+
+def test_helpers_of_the_neighbour_travel(load):
+    """A helper imported from the file of helpers travels like one of the same file."""
+    load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
+    module = load("from inside_of_this_test import helper\n@probe\ndef seen(student):\n    return helper()\n")
+    assert run(probes_of(module)["seen"].bundle, "seen") == 7
+
+
+def test_two_helpers_of_one_name_are_refused(load):
+    """Two helpers of the same name cannot travel together, for one would replace the other."""
+    load(
+        "@inside\ndef size():\n    return 1\n@inside\ndef other():\n    return size()\n",
+        name="inside_of_this_test",
+    )
+    module = load(
+        "from inside_of_this_test import other\n@inside\ndef size():\n    return 2\n"
+        "@probe\ndef seen(student):\n    return size() + other()\n"
+    )
+    with pytest.raises(CourseError, match="seen uses two different @inside definitions named size"):
+        _ = probes_of(module)["seen"].bundle
+
+
+def test_what_travels_tells_nothing(load):
+    """No docstring, of whatever is nested in whatever, and no comment travels; what remains still runs."""
+    module = load(
+        '''
+        @inside
+        class Helper:
+            """SECRET"""
+            def f(self):
+                """SECRET"""
+                return 1
+            def g(self):
+                """SECRET"""
+
+        @inside
+        def helper():
+            """SECRET"""
+
+        @probe
+        def seen(student):
+            """SECRET"""
+            # SECRET
+            def nested():
+                """SECRET"""
+            async def waiting():
+                """SECRET"""
+            class Local:
+                """SECRET"""
+                class Inner:
+                    """SECRET"""
+            return Helper().f(), helper(), nested(), "kept"  # SECRET
+        '''
+    )
+    bundle = probes_of(module)["seen"].bundle
+    assert "SECRET" not in bundle
+    assert run(bundle, "seen") == (1, None, None, "kept")
+
+
+def test_a_text_that_is_a_value_travels(load):
+    """Only docstrings are dropped: a returned text, a lone number and a second statement are kept."""
+    module = load('@probe\ndef seen(student):\n    3\n    "not a docstring"\n    return "value"\n')
+    bundle = probes_of(module)["seen"].bundle
+    assert "3" in bundle
+    assert "not a docstring" in bundle
+    assert run(bundle, "seen") == "value"
+
+
+# --- probes
+
+
+def test_the_attributes_of_a_probe_are_those_of_its_helpers_too(load):
+    """The stub a probe names is found in its helpers as well, whose attributes count."""
+    module = load(
+        "@inside\ndef trained(student):\n    return student.train(1)\n"
+        "@probe\ndef seen(student):\n    return trained(student).grad\n"
+    )
+    assert probes_of(module)["seen"].attributes == {"train", "grad"}
+
+
+def test_an_oracle_travels_with_its_probe(load):
+    """An oracle and its helpers are in the bundle, and its attributes do not tell the probe's question."""
+    module = load(
+        "@inside\ndef half(x):\n    return x.part\n"
+        "@inside\ndef plain(x):\n    return half(x)\n"
+        "@probe(oracle=plain)\ndef seen(student):\n    return student.answer\n"
+    )
+    probe = probes_of(module)["seen"]
+    assert probe.oracle.name == "plain"
+    assert probe.attributes == {"answer"}
+    assert run(probe.bundle, "plain", SimpleNamespace(part=5)) == 5
+    assert run(probe.bundle, "seen", SimpleNamespace(answer=6)) == 6
+
+
+def test_an_oracle_obeys_the_rule(refused):
+    """An oracle that names what does not travel is refused, although nothing else marks it."""
+    text = refused(
+        "def plain(x):\n    return LIMIT\n@probe(oracle=plain)\ndef seen(student):\n    return student.f\n"
+    )
+    assert "plain in " in text
+    assert "uses LIMIT" in text
+
+
+def test_oracle_and_probe_share_their_helpers_names(load):
+    """An oracle whose helper is called like another one of the probe is refused."""
+    load(
+        "@inside\ndef size():\n    return 1\n@inside\ndef plain(x):\n    return size()\n",
+        name="inside_of_this_test",
+    )
+    module = load(
+        "from inside_of_this_test import plain\n@inside\ndef size():\n    return 2\n"
+        "@probe(oracle=plain)\ndef seen(student):\n    return size()\n"
+    )
+    with pytest.raises(CourseError, match="two different @inside definitions named size"):
+        _ = probes_of(module)["seen"].bundle
+
+
+def test_what_an_author_says_of_a_probe_is_kept(load):
+    """Question, time and solitude are as the author said, and have defaults where nothing was said."""
+    module = load(
+        '@probe(question="q2", seconds=5, alone=True)\ndef one(student):\n    pass\n'
+        "@probe\ndef two(student):\n    pass\n"
+    )
+    one, two = probes_of(module).values()
+    assert (one.name, one.question, one.seconds, one.alone) == ("one", "q2", 5, True)
+    assert (two.name, two.question, two.seconds, two.alone) == ("two", None, PROBE_SECONDS, False)
+    assert two.oracle is None
+
+
+def test_probes_are_kept_apart_by_file(load):
+    """Two check files may have probes of the same name, and a file imported anew forgets its old ones."""
+    first = load("@probe\ndef seen(student):\n    return 1\n")
+    second = load("@probe\ndef seen(student):\n    return 2\n", name="same_name")
+    third = load("@probe\ndef other(student):\n    return 3\n", name="same_name")
+    assert [run(probes_of(module)["seen"].bundle, "seen") for module in (first, second)] == [1, 2]
+    assert list(probes_of(third)) == ["other"]
+
+
+def test_a_probes_seed(load):
+    """A seed depends on the run, the assignment and the probe, on nothing else, and fits 32 bits."""
+    module = load("@probe\ndef one(student):\n    pass\n@probe\ndef two(student):\n    pass\n")
+    one, two = probes_of(module).values()
+    seeds = [one.seed(1, "01_a"), one.seed(2, "01_a"), one.seed(1, "02_b"), two.seed(1, "01_a")]
+    assert len(set(seeds)) == 4
+    assert seeds[0] == one.seed(1, "01_a")
+    assert all(0 <= seed < 1 << 32 for seed in seeds)
+
+
+# --- placeholders
+
+
+@pytest.mark.parametrize("word", sorted(inside.VOCABULARY))
+def test_a_word_cannot_be_used_outside(word):
+    """Whoever calls a word outside, or a part of it, is told its name and where it exists."""
+    with pytest.raises(TypeError, match=rf"^{word} exists only in the worker"):
+        getattr(inside, word)(1, key=2)
+    with pytest.raises(TypeError, match=rf"^{word}\.some\.part exists only in the worker"):
+        getattr(inside, word).some.part()
+    assert repr(getattr(inside, word)) == f"<{word}, inside the worker>"
+
+
+def test_a_word_pretends_nothing():
+    """Python's own protocols do not mistake a placeholder for something iterable, sized or a context."""
+    assert not any(hasattr(inside.torch, name) for name in ("__iter__", "__len__", "__enter__", "__array__"))

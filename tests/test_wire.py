@@ -1,0 +1,799 @@
+"""The wire trusts nobody: whatever a worker does, there is a checked value or a WireError, in time.
+
+A thread plays the worker on real pipes. As a program, this file plays every case in one process and
+prints what that cost.
+"""
+
+import json
+import math
+import os
+import random
+import resource
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader import evidence, facts
+from grader.check import assert_close
+from grader.errors import CourseError
+from grader.wire import MAX_FRAME, MAX_ITEMS, MAX_NESTING, MAX_OUTPUT_KEPT, MAX_TOTAL, Wire, WireError, parse
+
+SHORT = 0.08  # for a worker that will never answer
+LONG = 20.0  # for one that answers at once, however busy the machine is
+SLACK = 5.0  # for the same reason
+LARGE = "x" * (1 << 20)  # a request that no pipe holds
+
+
+class Peer:
+    """The worker's end: reads requests, writes what it likes."""
+
+    def __init__(self, request: int, answer: int, output: int) -> None:
+        self.open = {"request": request, "answer": answer, "output": output}
+
+    def read(self) -> str:
+        """The next request's id."""
+        (length,) = struct.unpack(">I", self._exactly(4))
+        return json.loads(self._exactly(length))["id"]
+
+    def _exactly(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            chunk = os.read(self.open["request"], length - len(data))
+            if not chunk:
+                raise BrokenPipeError
+            data += chunk
+        return data
+
+    def write(self, data: bytes, to: str = "answer") -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self.open[to], rest) :]
+
+    def frame(self, payload: bytes) -> None:
+        self.write(struct.pack(">I", len(payload)) + payload)
+
+    def reply(self, value: Any) -> None:
+        """Answer the next request as agreed."""
+        self.frame(json.dumps({"id": self.read(), "ok": value}).encode())
+
+    def close(self, *names: str) -> None:
+        for name in names or tuple(self.open):
+            if name in self.open:
+                os.close(self.open.pop(name))
+
+    def wait(self) -> None:
+        """Do nothing until the outside has hung up."""
+        while "request" in self.open and os.read(self.open["request"], 1 << 16):
+            pass
+
+    def ignore(self) -> None:
+        """Not even read, until the outside has hung up."""
+        while True:
+            self.write(b".", to="output")
+            time.sleep(0.01)
+
+
+@dataclass
+class Case:
+    """What a worker does, and what must come of each request."""
+
+    name: str
+    play: Callable[[Peer], object]
+    outcomes: list[Any] = field(default_factory=lambda: ["malformed"])
+    seconds: float = LONG
+    arguments: Any = None
+    before: Callable[[Peer], object] = lambda _: None
+
+
+ANY = object()  # a value or any WireError
+NAN = object()
+
+
+@dataclass
+class Value:
+    """A value that must have come through."""
+
+    value: Any
+
+
+def exchange(case: Case) -> Iterator[Any]:
+    """What comes of one request after the other: a Value, or the kind of a WireError."""
+    request, to_worker = os.pipe()
+    from_worker, answer = os.pipe()
+    printed, output = os.pipe()
+    wire, peer = Wire(to_worker, from_worker, printed), Peer(request, answer, output)
+    case.before(peer)
+    player = threading.Thread(target=_play, args=(case, peer))
+    player.start()
+    try:
+        patience = [case.seconds] + [LONG] * (len(case.outcomes) - 1)
+        for seconds in patience:
+            yield _ask(wire, case, seconds)
+    finally:
+        wire.close()
+        player.join(LONG)
+        assert not player.is_alive(), f"{case.name}: the worker was left waiting"
+        assert len(wire.printed) <= MAX_OUTPUT_KEPT
+
+
+def _play(case: Case, peer: Peer) -> None:
+    with suppress(OSError):
+        case.play(peer)
+        peer.wait()
+    peer.close()
+
+
+def _ask(wire: Wire, case: Case, seconds: float) -> Any:
+    start = time.monotonic()
+    try:
+        return Value(wire.ask("probe", case.arguments, seconds))
+    except WireError as error:
+        return error.kind
+    finally:
+        late = time.monotonic() - start - seconds
+        assert late < SLACK, f"{case.name}: {late:.1f} s too late"
+
+
+def check(case: Case) -> None:
+    """Play a case and compare."""
+    for came, wanted in zip(exchange(case), case.outcomes, strict=True):
+        assert isinstance(came, Value) or came in {"timeout", "closed", "forged", "malformed"}
+        if wanted is NAN:
+            assert math.isnan(came.value)
+        elif wanted is not ANY:
+            assert came == wanted, case.name
+
+
+# --- answers that are not as agreed
+
+CASES: list[Case] = []
+
+
+def case(name: str, play: Callable[[Peer], object], *outcomes: Any, **options: Any) -> None:
+    CASES.append(Case(name, play, list(outcomes) or ["malformed"], **options))
+
+
+def answering(make: Callable[[str], Any]) -> Callable[[Peer], object]:
+    """A worker that answers with the JSON of what is made from the request's id."""
+    return lambda peer: peer.frame(json.dumps(make(peer.read())).encode())
+
+
+def sending(make: Callable[[bytes], bytes]) -> Callable[[Peer], object]:
+    """A worker that answers with the bytes made from the request's id, in a frame of the right length."""
+    return lambda peer: peer.frame(make(peer.read().encode()))
+
+
+def closing(make: Callable[[bytes], bytes]) -> Callable[[Peer], object]:
+    """A worker that writes bytes made from the request's id, without a frame, and closes its end."""
+
+    def play(peer: Peer) -> None:
+        peer.write(make(peer.read().encode()))
+        peer.close("answer")
+
+    return play
+
+
+def holding(make: Callable[[bytes], bytes]) -> Callable[[Peer], object]:
+    """The same, but the end stays open."""
+    return lambda peer: peer.write(make(peer.read().encode()))
+
+
+def ok(identity: bytes, value: bytes) -> bytes:
+    return b'{"id": "%b", "ok": %b}' % (identity, value)
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload)) + payload
+
+
+for number, thing in enumerate([None, True, 0, 1.5, "ok", [], {}, [[]], [{"id": 1, "ok": 1}]]):
+    case(f"no envelope {number}", answering(lambda _, thing=thing: thing), "forged")
+
+ENVELOPES: dict[str, Callable[[str], Any]] = {
+    "no ok": lambda name: {"id": name},
+    "no id": lambda _: {"ok": 1},
+    "extra key": lambda name: {"id": name, "ok": 1, "more": 1},
+    "error instead": lambda name: {"id": name, "error": 1},
+    "other capitals": lambda name: {"Id": name, "ok": 1},
+    "in a list": lambda name: [{"id": name, "ok": 1}],
+    "pairs": lambda name: [["id", name], ["ok", 1]],
+}
+WRONG_IDS: dict[str, Callable[[str], Any]] = {
+    "none": lambda _: None,
+    "empty": lambda _: "",
+    "zero": lambda _: 0,
+    "true": lambda _: True,
+    "list": lambda name: [name],
+    "dict": lambda name: {name: name},
+    "shorter": lambda name: name[:-1],
+    "longer": lambda name: name + "0",
+    "padded": lambda name: f" {name}",
+    "capitals": lambda name: name.upper() + "A",
+    "with NUL": lambda name: name + "\0",
+    "number": lambda name: int(name, 16),
+    "float": lambda name: float(int(name, 16)),
+    "guessed": lambda _: "0" * 16,
+    "reversed": lambda name: name[::-1] + "x",
+    "full width": lambda name: name + "\N{FULLWIDTH DIGIT ONE}",
+}
+for label, make in ENVELOPES.items():
+    case(f"envelope: {label}", answering(make), "forged")
+for label, make in WRONG_IDS.items():
+    case(f"id: {label}", answering(lambda name, make=make: {"id": make(name), "ok": 1}), "forged")
+case(
+    "the last of two equal keys counts",
+    sending(lambda i: b'{"id": "x", "ok": 1, "id": "%b", "ok": 2}' % i),
+    Value(2),
+)
+case("an early good key does not", sending(lambda i: b'{"id": "%b", "ok": 1, "id": "x"}' % i), "forged")
+
+# --- bytes that are no JSON
+
+GARBAGE = {
+    "nothing": b"",
+    "blank": b" ",
+    "half a word": b"nul",
+    "python's None": b"None",
+    "opened": b"{",
+    "closed": b"}",
+    "no quotes": b"{id: 1}",
+    "single quotes": b"{'id': 1}",
+    "trailing comma": b"[1,]",
+    "comment": b"[1] // one",
+    "two values": b"1 2",
+    "NUL": b"\0",
+    "NUL after": b"1\0",
+    "a raw newline in text": b'"\n"',
+    "a raw NUL in text": b'"\0"',
+    "half an escape": b'"\\u12"',
+    "unknown escape": b'"\\x41"',
+    "open text": b'"abc',
+    "not UTF-8": b"\xff\xfe",
+    "not UTF-8 in text": b'"\x80"',
+    "overlong UTF-8": b'"\xc0\xaf"',
+    "a surrogate as bytes": b'"\xed\xa0\x80"',
+    "cut UTF-8": b'"\xf0\x9f\x98"',
+    "beyond Unicode": b'"\xf5\x80\x80\x80"',
+    "latin-1": '"é"'.encode("latin-1"),
+    "UTF-16": "[1]".encode("utf-16"),
+    "UTF-32": "[1]".encode("utf-32"),
+    "byte order mark": b"\xef\xbb\xbf[1]",
+    "a pickle": b"\x80\x04K\x01.",
+    "hexadecimal": b"0x10",
+    "octal": b"010",
+    "plus": b"+1",
+    "no digit before the point": b".5",
+    "no digit after the point": b"1.",
+    "two signs": b"--1",
+    "nan in small letters": b"nan",
+    "an unknown infinity": b"+Infinity",
+    "a full-width digit": "\N{FULLWIDTH DIGIT ONE}".encode(),
+    "more digits than Python converts": b"9" * 5000,
+}
+for label, payload in GARBAGE.items():
+    case(f"garbage: {label}", sending(lambda _, payload=payload: payload))
+    case(f"garbage inside: {label}", sending(lambda i, payload=payload: ok(i, payload)))
+for label, half in {
+    "high": b"\\ud83d",
+    "low": b"\\udE00",
+    "capital": b"\\uD83D",
+    "swapped": b"\\ude00\\ud83d",
+}.items():
+    case(f"half a character, {label}", sending(lambda i, half=half: ok(i, b'"%b"' % half)))
+    case(f"half a character as a key, {label}", sending(lambda i, half=half: ok(i, b'[{"%b": 1}]' % half)))
+
+# --- values that come through
+
+VALUES: dict[str, tuple[bytes, Any]] = {
+    "infinity": (b"Infinity", math.inf),
+    "minus infinity": (b"-Infinity", -math.inf),
+    "overflow": (b"1e999", math.inf),
+    "underflow": (b"1e-999", 0.0),
+    "minus nothing": (b"-0.0", 0.0),
+    "a large int": (b"9" * 4000, int("9" * 4000)),
+    "a whole character in halves": (b'"\\ud83d\\ude00"', "\N{GRINNING FACE}"),
+    "a backslash before ud": (b'"\\\\ud83d"', "\\ud83d"),
+    "NUL as an escape": (b'"\\u0000"', "\0"),
+    "the last of equal keys": (b'{"a": 1, "a": 2}', {"a": 2}),
+    "spaces": (b"  [ 1 ]  ", [1]),
+    "false": (b"false", False),
+    "null": (b"null", None),
+}
+for label, (payload, value) in VALUES.items():
+    case(f"value: {label}", sending(lambda i, payload=payload: ok(i, payload)), Value(value))
+case("value: NaN", sending(lambda i: ok(i, b"NaN")), NAN)
+
+# --- frames and lengths
+
+for length in (MAX_FRAME + 1, 1 << 24, (1 << 31) - 1, 1 << 31, (1 << 32) - 1):
+    case(f"announces {length} bytes", holding(lambda _, n=length: struct.pack(">I", n) + b"{}" * 100))
+case("says little-endian", holding(lambda i: struct.pack("<I", len(ok(i, b"1"))) + ok(i, b"1")))
+case("text instead of a length", holding(lambda i: ok(i, b"1")))
+case("announces less", holding(lambda i: struct.pack(">I", 5) + ok(i, b"1")))
+for sent in (0, 1, 3, 4, 5, 20):
+    case(f"ends after {sent} bytes", closing(lambda i, n=sent: framed(ok(i, b"1"))[:n]), "closed")
+    case(
+        f"stops after {sent} bytes",
+        holding(lambda i, n=sent: framed(ok(i, b"1"))[:n]),
+        "timeout",
+        seconds=SHORT,
+    )
+for kept in range(1, 31, 3):
+    case(f"a frame of the first {kept} bytes", sending(lambda i, n=kept: ok(i, b"1")[:n]))
+case(
+    "the largest frame",
+    sending(lambda i: ok(i, b'"%b"' % (b"x" * (MAX_FRAME - len(ok(i, b'""')))))),
+    Value("x" * (MAX_FRAME - len(ok(b"0" * 16, b'""')))),
+)
+case(
+    "a frame one byte too large",
+    sending(lambda i: ok(i, b'"%b"' % (b"x" * (MAX_FRAME - len(ok(i, b'""')) + 1)))),
+)
+
+
+def many_answers(peer: Peer) -> None:
+    for _ in range(MAX_TOTAL // MAX_FRAME + 1):
+        peer.reply("x" * (MAX_FRAME - 100))
+
+
+case(
+    "more than may be said in all",
+    many_answers,
+    *[ANY] * (MAX_TOTAL // MAX_FRAME),
+    "malformed",
+)
+
+# --- depth and number
+
+
+def lists(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+case(
+    "as deep as allowed", sending(lambda i: ok(i, lists(MAX_NESTING))), Value(json.loads(lists(MAX_NESTING)))
+)
+for depth in (MAX_NESTING + 1, 100, 900, 1_100, 20_000, 140_000, 1_000_000):
+    case(f"{depth} lists deep", sending(lambda i, n=depth: ok(i, lists(n))))
+    case(f"{depth} opened", sending(lambda _, n=depth: b"[" * n))
+for depth in (MAX_NESTING + 1, 1_100, 50_000):
+    case(f"{depth} dicts deep", sending(lambda i, n=depth: ok(i, b'{"":' * n + b"1" + b"}" * n)))
+    case(f"{depth} of both deep", sending(lambda i, n=depth: ok(i, b'[{"":' * n + b"1" + b"}]" * n)))
+
+
+def zeros(count: int) -> bytes:
+    return b"[" + b"0," * (count - 1) + b"0]"
+
+
+case("as many as allowed", sending(lambda i: ok(i, zeros(MAX_ITEMS - 4))), Value([0] * (MAX_ITEMS - 4)))
+case("one too many", sending(lambda i: ok(i, zeros(MAX_ITEMS - 3))))
+CROWDS = {
+    "zeros": b"[" + b"0," * 1_000_000 + b"0]",
+    "lists": b"[" + b"[]," * 200_000 + b"0]",
+    "dicts": b"[" + b"{}," * 200_000 + b"0]",
+    "keys": b"{" + b",".join(b'"%d":0' % n for n in range(200_000)) + b"}",
+    "commas in a text": b'"%b"' % (b"," * 400_000),
+}
+for label, payload in CROWDS.items():
+    case(f"too many {label}", sending(lambda i, payload=payload: ok(i, payload)))
+case("many escapes", sending(lambda i: ok(i, b'"%b"' % (b"\\u0000" * 600_000))), Value("\0" * 600_000))
+case("wide text", sending(lambda i: ok(i, ('"😀' + "x" * 4_000_000 + '"').encode())), ANY)
+case("many small texts", sending(lambda i: ok(i, b"[" + b'"ab",' * 290_000 + b"0]")), ANY)
+case("many large floats", sending(lambda i: ok(i, b"[" + b"1.7976931e308," * 290_000 + b"0]")), ANY)
+case(
+    "many keys", sending(lambda i: ok(i, b"{" + b",".join(b'"%d":0' % n for n in range(149_000)) + b"}")), ANY
+)
+
+# --- time
+
+
+def dribble(peer: Peer) -> None:
+    for byte in framed(ok(peer.read().encode(), b"[1, 2]")):
+        peer.write(bytes([byte]))
+
+
+def endless_dribble(peer: Peer) -> None:
+    peer.read()
+    peer.write(struct.pack(">I", MAX_FRAME))
+    while True:
+        peer.write(b" ")
+        time.sleep(0.001)
+
+
+def answer_without_reading(peer: Peer) -> None:
+    peer.frame(ok(b"0" * 16, b"1"))
+    peer.ignore()
+
+
+def half_read(peer: Peer) -> None:
+    os.read(peer.open["request"], 1000)
+    peer.ignore()
+
+
+case("byte after byte", dribble, Value([1, 2]))
+case("byte after byte, for ever", endless_dribble, "timeout", seconds=SHORT)
+case("never answers", Peer.read, "timeout", seconds=SHORT)
+case("never reads", Peer.ignore, "timeout", seconds=SHORT)
+case("never reads a large request", Peer.ignore, "timeout", seconds=SHORT, arguments=LARGE)
+case("reads the beginning of a large request", half_read, "timeout", seconds=SHORT, arguments=LARGE)
+case("answers without reading", answer_without_reading, "timeout", seconds=SHORT, arguments=LARGE)
+case("reads a large request", lambda peer: peer.reply(1), Value(1), arguments=LARGE)
+case("has no time", lambda peer: peer.reply(1), "timeout", seconds=0.0)
+case("has less than no time", lambda peer: peer.reply(1), "timeout", seconds=-1.0)
+
+# --- bytes at the wrong time
+
+case("speaks first", Peer.wait, "forged", before=lambda peer: peer.frame(ok(b"0" * 16, b"1")))
+case("says a byte first", lambda peer: peer.reply(1), "forged", before=lambda peer: peer.write(b"\0"))
+case("speaks and ends", Peer.wait, "forged", before=lambda peer: (peer.write(b"1"), peer.close("answer")))
+case(
+    "speaks before it has read",
+    lambda peer: (peer.frame(b'{"id": "0", "ok": 1}'), peer.wait()),
+    "forged",
+)
+
+
+def two_answers(peer: Peer) -> None:
+    answer = framed(ok(peer.read().encode(), b"1"))
+    peer.write(answer + answer)
+
+
+def answer_and_more(peer: Peer) -> None:
+    peer.write(framed(ok(peer.read().encode(), b"1")) + b"\0")
+
+
+def replay(peer: Peer) -> None:
+    answer = ok(peer.read().encode(), b"1")
+    peer.frame(answer)
+    peer.read()
+    peer.frame(answer)
+
+
+def late(peer: Peer) -> None:
+    first = peer.read().encode()
+    peer.read()
+    peer.frame(ok(first, b"1"))
+
+
+case("answers twice", two_answers, Value(1), "forged")
+case("answers and a byte", answer_and_more, Value(1), "forged")
+case("answers the second with the first", replay, Value(1), "forged")
+case("answers the first when asked the second", late, "timeout", "forged", seconds=SHORT)
+case("answers three times as agreed", lambda peer: [peer.reply(n) for n in range(3)], *map(Value, range(3)))
+
+# --- pipes that close
+
+case("has ended before", Peer.close, "closed", before=Peer.close)
+case("closed its answers before", Peer.wait, "closed", before=lambda peer: peer.close("answer"))
+case("closed its requests before", Peer.ignore, "closed", before=lambda peer: peer.close("request"))
+case("ends when asked", lambda peer: (peer.read(), peer.close()), "closed")
+case("ends after the answer", lambda peer: (peer.reply(1), peer.close()), Value(1), ANY)
+case(
+    "ends instead of reading on",
+    lambda peer: (os.read(peer.open["request"], 1), peer.close()),
+    "closed",
+    arguments=LARGE,
+)
+case(
+    "closes its requests and answers",
+    lambda peer: (identity := peer.read(), peer.close("request"), peer.frame(ok(identity.encode(), b"1"))),
+    Value(1),
+)
+case("closes its output", lambda peer: (peer.close("output"), peer.reply(1)), Value(1))
+case(
+    "closed its output before", lambda peer: peer.reply(1), Value(1), before=lambda peer: peer.close("output")
+)
+case(
+    "closes its output and is silent",
+    lambda peer: (peer.close("output"), peer.wait()),
+    "timeout",
+    seconds=SHORT,
+)
+
+# --- what it prints meanwhile
+
+
+def print_much(peer: Peer) -> None:
+    peer.write(b"spam\xff\0\n" * 1_000_000, to="output")
+    peer.reply(1)
+
+
+def print_for_ever(peer: Peer) -> None:
+    while True:
+        peer.write(b"spam" * 10_000, to="output")
+
+
+def print_and_answer(peer: Peer) -> None:
+    printer = threading.Thread(target=suppressed, args=(print_for_ever, peer))
+    printer.start()
+    peer.reply(1)
+    peer.wait()
+    printer.join()
+
+
+def print_within_an_answer(peer: Peer) -> None:
+    answer = framed(ok(peer.read().encode(), b"1"))
+    for start in range(0, len(answer), 7):
+        peer.write(b"spam" * 50_000, to="output")
+        peer.write(answer[start : start + 7])
+
+
+def suppressed(function: Callable[[Peer], object], peer: Peer) -> None:
+    with suppress(OSError):
+        function(peer)
+
+
+case("prints much", print_much, Value(1))
+case("prints for ever", print_for_ever, "timeout", seconds=SHORT)
+case("prints for ever and reads nothing", print_for_ever, "timeout", seconds=SHORT, arguments=LARGE)
+case("prints for ever and answers", print_and_answer, Value(1))
+case("prints within its answer", print_within_an_answer, Value(1))
+
+# --- chance
+
+
+def noise(seed: int, length: int) -> bytes:
+    return random.Random(seed).randbytes(length)
+
+
+def flipped(identity: bytes, seed: int) -> bytes:
+    """An honest answer with one byte changed, its length included."""
+    answer = bytearray(framed(ok(identity, b'{"raised": null, "facts": [1.5, "text"]}')))
+    chance = random.Random(seed)
+    answer[chance.randrange(len(answer))] ^= 1 << chance.randrange(8)
+    return bytes(answer)
+
+
+for seed in range(25):
+    case(f"noise {seed}", sending(lambda _, n=seed: noise(n, 10 + 40 * n)))
+    case(f"noise without a frame {seed}", closing(lambda _, n=seed: noise(n, 5 + 3 * n)), ANY)
+    case(f"one bit changed {seed}", closing(lambda i, n=seed: flipped(i, n)), ANY)
+
+
+# --- the tests
+
+
+@pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in CASES])
+def test_a_hostile_worker_gets_nowhere(one):
+    """Each behaviour ends in the checked value or the WireError that belongs to it, within its deadline."""
+    check(one)
+
+
+def test_a_process_outlives_them_all():
+    """All cases in one process cost less than 100 MB, and leave no descriptor and no thread behind."""
+    assert len(CASES) >= 200
+    played = subprocess.run(
+        [sys.executable, __file__],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    cost = json.loads(played.stdout)
+    assert cost["played"] == len(CASES)
+    assert cost["megabytes"] < 100
+    assert cost["descriptors"] == 0
+    assert cost["threads"] == 0
+
+
+def test_a_request_is_what_was_asked():
+    """A request is one frame of JSON with an id, the operation and its arguments; no id comes twice."""
+    requests = []
+
+    def play(peer):
+        for _ in range(2):
+            (length,) = struct.unpack(">I", peer._exactly(4))
+            requests.append(json.loads(peer._exactly(length)))
+            peer.frame(ok(requests[-1]["id"].encode(), b"1"))
+
+    check(Case("asks", play, [ANY, ANY], arguments={"n": [1.5, "\ud800é"]}))
+    assert all(set(request) == {"id", "op", "args"} for request in requests)
+    assert requests[0]["op"] == "probe"
+    assert requests[0]["args"] == {"n": [1.5, "\ud800é"]}
+    assert requests[0]["id"] != requests[1]["id"]
+    assert all(len(request["id"]) >= 16 for request in requests)
+
+
+def test_the_beginning_of_what_was_printed_is_kept():
+    """Of what a worker prints the beginning is kept, up to a limit, and the rest forgotten."""
+    request, to_worker = os.pipe()
+    from_worker, answer = os.pipe()
+    printed, output = os.pipe()
+    wire, peer = Wire(to_worker, from_worker, printed), Peer(request, answer, output)
+    peer.write(b"first" + b"." * 10_000 + b"last", to="output")
+    with pytest.raises(WireError, match="timeout"):
+        wire.ask("end", None, SHORT)
+    assert wire.printed == b"first" + b"." * (MAX_OUTPUT_KEPT - 5)
+    wire.close()
+    peer.close()
+
+
+def test_more_descriptors_than_select_knows():
+    """A wire whose descriptors are beyond 1,023 works, as in a process with very many workers."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < 1200:
+        pytest.skip("the system does not allow that many")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 1200), limits[1]))
+    idle = [os.open("/dev/null", os.O_RDONLY) for _ in range(1030)]
+    try:
+        check(Case("answers", lambda peer: peer.reply(1), [Value(1)]))
+    finally:
+        for descriptor in idle:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+# --- fuzzing
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(min_value=-(10**400), max_value=10**400),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from(
+        ["none", "bool", "int", "float", "str", "tensor", "list", "tuple", "dict", "raised", "other"]
+    ),
+)
+KEYS = st.sampled_from(
+    ["value", "tensors", "raised", "facts", "changed", "patched", "names", "types", "text", "where"]
+)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+BOUNDED = settings(max_examples=100, deadline=None, database=None)
+
+
+def maybe(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly what belongs here."""
+    return st.one_of(good, good, good, good, good, good, JSON)
+
+
+TENSOR = st.fixed_dictionaries(
+    {
+        "kind": maybe(st.sampled_from(["Tensor", "Parameter"])),
+        "dtype": maybe(st.sampled_from(["torch.float32", "torch.int64", "torch.complex64"])),
+        "shape": maybe(st.sampled_from([[], [1], [2], [1, 2]])),
+        "value": maybe(st.lists(st.integers() | st.floats() | st.booleans(), max_size=4) | st.none()),
+        "is_leaf": maybe(st.booleans()),
+        "requires_grad": maybe(st.booleans()),
+        "grad_fn": maybe(st.none()),
+        "retains_grad": maybe(st.booleans()),
+        "version": maybe(st.integers()),
+        "identity": maybe(st.integers()),
+        "storage": maybe(st.integers()),
+        "grad": maybe(st.none() | st.integers(0, 3)),
+    }
+)
+ERROR = st.fixed_dictionaries(
+    {"types": maybe(st.just(["E"])), "text": maybe(st.text(max_size=5)), "where": maybe(st.just(""))}
+)
+ENCODED = st.recursive(
+    st.one_of(
+        st.just(["none"]),
+        st.tuples(st.sampled_from(["bool", "int", "float", "str", "other"]), SCALARS).map(list),
+        st.tuples(st.just("tensor"), maybe(st.integers(0, 3))).map(list),
+        st.tuples(st.just("raised"), ERROR).map(list),
+    ),
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["list", "tuple"]), st.lists(inner, max_size=3)).map(list),
+        st.tuples(st.just("dict"), st.lists(st.tuples(maybe(st.text(max_size=3)), inner).map(list))).map(
+            list
+        ),
+        inner,
+        JSON,
+    ),
+    max_leaves=6,
+)
+FACTS = st.fixed_dictionaries({"value": ENCODED, "tensors": maybe(st.lists(TENSOR, max_size=4))})
+
+
+@BOUNDED
+@given(payload=st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_parse_gives_json_or_an_error(payload):
+    """Whatever bytes are parsed, there is a value that can be written again, or a WireError."""
+    try:
+        value = parse(payload)
+    except WireError as error:
+        assert error.kind == "malformed"
+    else:
+        assert json.dumps(value, ensure_ascii=False).encode()
+
+
+@BOUNDED
+@given(answer=FACTS | JSON)
+def test_decoded_facts_can_be_compared(answer):
+    """Whatever is decoded, it is malformed, or a fact that can be compared without any other error."""
+    try:
+        fact = facts.decode(answer)
+    except facts.MalformedError:
+        return
+    with suppress(AssertionError, CourseError):
+        assert_close(fact, fact, "They differ.")
+
+
+@BOUNDED
+@given(
+    answer=JSON
+    | st.fixed_dictionaries(
+        {
+            "raised": maybe(st.none() | ERROR),
+            "facts": FACTS | JSON,
+            "changed": maybe(st.lists(st.text(max_size=3), max_size=2)),
+            "patched": maybe(st.lists(st.text(max_size=3), max_size=2)),
+        }
+    )
+)
+def test_what_is_readable_can_be_stored_and_decoded(answer):
+    """A worker's answer about a probe is malformed, or evidence whose outcome can be had without an error."""
+    try:
+        found = evidence.readable_answer(answer)
+    except facts.MalformedError:
+        return
+    stored = json.loads(json.dumps(evidence.Evidence(probes={"p": found}).to_json()))
+    evidence.Evidence.from_json(stored).outcome("p")
+
+
+@BOUNDED
+@given(
+    answer=JSON
+    | st.fixed_dictionaries({"raised": maybe(st.none() | ERROR)})
+    | st.fixed_dictionaries(
+        {
+            "names": maybe(st.fixed_dictionaries({"f": st.sampled_from(["answered", "missing", "?"])})),
+            "patched": maybe(st.lists(st.text(max_size=3), max_size=2)),
+        }
+    )
+)
+def test_cells_and_surveys_are_malformed_or_as_agreed(answer):
+    """A worker's answer about a cell or about names is malformed, or of exactly the agreed form."""
+    with suppress(facts.MalformedError):
+        raised = evidence.readable_error(answer)
+        assert raised is None or facts.decode_raised(raised).types
+    with suppress(facts.MalformedError):
+        names, patched = evidence.readable_survey(answer, {"f"})
+        assert names["f"] in {"answered", "untouched", "missing"}
+        assert all(type(word) is str for word in patched)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _descriptors() -> int:
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def _cost() -> dict[str, float]:
+    """Play all cases and measure."""
+    check(Case("warm", lambda peer: peer.reply(1), [Value(1)]))
+    before, descriptors, threads = _peak(), _descriptors(), threading.active_count()
+    for one in CASES:
+        check(one)
+    return {
+        "played": len(CASES),
+        "megabytes": _peak() - before,
+        "descriptors": _descriptors() - descriptors,
+        "threads": threading.active_count() - threads,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(_cost()))  # noqa: T201 - the parent reads it

@@ -1,0 +1,137 @@
+"""A course of one assignment with two questions, small enough to be changed by a test."""
+
+import json
+import os
+from pathlib import Path
+
+MASTER = '''\
+# %% [markdown]
+# # 1. Tiny
+
+# %%
+import torch
+
+# %% [markdown]
+# ## q1 · Double
+
+# %% tags=["question q1"]
+def double(x):
+    """Twice x."""
+    # BEGIN SOLUTION
+    return 2 * x
+    # STUB
+    # return x
+    # END SOLUTION
+
+# %% tags=["check q1"]
+def test_double(double):
+    """It is twice as much."""
+    assert double(2) == 4, "This is not twice as much."
+
+# %% [markdown]
+# ## q2 · A leaf
+
+# %% tags=["question q2"]
+def leaf(n):
+    """A leaf of n zeros that requires grad."""
+    # BEGIN SOLUTION
+    return torch.zeros(n, requires_grad=True)
+    # STUB
+    # return torch.zeros(n)
+    # END SOLUTION
+
+# %% tags=["check q2"]
+def test_leaf(leaf):
+    """It requires grad."""
+    assert leaf(2).requires_grad, "It does not require grad."
+'''
+
+ANSWERS = '''\
+"""Answers."""
+
+import torch
+
+from grader.answers import accepted, wrong
+
+
+@accepted("q1")
+def added(x):
+    """Twice is once and once."""
+    return x + x
+
+
+@wrong("q1", fails=["test_double"])
+def squared(x):
+    """Twice is taken for squared."""
+    return x * x
+
+
+@wrong("q2", fails=["test_leaf"])
+def computed(n):
+    """A computed tensor is taken for a leaf."""
+    return torch.zeros(n, requires_grad=True) * 1
+
+
+@wrong("q2", fails=["test_requires_grad"])
+def plain(n):
+    """requires_grad is forgotten."""
+    return torch.zeros(n)
+'''
+
+CHECKS = '''\
+"""Hidden checks."""
+
+from grader import assert_close, points, probe
+from grader.inside import torch
+
+
+@probe
+def doubled(student):
+    return student.double(torch.randn(3))
+
+
+@probe
+def made(student):
+    return student.leaf(3)
+
+
+@points(2)
+def test_double(doubled):
+    """It is twice as much."""
+    assert_close(doubled.seen, doubled.expected, "This is not twice as much.")
+
+
+@points(3)
+def test_leaf(made):
+    """It is a leaf."""
+    assert made.seen.is_leaf, "This is not a leaf."
+
+
+@points(1)
+def test_requires_grad(made):
+    """It requires grad."""
+    assert made.seen.requires_grad, "It does not require grad."
+'''
+
+RIGHT = ["import torch", "def double(x):\n    return x + x", "def leaf(n):\n    return torch.zeros(n).requires_grad_()"]
+HALF = ["import torch", "def double(x):\n    return x * x", "def leaf(n):\n    return torch.ones(n)"]
+
+
+def write_course(root: Path) -> Path:
+    """Lay out the course below a folder."""
+    for folder in ("solutions", "tests/hidden", "tests/answers"):
+        (root / folder).mkdir(parents=True)
+    (root / "solutions" / "01_tiny.py").write_text(MASTER, encoding="utf-8")
+    (root / "tests" / "hidden" / "test_01_tiny.py").write_text(CHECKS, encoding="utf-8")
+    (root / "tests" / "answers" / "01_tiny.py").write_text(ANSWERS, encoding="utf-8")
+    return root
+
+
+def write_notebook(path: Path, sources: list[str], *, modified: int = 1_700_000_000) -> Path:
+    """A notebook of code cells, last modified at a time that does not depend on the test's speed."""
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": s, "execution_count": None} for s in sources]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (modified, modified))
+    return path
