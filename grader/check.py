@@ -106,7 +106,8 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
 
     Raises:
         AssertionError: they differ; the text is the diagnosis.
-        CourseError: the expected fact is nothing that can be compared in this way.
+        TypeError: the expected fact is nothing that can be compared in this way.
+        ValueError: the expected tensor is too large to be compared.
     """
     if isinstance(expected, dict):
         assert isinstance(seen, dict), _because(message, f"{describe(seen)} was found")
@@ -123,9 +124,9 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
         assert seen is None, _because(message, f"{describe(seen)} was found")
     elif isinstance(expected, int | float):
         assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
-        assert _close([seen], [expected], TOLERANCE["torch.float64"]), message
+        assert _close([seen], [expected], TOLERANCE["torch.float32"]), message
     else:
-        raise CourseError(
+        raise TypeError(
             f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
         )
 
@@ -135,7 +136,7 @@ def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:
     assert seen.shape == expected.shape, _because(message, f"its shape is {seen.shape}")
     assert seen.dtype == expected.dtype, _because(message, f"its dtype is {seen.dtype}")
     if expected.value is None:
-        raise CourseError(
+        raise ValueError(
             f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
         )
     assert seen.value is not None, _because(message, "its values cannot be read")

@@ -9,6 +9,7 @@ import re
 
 from grader.facts import Raised
 
+_MAX_TEXT = 200
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 #: Diagnoses by a fragment of the text; the first that matches counts. Two numbers, where torch gives
@@ -23,8 +24,8 @@ _DIAGNOSES = {
         "or before the value is used; an optimizer step between forward and backward overwrites weights too"
     ),
     "a view of a leaf Variable that requires grad": (
-        "a slice or a view of a trainable leaf is written to while gradients are recorded. An update belongs under "
-        "torch.no_grad(); a computation writes into a buffer that does not require grad"
+        "a slice or a view of a trainable leaf is written to while gradients are recorded. An update belongs "
+        "under torch.no_grad(); a computation writes into a buffer that does not require grad"
     ),
     "leaf Variable that requires grad": (
         "a trainable leaf is overwritten while gradients are recorded. An update belongs under "
@@ -47,8 +48,8 @@ _DIAGNOSES = {
         "requires_grad_() came too late"
     ),
     "grad can be implicitly created only for scalar": (
-        "backward() without an argument needs one element. Reduce the tensor, or say in which direction: "
-        "gradient=..."
+        "backward() without an argument needs one element. Reduce the tensor, or say in which "
+        "direction: backward(gradient=v)"
     ),
     "can't retain_grad": (
         "retain_grad() on a tensor without requires_grad: it will never have a gradient to retain"
@@ -119,14 +120,25 @@ _DIAGNOSES = {
 
 def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
-    first_line = error.text.strip().partition("\n")[0].partition(" Hint:")[0][:200].rstrip(".")
-    own = f"{error.type}: {first_line}" if first_line else error.type
+    if "MemoryError" in error.types:
+        return "your code used up the memory a notebook may have; does something grow without end?"
+    own = f"{error.type}: {_beginning(error.text)}".removesuffix(": ")
     if error.where:
         told = f"your code stopped in {error.where}, with {own}"
     else:
         told = f"what your code returned could not be used as the exercise says: {own}"
     meaning = _meaning(error.text)
-    return f"{told} — {meaning}." if meaning else f"{told}."
+    sentence = f"{told} — {meaning}" if meaning else told
+    return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
+
+
+def _beginning(text: str) -> str:
+    """The first line without torch's advice, cut where a sentence ends if it has to be cut."""
+    line = text.strip().partition("\n")[0].partition(" Hint:")[0]
+    if len(line) > _MAX_TEXT:
+        sentence, found, _ = line[:_MAX_TEXT].rpartition(". ")
+        line = sentence if found else line[:_MAX_TEXT]
+    return line.rstrip(".")
 
 
 def _meaning(text: str) -> str | None:

@@ -262,7 +262,7 @@ class _Grading:
         if not isinstance(result, dict):
             return False
         stored = {**result.get("provenance", {}), "graded_at": None}
-        same = {"notebook": submission.relative, "superseded": list(submission.superseded)}
+        same: dict[str, Any] = {"notebook": submission.relative, "superseded": list(submission.superseded)}
         if submission.notebook is None:
             same["error"] = submission.error
         return (

@@ -46,8 +46,8 @@ def probe(name, body, *, seed=1, seconds=5.0, **options):
 def look(zygote, cells, *, limits=QUICK, stubs=None, **probes):
     """Observe cells (a text or several).
 
-    `probes` gives for each function that is asked for a probe, several, or the expression that the one probe of
-    the function's name returns. Stubs take no argument where none are given.
+    `probes` gives for each function that is asked for a probe, several, or the expression that the one probe
+    of the function's name returns. Stubs take no argument where none are given.
     """
     cells = [cells] if isinstance(cells, str) else cells
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]

@@ -3,7 +3,6 @@
 import pytest
 from observing import QUICK, look
 
-from grader.facts import Raised
 from grader.observer import Limits
 
 PATIENT = Limits(cell=30, question=10, notebook=60)
@@ -45,7 +44,8 @@ def answer_of(zygote, *cells, limits=QUICK):
         "async def g():\n    return 1\nassert await g() == 1",
         "import asyncio\nawait asyncio.sleep(0)\nawait asyncio.sleep(0)",
         "%%time\nimport asyncio\nawait asyncio.sleep(0)",
-        "import warnings\nwarnings.warn('harmless')\nimport torch\n(torch.ones(1, requires_grad=True) * 2).grad",
+        "import warnings\nwarnings.warn('harmless')",
+        "import torch\n(torch.ones(1, requires_grad=True) * 2).grad",
         "w = '\\d'  # an escape that the compiler warns about",
     ],
 )
@@ -72,13 +72,15 @@ def test_a_timed_cell_keeps_its_own_name(zygote):
     """Two timed cells are two cells: a stub in one of them does not make an answer in the other a stub."""
     cells = ["%%time\ndef f():\n    return 1", "%%time\ndef f(): ...", "%%time\ndef f():\n    return 1 / 0"]
     seen = look(zygote, cells, f="student.f()")
-    assert (seen.status, seen["f"].where) == ({"f": "answered"}, "cell 3, below %%time, line 2")
+    assert (seen.status, seen["f"].error.where) == ({"f": "answered"}, "cell 3, below %%time, line 2")
 
 
 def test_waiting_for_the_world_fails_its_cell_only(zygote):
     """Without a running kernel nothing can be awaited that takes time, and no cell waits for ever."""
     endless = "class Never:\n    def __await__(self):\n        while True:\n            yield\nawait Never()"
-    seen = look(zygote, ["import asyncio\nawait asyncio.sleep(9)", endless, "def f():\n    return 1"], f="student.f()")
+    seen = look(
+        zygote, ["import asyncio\nawait asyncio.sleep(9)", endless, "def f():\n    return 1"], f="student.f()"
+    )
     assert (set(seen.raised), seen["f"]) == ({1, 2}, 1)
 
 
@@ -96,13 +98,19 @@ def test_waiting_for_the_world_fails_its_cell_only(zygote):
         ("raise KeyboardInterrupt", "KeyboardInterrupt: "),
         ("raise GeneratorExit", "GeneratorExit: "),
         ("input('a number: ')", "EOFError: EOF when reading a line"),
-        ("raise BaseExceptionGroup('both', [KeyboardInterrupt()])", "BaseExceptionGroup: both (1 sub-exception)"),
+        (
+            "raise BaseExceptionGroup('both', [KeyboardInterrupt()])",
+            "BaseExceptionGroup: both (1 sub-exception)",
+        ),
         ("undefined", "NameError: name 'undefined' is not defined"),
         ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
         ("def r():\n    r()\nr()", "RecursionError: maximum recursion depth exceeded"),
         ("bytearray(1 << 50)", "MemoryError: "),
         ("open('results.txt', 'w')", "PermissionError: [Errno 13] Permission denied: 'results.txt'"),
-        ("open('/tmp/results.txt', 'w')", "PermissionError: [Errno 13] Permission denied: '/tmp/results.txt'"),
+        (
+            "open('/tmp/results.txt', 'w')",
+            "PermissionError: [Errno 13] Permission denied: '/tmp/results.txt'",
+        ),
         ("import os\nos.mkdir('runs')", "PermissionError: [Errno 1] Operation not permitted: 'runs'"),
         ("(" * 300 + ")" * 300, "SyntaxError: too many nested parentheses (<cell 2>, line 1)"),
     ],
@@ -124,10 +132,12 @@ def test_what_a_failing_cell_defined_counts(zygote):
 
 def test_an_error_tells_its_cell_and_line(zygote):
     """The line named is the deepest of the notebook, whichever library raised."""
-    cells = ["import torch", "def helper(t):\n    return t.backward()\n\ndef f():\n    return helper(torch.ones(2))"]
-    seen = look(zygote, cells, f="student.f()")["f"]
-    assert isinstance(seen, Raised)
-    assert (seen.type, seen.where) == ("RuntimeError", "cell 2, line 2")
+    cells = [
+        "import torch",
+        "def helper(t):\n    return t.backward()\n\ndef f():\n    return helper(torch.ones(2))",
+    ]
+    error = look(zygote, cells, f="student.f()")["f"].error
+    assert (error.type, error.where) == ("RuntimeError", "cell 2, line 2")
 
 
 # Names
@@ -168,11 +178,11 @@ def test_a_name_that_was_deleted_is_missing(zygote):
 @pytest.mark.parametrize(
     "cell",
     [
-        'import otter\ngrader = otter.Notebook("01_leaves.ipynb")\ngrader.check("q1")\ngrader.export(run_tests=True)',
+        "import otter\ngrader = otter.Notebook('01_leaves.ipynb')\ngrader.check('q1')\ngrader.export()",
         "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')",
-        "from IPython.display import display, HTML, Markdown, clear_output\ndisplay(HTML('<b>')); clear_output()",
+        "from IPython.display import display, HTML, clear_output\ndisplay(HTML('<b>')); clear_output()",
         "import IPython.display as ipd\nipd.display(ipd.Image('plot.png'))",
-        "from google.colab import drive, files\ndrive.mount('/content/drive')\nfor name in files.upload(): 1 / 0",
+        "from google.colab import drive, files\ndrive.mount('/content')\nfor name in files.upload(): 1 / 0",
         "import ipywidgets as widgets\nwith widgets.Output():\n    widgets.IntSlider(min=1).value",
         "from grader import xray\nxray(1)",
         "from ipywidgets import interact, fixed\ninteract(print, x=fixed(1))",
@@ -188,10 +198,10 @@ def test_what_talks_to_jupyter_and_graders_does_nothing(zygote, cell):
     [
         "numpy as np",
         "math, random, collections, typing, dataclasses, functools, itertools, operator, statistics",
-        "os, sys, re, io, json, time, timeit, datetime, pathlib, copy, pprint, string, textwrap, tempfile, glob",
-        "abc, enum, types, inspect, contextlib, warnings, logging, unittest, traceback, weakref, gc, csv, heapq",
+        "os, sys, re, io, json, time, timeit, datetime, pathlib, copy, pprint, string, textwrap, tempfile",
+        "abc, enum, types, inspect, contextlib, warnings, logging, unittest, traceback, weakref, gc, csv",
         "torch.nn as nn, torch.nn.functional as F, torch.optim as optim, torch.autograd, torch.utils.data",
-        "threading, concurrent.futures, multiprocessing, subprocess, pickle, hashlib, struct, asyncio, urllib.request",
+        "threading, concurrent.futures, multiprocessing, subprocess, pickle, hashlib, struct, asyncio",
     ],
 )
 def test_ordinary_imports_work(zygote, modules):
@@ -260,7 +270,7 @@ ANSWER = "def f(x, n=1):\n    return x"
     ],
 )
 def test_a_stub_is_untouched(zygote, cells):
-    """A stub earns nothing, however it is moved, formatted, commented or documented, and overwrites an answer."""
+    """A stub is one however it is moved, formatted, commented or documented, and overwrites an answer."""
     assert look(zygote, cells, stubs={"f": STUB}, f="student.f(1)").status == {"f": "untouched"}
 
 
@@ -313,7 +323,7 @@ def test_one_written_method_is_an_answer(zygote):
 @pytest.mark.parametrize(
     "value",
     [
-        "class Liar:\n    __class__ = property(lambda self: 1 / 0)\n    __code__ = __func__ = __class__\nf = Liar()",
+        "class Liar:\n    __class__ = __code__ = __func__ = property(lambda self: 1 / 0)\nf = Liar()",
         "class Hanging:\n    def __getattr__(self, name):\n        while True: pass\nf = Hanging()",
         "class Leaving:\n    __class__ = property(lambda self: exit())\nf = Leaving()",
         "class M(type):\n    __dict__ = property(lambda self: 1 / 0)\nclass f(metaclass=M): pass",

@@ -8,8 +8,8 @@ from grader.facts import Raised
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
     "[torch.FloatTensor [2, 2]], which is output 0 of AsStrided, is at version {now}; expected version "
-    "{saved} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    "{saved} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
+    "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
 )
 
 #: Texts of torch 2.13 and Python 3.11, and words of the diagnosis each must get.
@@ -17,8 +17,8 @@ CASES = {
     "backward twice": (
         (
             "Trying to backward through the graph a second time (or directly access saved tensors after they "
-            "have already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time."
+            "have already been freed). Saved intermediate values of the graph are freed when you call "
+            ".backward() or autograd.grad(). Specify retain_graph=True if you need to."
         ),
         "already back-propagated",
     ),
@@ -82,22 +82,23 @@ CASES = {
     "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),
     "view made under no_grad": (
         (
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-            "this use case is ambiguous and error-prone, it is forbidden."
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
+            "that this use case is ambiguous and error-prone, it is forbidden."
         ),
         "both belong inside, or both outside",
     ),
     "one of several views": (
         (
             "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be modified inplace."
+            "function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace."
         ),
         "chunk, split and unbind",
     ),
     "detach_ of a view": (
         (
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
-            "for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets."
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
+            "(DDP) for training, gradients are views of DDP buckets."
         ),
         "detach_() does not work on a view",
     ),

@@ -8,6 +8,7 @@ import pytest
 from grader.evidence import (
     Evidence,
     Fault,
+    Stopped,
     readable_answer,
     readable_error,
     readable_survey,
@@ -102,6 +103,7 @@ MALFORMED_VALUES = [
     [1, 1],
     [["int"], 1],
     ["unknown", 1],
+    ["unknown", "text"],
     ["unknown"],
     ["Int", 1],
     ["bool", 1],
@@ -131,6 +133,7 @@ MALFORMED_VALUES = [
     ["dict", [[1, ["none"]]]],
     ["dict", [["x" * (MAX_TEXT + 1), ["none"]]]],
     ["dict", ["ab"]],
+    ["dict", [{"a": 1, "b": 2}]],
     ["dict", [["a", None]]],
     ["raised", "ValueError"],
     ["raised", None],
@@ -177,7 +180,7 @@ def test_depth_is_bounded(kind):
 
 def test_a_tensor_keeps_every_field():
     """A well-formed tensor comes back with every field as it was, lists as tuples."""
-    assert decoded(TENSOR) == Tensor(
+    assert decoded(*[TENSOR] * MAX_TENSORS) == Tensor(
         kind="Parameter",
         dtype="torch.float32",
         shape=(2, 1),
@@ -268,6 +271,15 @@ def test_every_field_of_a_tensor_is_checked(name, wrong):
     refuses(decoded, tensor(**{name: wrong}))
 
 
+@pytest.mark.parametrize(
+    "shape", [None, 2, "21", {}, [2, -1], [2.0], [True], [None], [MAX_INT], [1] * (MAX_DIMENSIONS + 1)]
+)
+def test_a_shape_without_values_is_checked_too(shape):
+    """A shape that no tensor has is malformed, also where there are no values to compare it with."""
+    assert decoded(tensor(value=None, shape=[MAX_INT - 1])).shape == (MAX_INT - 1,)
+    refuses(decoded, tensor(value=None, shape=shape))
+
+
 @pytest.mark.parametrize("name", TENSOR)
 def test_every_field_of_a_tensor_is_needed(name):
     """A tensor that lacks a field is malformed."""
@@ -327,6 +339,7 @@ def test_an_error_keeps_its_fields():
     error = decode_raised(ERROR)
     assert error == Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")
     assert error.type == "ValueError"
+    assert decode_raised({**ERROR, "types": ["E"]}).types == ("E",)
     assert decode_raised({**ERROR, "types": ["E"] * 50, "text": "x" * MAX_TEXT}).type == "E"
 
 
@@ -423,12 +436,18 @@ def test_every_field_of_a_survey_is_checked(wrong):
 
 
 def test_evidence_gives_outcomes():
-    """An outcome is facts, an error of the student's code, or a fault; a probe not reached is a fault."""
+    """An outcome is facts, an error that stopped the probe, or a fault; a probe not reached is a fault."""
     evidence = Evidence(
-        probes={"one": {"facts": FACTS}, "two": {"raised": ERROR}, "three": {"fault": "it was too slow"}}
+        probes={
+            "one": {"facts": FACTS},
+            "two": {"raised": ERROR},
+            "caught": {"facts": {"value": ["raised", ERROR], "tensors": []}},
+            "three": {"fault": "it was too slow"},
+        }
     )
     assert evidence.outcome("one") == decoded(TENSOR)
-    assert evidence.outcome("two") == decode_raised(ERROR)
+    assert evidence.outcome("two") == Stopped(decode_raised(ERROR))
+    assert evidence.outcome("caught") == decode_raised(ERROR)
     assert evidence.outcome("three") == Fault("it was too slow")
     assert evidence.outcome("four") == Fault("this part was not reached")
 

@@ -7,12 +7,26 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
 
+from grader import grading
 from grader.cli import main
+from grader.course import Course
+from grader.errors import ProtectionError
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class Class:
@@ -23,29 +37,43 @@ class Class:
         self.submissions = root / "submissions"
         self.out = root / "results"
 
-    def command(self, *options: str, submissions: Path | None = None) -> list[str]:
-        where = str(submissions or self.submissions)
-        return [sys.executable, "-m", "grader", "grade", where, "--out", str(self.out), *options]
+    def grade(self, *options, submissions=None):
+        """Grade in this process, with the session's zygote."""
+        arguments = ["grade", str(submissions or self.submissions), "--out", str(self.out), *options]
+        ended = CliRunner().invoke(main, arguments)
+        return Ended(ended.exit_code, ended.stdout, ended.stderr)
 
-    def grade(self, *options: str, submissions: Path | None = None) -> subprocess.CompletedProcess[str]:
-        command = self.command(*options, submissions=submissions)
-        return subprocess.run(command, cwd=self.course, capture_output=True, text=True, timeout=120, check=False)
+    def process(self, *options):
+        """Grade in a process of its own."""
+        command = [sys.executable, "-m", "grader", "grade", self.submissions, "--out", self.out, *options]
+        return subprocess.Popen(command, cwd=self.course, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def result(self, student: str, name: str = "01_tiny") -> dict:
+    def edit_checks(self, old, new):
+        """Change the check file, and forget the imported one."""
+        file = self.course / "tests" / "hidden" / "test_01_tiny.py"
+        assert old in CHECKS
+        file.write_text(CHECKS.replace(old, new), encoding="utf-8")
+        sys.modules.pop(file.stem, None)
+
+    def result(self, student, name="01_tiny"):
         return json.loads((self.out / "submissions" / student / f"{name}.json").read_text(encoding="utf-8"))
 
-    def scores(self) -> dict[str, str]:
+    def scores(self):
         with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
             return {row["student"]: row["score"] for row in csv.DictReader(file)}
 
-    def files(self) -> dict[str, bytes]:
-        """Everything that was written, but for the times in it being those of this run."""
+    def files(self):
         return {str(p.relative_to(self.out)): p.read_bytes() for p in self.out.rglob("*") if p.is_file()}
+
+    def evidence_times(self):
+        return {p: p.stat().st_mtime_ns for p in (self.out / "evidence").rglob("*.json")}
 
 
 @pytest.fixture
-def klass(tmp_path):
+def klass(tmp_path, monkeypatch, shared_zygote):
     made = Class(tmp_path)
+    monkeypatch.chdir(made.course)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a check file edited twice a second is read twice
     write_notebook(made.submissions / "ada" / "01_tiny.ipynb", RIGHT)
     write_notebook(made.submissions / "ben" / "01_tiny.ipynb", HALF)
     return made
@@ -78,38 +106,35 @@ def test_only_what_is_new_or_changed_is_graded_again(klass):
 
 
 def test_a_changed_assertion_is_judged_without_running_code(klass):
-    """The stored evidence is judged anew; here the notebook would not even run any more."""
+    """The stored evidence is judged anew, and stays as it is."""
     klass.grade()
-    evidence = {p: p.stat().st_mtime_ns for p in (klass.out / "evidence").rglob("*.json")}
-    file = klass.course / "tests" / "hidden" / "test_01_tiny.py"
-    file.write_text(CHECKS.replace("made.seen.is_leaf", "not made.seen.is_leaf"), encoding="utf-8")
+    evidence = klass.evidence_times()
+    klass.edit_checks("made.seen.is_leaf", "not made.seen.is_leaf")
     assert "2 new" in klass.grade().stdout
     assert klass.scores() == {"ada": "3", "ben": "0"}
-    assert {p: p.stat().st_mtime_ns for p in (klass.out / "evidence").rglob("*.json")} == evidence
+    assert klass.evidence_times() == evidence
 
 
 def test_a_changed_probe_observes_again(klass):
     """Evidence of other questions asked is not used."""
     klass.grade()
-    file = klass.course / "tests" / "hidden" / "test_01_tiny.py"
-    file.write_text(CHECKS.replace("student.leaf(3)", "student.leaf(4)"), encoding="utf-8")
-    evidence = (klass.out / "evidence" / "ada" / "01_tiny.json").read_text(encoding="utf-8")
+    evidence = klass.evidence_times()
+    klass.edit_checks("student.leaf(3)", "student.leaf(4)")
     klass.grade()
-    assert (klass.out / "evidence" / "ada" / "01_tiny.json").read_text(encoding="utf-8") != evidence
+    after = klass.evidence_times()
+    assert all(after[path] > time for path, time in evidence.items())
 
 
 def test_a_killed_run_is_completed_by_the_next(klass):
     """Killed as soon as the first result is there, a second run gives what an undisturbed one gives."""
     for number in range(12):
         write_notebook(klass.submissions / f"s{number:02}" / "01_tiny.ipynb", RIGHT if number % 2 else HALF)
-    process = subprocess.Popen(
-        klass.command("--jobs", "1"), cwd=klass.course, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = klass.process("--jobs", "1")
     deadline = time.monotonic() + 60
     while not list(klass.out.glob("evidence/*/*.json")) and time.monotonic() < deadline:
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.communicate(timeout=10)
     assert not (klass.out / "gradebook.csv").exists()
     assert klass.grade().returncode == 0
     assert klass.scores() == {
@@ -179,7 +204,9 @@ def test_names_with_markup_reach_pages_escaped(klass):
 
 def test_without_a_sandbox_every_result_says_so(klass):
     """--no-sandbox is recorded where people look."""
-    assert klass.grade("--no-sandbox").returncode == 0
+    process = klass.process("--no-sandbox")
+    process.communicate(timeout=60)
+    assert process.returncode == 0
     assert klass.result("ada")["provenance"]["protection"] == "none"
     assert "without a sandbox" in (klass.out / "report.html").read_text(encoding="utf-8")
     assert "Graded without a sandbox" in (klass.out / "feedback" / "ada" / "01_tiny.md").read_text(encoding="utf-8")
@@ -235,17 +262,26 @@ def test_an_unreadable_notebook_is_in_error(klass):
 
 def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
     """A probe that raises on the reference is the author's error: exit status 1, no result."""
-    file = klass.course / "tests" / "hidden" / "test_01_tiny.py"
-    file.write_text(CHECKS.replace("student.leaf(3)", "student.leaf('three')"), encoding="utf-8")
+    klass.edit_checks("student.leaf(3)", "student.leaf('three')")
     ended = klass.grade()
     assert ended.returncode == 1
     assert "probe made fails on the reference" in ended.stderr
     assert not (klass.out / "submissions").exists()
 
 
-def test_outside_a_course_the_packages_own_is_used(tmp_path, monkeypatch):
+def test_without_a_course_around_the_packages_own_is_used(tmp_path, monkeypatch):
     """grade works from any folder, with the course the package lies in."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(["grade", str(tmp_path)])
-    assert ended.value.code == 2
+    assert "01_leaves" in Course.find().stems
+
+
+def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
+    """Where students' code cannot be confined: exit status 3, one sentence, no result."""
+
+    def refuse(**_):
+        raise ProtectionError("students' code cannot be confined here: no seccomp")
+
+    monkeypatch.setattr(grading, "Zygote", refuse)
+    ended = klass.grade()
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    assert not (klass.out / "submissions").exists()

@@ -6,7 +6,7 @@ import pytest
 from test_check import TENSOR
 
 from grader.errors import CourseError
-from grader.evidence import Fault
+from grader.evidence import Fault, Stopped
 from grader.facts import Other, Raised
 from grader.observation import Observation, other_form
 
@@ -51,8 +51,7 @@ def test_the_same_form(seen, expected):
     """Kinds of number and of sequence are alike, None and errors stand for anything, lengths are free."""
     assert other_form(seen, expected) is None
     assert other_form([seen], [expected]) is None
-    if not isinstance(seen, Raised) and not isinstance(expected, Raised):
-        assert Observation("probe", seen, expected).seen is seen
+    assert Observation("probe", seen, expected).seen is seen
 
 
 OTHER = [
@@ -107,14 +106,16 @@ def test_a_fault_is_told(reason, message):
 
 def test_an_error_of_the_student_is_diagnosed():
     """Where the student's code raised, place, class and meaning are told."""
-    told = complaint(ERROR, TENSOR)
+    told = complaint(Stopped(ERROR), TENSOR)
     assert told.startswith("Your code stopped in cell 2, line 7, with RuntimeError: grad can be implicitly")
     assert "needs one element" in told
 
 
 def test_an_error_that_was_returned_is_a_fact():
-    """An error within what was seen is handed to the check, as a fact like others."""
+    """An error that is what came back, or within it, is handed to the check as a fact like others."""
     assert Observation("probe", {"step": ERROR}, {"step": None}).seen == {"step": ERROR}
+    assert Observation("probe", ERROR, None).seen is ERROR
+    assert Observation("probe", None, ERROR).expected is ERROR
 
 
 def test_what_is_expected():
@@ -127,7 +128,7 @@ def test_what_is_expected():
     ("expected", "words"),
     [
         (Fault("it was too slow"), "got no facts of the reference: it was too slow"),
-        (ERROR, "fails on the reference: "),
+        (Stopped(ERROR), "fails on the reference: "),
     ],
 )
 def test_a_probe_that_fails_on_the_reference_is_the_authors_mistake(expected, words):
@@ -137,3 +138,29 @@ def test_a_probe_that_fails_on_the_reference_is_the_authors_mistake(expected, wo
         with pytest.raises(CourseError, match="probe carried ") as caught:
             look()
         assert words in str(caught.value)
+
+
+STRICT = [
+    (None, TENSOR, "the result is None, a tensor was expected"),
+    (TENSOR, None, "the result is a tensor, None was expected"),
+    ({"w": None}, {"w": 1}, "w is None, an int was expected"),
+    ({"w": [1, ERROR]}, {"w": [1, 1]}, "w[1] is an error (RuntimeError), an int was expected"),
+    ([1, 2, 3], [1], "the result has 3 entries"),
+    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "w[0]['g'] has 0 entries"),
+    (1, TENSOR, "the result is an int, a tensor was expected"),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected", "message"), STRICT)
+def test_why_a_check_may_have_stumbled(seen, expected, message):
+    """Looked at strictly, None, an error and another length are differences too, and are told."""
+    assert Observation("probe", seen, expected).mismatch == f"In what came back, {message}."
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [(1, 2.5), (None, None), ([1], (2,)), (ERROR, ERROR), ({"a": 1, "b": 2}, {"a": True}), (TENSOR, TENSOR)],
+)
+def test_the_same_form_gives_no_reason(seen, expected):
+    """Where nothing differs in form, even strictly, there is nothing to tell."""
+    assert Observation("probe", seen, expected).mismatch is None

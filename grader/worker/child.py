@@ -106,6 +106,7 @@ class _Service:
 
     def _survey(self, stubs: dict[str, str]) -> Any:
         names = {name: cells.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
+        guard.restore_modes()
         return {"names": names, "patched": guard.restore_attributes()}
 
     def _probe(self, name: str, source: str, seed: int, oracle: list[str] | None) -> Any:
@@ -119,8 +120,8 @@ class _Service:
         changed = guard.changed_modes(before)
         if any(self._notebook.names.get(name) is not value for name, value in names.items()):
             changed.append("names of the notebook")  # another question may need what they were
-        patched = guard.restore_attributes()
         guard.restore_modes()
+        patched = guard.restore_attributes()
         answer = self._encode(value, raised)
         return {**answer, "changed": changed, "patched": patched}
 

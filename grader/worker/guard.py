@@ -111,6 +111,8 @@ def changed_modes(before: dict[str, Any]) -> list[str]:
 def restore_attributes() -> list[str]:
     """Put back every attribute of torch that was replaced, removed, or put over an inherited one.
 
+    The modes have to be put back before: torch itself replaces ``torch.Storage`` with the default dtype.
+
     Returns:
         What had been changed, such as ``torch.Tensor.backward``.
     """

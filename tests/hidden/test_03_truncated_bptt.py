@@ -528,9 +528,8 @@ def why_the_gradients_are_wrong(seen, expected):
                 f"a .grad of the {module} is None in the end: nothing went back into it, or it was cleared."
             )
     if cuts(entering) != cuts(expected["entering"]):
-        steps = " and ".join(str(step) for step in cuts(entering) if step > 0)
-        where = f"only before step {steps}, counted from 0" if steps else "nowhere"
-        return f"the state is cut from its history {where}."
+        steps = ", ".join(map(str, cuts(entering)))
+        return f"steps that begin without a history are: {steps} (counted from 0); elsewhere nothing is cut."
     for step in range(1, len(entering)):
         if not alike(entering[step], leaving[step - 1]):
             return (
@@ -566,16 +565,16 @@ def test_gradients_of_the_chunks(seven_in_threes, six_in_threes, four_in_ones):
     Write down for k = 3 which losses go back together, and how far. What about the steps that are left at
     the end?
     """
-    assert_gradients(seven_in_threes, "With 7 steps and k = 3")
-    assert_gradients(six_in_threes, "With 6 steps and k = 3")
-    assert_gradients(four_in_ones, "With 4 steps and k = 1")
+    assert_gradients(seven_in_threes, "With 7 steps and k = 3,")
+    assert_gradients(six_in_threes, "With 6 steps and k = 3,")
+    assert_gradients(four_in_ones, "With 4 steps and k = 1,")
 
 
 @points(1)
 def test_one_chunk_is_full_backpropagation(five_in_five, five_in_eight):
     """With k as long as the sequence, or longer, the gradient is that of full backpropagation."""
-    assert_gradients(five_in_five, "With 5 steps and k = 5")
-    assert_gradients(five_in_eight, "With 5 steps and k = 8")
+    assert_gradients(five_in_five, "With 5 steps and k = 5,")
+    assert_gradients(five_in_eight, "With 5 steps and k = 8,")
 
 
 @points(1)

@@ -1,0 +1,274 @@
+"""What a check file says is read completely, and a file that breaks a rule is refused in words."""
+
+import importlib
+import sys
+import textwrap
+
+import pytest
+
+from grader.check import Check
+from grader.errors import CourseError
+from grader.question import Question
+from grader.rubric import read_rubric
+
+HEADER = '''\
+"""Hidden checks."""
+
+from grader import assert_close, points, probe, raised
+from grader.inside import inside, torch
+
+'''
+
+GOOD = (
+    HEADER
+    + '''
+@inside
+def answer(x):
+    return -x
+
+
+@probe(seconds=3, oracle=answer)
+def doubled(student):
+    return student.double(torch.ones(2))
+
+
+@probe
+def gradient(student):
+    return student.double(torch.ones(3)).grad
+
+
+@probe(question="q2", alone=True)
+def made(student):
+    return [student.leaf, student.double]
+
+
+@points(2.5)
+def test_double(doubled):
+    """It is twice as much.
+
+    Print it."""
+    assert_close(doubled.seen, doubled.expected, "No.")
+
+
+def test_leaf(made):
+    """It is a leaf."""
+    assert made.seen, "No."
+
+
+@points(1)
+def test_both(gradient, doubled):
+    """Both agree."""
+    assert gradient.seen == doubled.seen, "No."
+'''
+)
+
+QUESTIONS = (
+    Question(
+        "q1", "Double", "double", "def double(x):\n    return x", "def double(x):\n    return 2 * x", None
+    ),
+    Question("q2", "A leaf", "leaf", "def leaf(n):\n    pass", "def leaf(n):\n    return n", None),
+)
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """Writes check files into folders of their own, and reads them."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def read(text, folder="hidden", name="test_01_tiny.py", questions=QUESTIONS):
+        path = tmp_path / folder / name
+        path.parent.mkdir(exist_ok=True)
+        if text is not None:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        importlib.invalidate_caches()  # the file may be newer than a folder's modification time tells
+        return read_rubric(path, questions)
+
+    yield read
+    for name in ("test_01_tiny", "test_02_tiny", "inside"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def refused(course, tmp_path):
+    """The complaint about a check file; it always names the file."""
+
+    def complaint(text):
+        with pytest.raises(CourseError) as caught:
+            course(text)
+        assert str(tmp_path / "hidden" / "test_01_tiny.py") in str(caught.value)
+        return str(caught.value)
+
+    return complaint
+
+
+def test_everything_is_read(course, tmp_path):
+    """Checks in the order of the file with title, hint and points, probes, and the question of each."""
+    rubric = course(GOOD)
+    assert rubric.stem == "01_tiny"
+    assert rubric.path == tmp_path / "hidden" / "test_01_tiny.py"
+    assert rubric.questions == QUESTIONS
+    assert rubric.checks == (
+        Check("test_double", "It is twice as much", "Print it.", 2.5, "q1", ("doubled",)),
+        Check("test_leaf", "It is a leaf", None, 1.0, "q2", ("made",)),
+        Check("test_both", "Both agree", None, 1.0, "q1", ("gradient", "doubled")),
+    )
+    assert list(rubric.probes) == ["doubled", "gradient", "made"]
+    assert rubric.asks == {"doubled": "q1", "gradient": "q1", "made": "q2"}
+    assert [check.id for check in rubric.checks_of("q1")] == ["test_double", "test_both"]
+    assert rubric.max_score("q1") == 3.5
+    assert rubric.max_score("q2") == 1.0
+
+
+def test_a_questionnaire_asks_all_probes_of_all_questions(course):
+    """A notebook is asked for every function and every probe of it, with the run's seed and no oracle."""
+    rubric = course(GOOD)
+    asked = rubric.questionnaire(5)
+    assert asked.stubs == {"double": QUESTIONS[0].stub, "leaf": QUESTIONS[1].stub}
+    assert [probe.name for probe in asked.probes["double"]] == ["doubled", "gradient"]
+    assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
+    first, second = asked.probes["double"]
+    assert (first.seconds, first.alone, first.oracle) == (3, False, None)
+    assert (second.seconds, second.alone, second.oracle) == (10, False, None)
+    assert asked.probes["leaf"][0].alone is True
+    assert "def doubled(student):" in first.source
+    assert first.seed == rubric.probes["doubled"].seed(5, "01_tiny")
+    assert first.seed != second.seed
+    assert first.seed != rubric.questionnaire(6).probes["double"][0].seed
+
+
+def test_the_reference_is_asked_through_its_oracle(course):
+    """For the reference an oracle takes the answer's place, in a worker of its own."""
+    first, second = course(GOOD).questionnaire(5, oracle=True).probes["double"]
+    assert (first.oracle, first.alone) == (("double", "answer"), True)
+    assert (second.oracle, second.alone) == (None, False)
+
+
+def test_one_question_can_be_asked_alone(course):
+    """Asked about one question only, a notebook is asked for nothing of the others."""
+    asked = course(GOOD).questionnaire(5, only="q2")
+    assert list(asked.stubs) == ["leaf"]
+    assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
+    assert list(asked.probes) == ["leaf"]
+
+
+# --- what is refused
+
+BROKEN = {
+    "an assert without a message": (
+        ('assert made.seen, "No."', "assert made.seen"),
+        "line 37: this assert has no message; a student reads it",
+    ),
+    "a nested assert without a message": (
+        ('    assert made.seen, "No."', "    if made:\n        assert made.seen"),
+        "line 38: this assert has no message",
+    ),
+    "no docstring": (('    """It is a leaf."""\n', ""), "test_leaf in "),
+    "a docstring of nothing": (('"""It is a leaf."""', '"""   """'), "has no docstring"),
+    "a probe nobody judges": (
+        ("def test_both(gradient, doubled):", "def test_both(doubled):"),
+        "no check judges the probe gradient; remove it or use it",
+    ),
+    "a check without a probe": (("def test_leaf(made):", "def test_leaf():"), "test_leaf takes no probe"),
+    "a check of something else": (
+        ("def test_leaf(made):", "def test_leaf(made, tmp_path):"),
+        "test_leaf takes tmp_path; take probes of this file",
+    ),
+    "a check of the submission": (
+        ("def test_leaf(made):", "def test_leaf(submission, made):"),
+        "test_leaf takes submission; take probes of this file",
+    ),
+    "a check of two questions": (
+        ("def test_leaf(made):", "def test_leaf(made, doubled):"),
+        "test_leaf judges probes of several questions; split it",
+    ),
+    "a probe of two questions": (
+        ('@probe(question="q2", alone=True)', "@probe(alone=True)"),
+        'probe made names q1 and q2; say which it belongs to: @probe(question="q1")',
+    ),
+    "a probe of no question": (
+        ("return student.double(torch.ones(3)).grad", "return student.other(torch.ones(3)).grad"),
+        "probe gradient names no question; say which it belongs to",
+    ),
+    "a probe of an unknown question": (
+        ('@probe(question="q2", alone=True)', '@probe(question="q3", alone=True)'),
+        "probe made belongs to q3, which the assignment has not",
+    ),
+    "a question without a check": (
+        ('@probe(question="q2", alone=True)', '@probe(question="q1", alone=True)'),
+        "question q2 (leaf) has no check",
+    ),
+    "a name that does not travel": (
+        ("return [student.leaf, student.double]", "return points"),
+        "uses points, which does not travel",
+    ),
+    "a computed default": (("def answer(x):", "def answer(x=points):"), "has the default points"),
+    "a syntax error": (("def test_leaf(made):", "def test_leaf(made)"), "cannot be read: expected ':'"),
+    "an unknown import": (("import assert_close", "import assert_near"), "cannot be imported: ImportError: "),
+    "an unknown module": (("from grader import", "from greater import"), "imported: ModuleNotFoundError"),
+    "an unknown name": (("@points(1)", "@pionts(1)"), "cannot be imported: NameError: name 'pionts'"),
+    "an error of its own": (("@points(1)", '@points(int("one"))'), "cannot be imported: ValueError: "),
+    "a missing file": (("@points(1)", '@points(open("/no/such/file"))'), "cannot be imported: FileNotFound"),
+    "the use of a placeholder": (("@points(1)", "@points(torch.ones(1))"), "torch.ones exists only in"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_rule_is_named(refused, change, words):
+    """Each rule of checks and probes is refused with the file, the place and what to do."""
+    old, new = change
+    assert GOOD.count(old) == 1
+    assert words in refused(GOOD.replace(old, new))
+
+
+@pytest.mark.parametrize(("text", "words"), [(None, "is missing"), (b"\xff\xfe = 1", "cannot be read")])
+def test_a_file_that_cannot_be_read(refused, text, words):
+    """A check file that is missing or no text is refused, not a traceback."""
+    assert words in refused(text)
+
+
+def test_nothing_that_is_worth_nothing(course):
+    """A check worth nothing is refused when its file is read."""
+    with pytest.raises(CourseError, match=r"@points\(0\): a check is worth more than nothing"):
+        course(GOOD.replace("@points(1)", "@points(0)"))
+
+
+def test_a_broken_file_can_be_mended(course):
+    """A file that was refused is read again after it was mended, by the same process."""
+    with pytest.raises(CourseError):
+        course(GOOD.replace("@points(1)", "@pionts(1)"), name="test_02_tiny.py")
+    assert course(GOOD + "\n# mended\n", name="test_02_tiny.py").max_score("q1") == 3.5
+
+
+# --- several courses in one process
+
+
+def helping(number):
+    """A check file that uses the neighbour's helper, and the number it must return."""
+    return HEADER.replace("import inside, torch", "import torch") + textwrap.dedent(
+        f'''
+        from inside import number
+
+
+        @probe
+        def only_{number}(student):
+            return [number(), student.double]
+
+
+        def test_only_{number}(only_{number}):
+            """It is {number}."""
+            assert only_{number}.seen, "No."
+        '''
+    )
+
+
+def test_two_courses_do_not_mix(course, tmp_path):
+    """Check files and helpers of the same name in two folders are kept apart, read in any order."""
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+        text = f"from grader.inside import inside\n@inside\ndef number():\n    return {number}\n"
+        (tmp_path / str(number) / "inside.py").write_text(text)
+    order = [(1, "01"), (2, "01"), (1, "01"), (1, "02"), (2, "02"), (2, "01")]
+    for number, stem in order:
+        rubric = course(helping(number), str(number), f"test_{stem}_tiny.py", QUESTIONS[:1])
+        assert list(rubric.probes) == [f"only_{number}"]
+        assert f"return {number}\n" in rubric.probes[f"only_{number}"].bundle
