@@ -1,0 +1,39 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q1"
+points = 5
+
+
+@test_case(
+    success_message="The weight is a leaf that requires grad.",
+    failure_message="Not yet: The weight is a leaf that requires grad.",
+)
+def test_a_leaf_that_requires_grad(make_weight):
+    """The weight is a leaf that requires grad."""
+    w = make_weight(2, 3, 0.1)
+    assert w.requires_grad, (
+        "w.requires_grad is False, so backward() will never bring a gradient here."
+    )
+    maker = type(w.grad_fn).__name__
+    assert w.is_leaf, (
+        f"w was made by {maker}, so it is not a leaf:\n"
+        "backward() leaves w.grad at None, and optimizers refuse w."
+    )
+
+
+@test_case(
+    success_message="The values are the normal numbers of seed 0, times scale.",
+    failure_message="Not yet: The values are the normal numbers of seed 0, times scale.",
+)
+def test_scaled_values(make_weight):
+    """The values are the normal numbers of seed 0, times scale."""
+    import torch
+
+    w = make_weight(2, 3, 0.5)
+    expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 0.5
+    assert torch.allclose(w.detach(), expected), (
+        f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
+        "the start values belong to the task, a leaf with other values is another weight."
+    )

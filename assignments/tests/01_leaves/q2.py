@@ -1,0 +1,51 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q2"
+points = 6
+
+
+@test_case(
+    success_message="The gradient belongs to x, the float32 tensor of shape (1, N).",
+    failure_message="Not yet: The gradient belongs to x, the float32 tensor of shape (1, N).",
+)
+def test_gradient_of_the_cast_input(input_gradient):
+    """The gradient belongs to x, the float32 tensor of shape (1, N)."""
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    assert gradient is not None, (
+        "You returned None: the tensor whose .grad you read came out of an operation,\n"
+        "and backward() stores gradients in leaves only."
+    )
+    kind = f"{gradient.dtype} of shape {tuple(gradient.shape)}"
+    assert kind == "torch.float32 of shape (1, 3)", (
+        f"The gradient is {kind} instead of torch.float32 of shape (1, 3):\n"
+        "a gradient looks like the tensor it belongs to, so this one belongs to another tensor."
+    )
+    assert torch.allclose(gradient, model.weight), (
+        "For a linear layer the gradient is its weight, and yours is something else."
+    )
+
+
+@test_case(
+    success_message="The .grad of the model's parameters stays as it was.",
+    failure_message="Not yet: The .grad of the model's parameters stays as it was.",
+)
+def test_parameters_stay_as_found(input_gradient):
+    """The .grad of the model's parameters stays as it was."""
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    model(torch.ones(1, 3)).sum().backward()
+    input_gradient(model, torch.zeros(3, dtype=torch.float64))
+    seen = model.weight.grad
+    assert seen is not None, (
+        "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."
+    )
+    assert torch.equal(seen, torch.ones(1, 3)), (
+        f"weight.grad was 1, 1, 1 and is now {', '.join(f'{value:g}' for value in seen[0].tolist())}:\n"
+        "your backward pass went on into the parameters and added to what was there."
+    )

@@ -1,0 +1,48 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q3"
+points = 5
+
+
+@test_case(
+    success_message="The gradients of c, e and o are there, too.",
+    failure_message="Not yet: The gradients of c, e and o are there, too.",
+)
+def test_gradients_inside_the_graph(all_grads):
+    """The gradients of c, e and o are there, too."""
+    import torch
+
+    a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
+    gradients = all_grads(a, b, d)
+    for name, expected in (("c", [5.0, 6.0]), ("e", [1.0, 1.0]), ("o", 1.0)):
+        seen = gradients.get(name)
+        assert seen is not None, (
+            f"The gradient of {name} is None: {name} is not a leaf,\n"
+            "and nobody asked autograd to keep its gradient before backward() ran."
+        )
+        assert seen.tolist() == expected, (
+            f"The gradient of {name} is {seen.tolist()} instead of {expected}."
+        )
+
+
+@test_case(
+    success_message="The gradients of a, b and d are those of one backward pass.",
+    failure_message="Not yet: The gradients of a, b and d are those of one backward pass.",
+)
+def test_gradients_of_the_leaves(all_grads):
+    """The gradients of a, b and d are those of one backward pass."""
+    import torch
+
+    a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
+    gradients = all_grads(a, b, d)
+    for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
+        seen = gradients.get(name)
+        assert seen is not None, (
+            f"The gradient of {name} is None: the way from o back to {name} was cut."
+        )
+        assert seen.tolist() == expected, (
+            f"The gradient of {name} is {seen.tolist()} instead of {expected};\n"
+            "a multiple of it would mean that several backward passes were added up."
+        )

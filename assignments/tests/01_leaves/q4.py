@@ -1,0 +1,48 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q4"
+points = 5
+
+
+@test_case(
+    success_message="Each layer's gradient is the one with respect to its output.",
+    failure_message="Not yet: Each layer's gradient is the one with respect to its output.",
+)
+def test_gradients_of_the_outputs(activation_grads):
+    """Each layer's gradient is the one with respect to its output."""
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    x = torch.randn(2, 3)
+    seen = activation_grads(model, x, ["0", "1"])
+
+    first = model[0](x)
+    second = model[1](first)
+    expected = torch.autograd.grad(model[2](second).sum(), [first, second])
+    for name, gradient in zip(["0", "1"], expected, strict=True):
+        assert seen.get(name) is not None, (
+            f"There is no gradient for layer {name}: the tensor you kept is not the one\n"
+            "through which the gradient flows, but a detached one or a copy beside it."
+        )
+        assert seen[name].shape == gradient.shape and torch.allclose(seen[name], gradient), (
+            f"The gradient of layer {name} is not the one with respect to its output:\n"
+            "perhaps it belongs to the layer's input or to its weight."
+        )
+
+
+@test_case(
+    success_message="Afterwards the model has no hooks which it did not have before.",
+    failure_message="Not yet: Afterwards the model has no hooks which it did not have before.",
+)
+def test_no_hook_stays_behind(activation_grads):
+    """Afterwards the model has no hooks which it did not have before."""
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    activation_grads(model, torch.randn(2, 3), ["0", "1"])
+    left = sum(len(module._forward_hooks) + len(module._backward_hooks) for module in model.modules())
+    assert left == 0, (
+        f"{left} of your hooks are still in the model: every later forward will call them."
+    )

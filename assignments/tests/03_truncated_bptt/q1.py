@@ -1,0 +1,81 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q1"
+points = 8
+
+
+@test_case(
+    success_message="The state that enters a minibatch has no history.",
+    failure_message="Not yet: The state that enters a minibatch has no history.",
+)
+def test_every_minibatch_starts_without_a_history(train_stateful):
+    """The state that enters a minibatch has no history."""
+    import torch
+
+    torch.manual_seed(0)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
+    batches = [(torch.randn(4, 5, 2), torch.randn(5, 1)) for _ in range(4)]
+    entering = []
+
+    def look(module, positional, named, output):
+        state = [*positional, *named.values()][1]
+        entering.append(None if state.grad_fn is None else type(state.grad_fn).__name__)
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    stopped = None
+    try:
+        train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+    for number, history in enumerate(entering[::4], start=1):
+        assert history is None, (
+            f"the state enters minibatch {number} with the grad_fn {history}: it still carries the graph of "
+            f"minibatch {number - 1}"
+            + (f", and so training stopped with the error: {stopped}" if stopped else "")
+        )
+    assert stopped is None, (
+        f"training stopped with the error: {stopped}"
+    )
+    assert len(entering) == 16, (
+        f"cell was called {len(entering)} times for 4 minibatches of 4 time steps: once a step"
+    )
+
+
+@test_case(
+    success_message="A minibatch starts from the values in which the last one ended.",
+    failure_message="Not yet: A minibatch starts from the values in which the last one ended.",
+)
+def test_the_value_is_carried_over(train_stateful):
+    """A minibatch starts from the values in which the last one ended."""
+    import torch
+
+    torch.manual_seed(1)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
+    batches = [(torch.randn(2, 5, 2), torch.randn(5, 1)) for _ in range(3)]
+    entering, leaving = [], []
+
+    def look(module, positional, named, output):
+        entering.append([*positional, *named.values()][1].tolist())
+        leaving.append(output.tolist())
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    try:
+        result = train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+        raise AssertionError(f"training stopped with the error: {stopped}") from None
+    for number in (2, 3):
+        assert entering[2 * number - 2] == leaving[2 * number - 3], (
+            f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
+            "the state is lost"
+        )
+    assert type(result) is tuple and len(result) == 2, (
+        "train_stateful should return (losses, h)"
+    )
+    assert [type(loss) for loss in result[0]] == [float] * 3, (
+        "the losses should be three Python floats, one per minibatch"
+    )

@@ -1,0 +1,54 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q2"
+points = 6
+
+
+@test_case(
+    success_message="The state of an LSTM comes back as a tuple of two tensors without a history.",
+    failure_message="Not yet: The state of an LSTM comes back as a tuple of two tensors without a history.",
+)
+def test_the_state_of_an_lstm(repackage):
+    """The state of an LSTM comes back as a tuple of two tensors without a history."""
+    import torch
+
+    torch.manual_seed(0)
+    state = torch.nn.LSTM(2, 3)(torch.randn(4, 1, 2))[1]
+    try:
+        result = repackage(state)
+    except Exception as error:
+        raise AssertionError(
+            f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
+        ) from None
+    assert type(result) is tuple, (
+        f"a tuple went in, but a {type(result).__name__} came out"
+    )
+    assert len(result) == 2, (
+        f"two tensors went in, but the result has {len(result)} parts"
+    )
+    for name, before, after in zip("hc", state, result):
+        assert torch.equal(before, after), (
+            f"the values of {name} have changed"
+        )
+        assert after.grad_fn is None, (
+            f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
+        )
+
+
+@test_case(
+    success_message="None, the state before the first minibatch, stays None.",
+    failure_message="Not yet: None, the state before the first minibatch, stays None.",
+)
+def test_no_state_yet(repackage):
+    """None, the state before the first minibatch, stays None."""
+    try:
+        result = repackage(None)
+    except Exception as error:
+        raise AssertionError(
+            f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
+        ) from None
+    assert result is None, (
+        f"None went in, but a {type(result).__name__} came out"
+    )

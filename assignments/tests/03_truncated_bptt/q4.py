@@ -1,0 +1,69 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q4"
+points = 5
+
+
+@test_case(
+    success_message="The first minibatch teaches h0.",
+    failure_message="Not yet: The first minibatch teaches h0.",
+)
+def test_the_start_learns(train_learned_start):
+    """The first minibatch teaches h0."""
+    import torch
+
+    torch.manual_seed(0)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    h0 = torch.nn.Parameter(torch.randn(1, 3))
+    before = h0.tolist()
+    opt = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+    try:
+        train_learned_start(cell, readout, h0, opt, [(torch.randn(2, 4, 2), torch.randn(4, 1))])
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+        raise AssertionError(f"training stopped with the error: {stopped}") from None
+    assert h0.tolist() != before, (
+        "h0 has not moved after a minibatch" + (" and h0.grad is None" if h0.grad is None else "") + ": "
+        "the first state is not connected to h0"
+    )
+
+
+@test_case(
+    success_message="Later minibatches start from the last state, without its history.",
+    failure_message="Not yet: Later minibatches start from the last state, without its history.",
+)
+def test_later_minibatches_carry_the_value_only(train_learned_start):
+    """Later minibatches start from the last state, without its history."""
+    import torch
+
+    torch.manual_seed(1)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    h0 = torch.nn.Parameter(torch.randn(1, 3))
+    opt = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+    batches = [(torch.randn(2, 4, 2), torch.randn(4, 1)) for _ in range(3)]
+    entering, attached, leaving = [], [], []
+
+    def look(module, positional, named, output):
+        state = [*positional, *named.values()][1]
+        entering.append(state.tolist())
+        attached.append(state.grad_fn is not None)
+        leaving.append(output.tolist())
+
+    cell.register_forward_hook(look, with_kwargs=True)
+    stopped = None
+    try:
+        train_learned_start(cell, readout, h0, opt, batches)
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+    for number in range(2, len(entering) // 2 + 1):
+        assert not attached[2 * number - 2], (
+            f"the state enters minibatch {number} with a history: it was not cut"
+        )
+        assert entering[2 * number - 2] == leaving[2 * number - 3], (
+            f"minibatch {number} starts from other values than minibatch {number - 1} ended with"
+        )
+    assert stopped is None, (
+        f"training stopped with the error: {stopped}"
+    )

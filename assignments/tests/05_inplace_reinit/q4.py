@@ -1,0 +1,44 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q4"
+points = 5
+
+
+@test_case(
+    success_message="With w = 0 the sigmoid is 0.5 everywhere, and what remains is relu(x).",
+    failure_message="Not yet: With w = 0 the sigmoid is 0.5 everywhere, and what remains is relu(x).",
+)
+def test_the_values_are_right(residual_block):
+    """With w = 0 the sigmoid is 0.5 everywhere, and what remains is relu(x)."""
+    import torch
+
+    result = residual_block(torch.tensor([[1.0, -2.0]]), torch.zeros(2, 2, requires_grad=True))
+    assert result.tolist() == [[1.0, 0.0]], (
+        f"the result is {result.tolist()}, expected [[1.0, 0.0]]"
+    )
+
+
+@test_case(
+    success_message="backward() raises no error and reaches x and w.",
+    failure_message="Not yet: backward() raises no error and reaches x and w.",
+)
+def test_backward_reaches_x_and_w(residual_block):
+    """backward() raises no error and reaches x and w."""
+    import torch
+
+    x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    w = torch.zeros(2, 2, requires_grad=True)
+    try:
+        residual_block(x, w).sum().backward()
+    except RuntimeError as error:
+        reason = str(error).partition(" Hint:")[0]
+        message = f"backward() failed: was a value overwritten that it still needs? torch says: {reason}"
+        raise AssertionError(message) from None
+    assert x.grad is not None, (
+        "x.grad is None: the path from the result back to x has been cut"
+    )
+    assert w.grad is not None, (
+        "w.grad is None: the path from the result back to w has been cut"
+    )

@@ -1,0 +1,54 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q6"
+points = 5
+
+
+@test_case(
+    success_message="One step of the example moves the caller's w from 0 to 1.",
+    failure_message="Not yet: One step of the example moves the caller's w from 0 to 1.",
+)
+def test_one_step_moves_the_caller_s_w(fit_by_hand):
+    """One step of the example moves the caller's w from 0 to 1."""
+    import torch
+
+    w = torch.zeros(1, 1, requires_grad=True)
+    fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.1, 1)
+    assert w.is_leaf, (
+        "the caller's w is no longer a leaf"
+    )
+    assert w.item() != 0, (
+        "the caller's w has not moved: the update went into another tensor"
+    )
+    assert abs(w.item() - 1) < 1e-5, (
+        f"the caller's w is {w.item()} after one step, expected 1.0"
+    )
+
+
+@test_case(
+    success_message="Three steps of the example return the losses 10, 2.5 and 0.625.",
+    failure_message="Not yet: Three steps of the example return the losses 10, 2.5 and 0.625.",
+)
+def test_the_losses_of_three_steps(fit_by_hand):
+    """Three steps of the example return the losses 10, 2.5 and 0.625."""
+    import torch
+
+    w = torch.zeros(1, 1, requires_grad=True)
+    try:
+        losses = fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.1, 3)
+    except (AttributeError, RuntimeError, TypeError) as error:
+        message = f"three steps did not run: is w still a leaf in the second one? The error was: {error}"
+        raise AssertionError(message) from None
+    assert isinstance(losses, list), (
+        f"a {type(losses).__name__} came back, expected a list"
+    )
+    assert len(losses) == 3, (
+        f"{len(losses)} losses came back, expected 3"
+    )
+    for seen, expected in zip(losses, (10.0, 2.5, 0.625)):
+        message = f"the losses are {losses}, not 10, 2.5, 0.625: does each step use only its own gradient?"
+        assert abs(seen - expected) < 1e-4, (
+            message
+        )
