@@ -15,8 +15,8 @@ from grader.facts import Raised, Tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; numbers count as float64's,
-#: and what is not listed has to be exact.
+#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; what is not listed has to be
+#: exact. A number counts as float32's, because most often it is the .item() of one.
 TOLERANCE = {
     "torch.float64": 1e-5,
     "torch.complex128": 1e-5,

@@ -177,6 +177,7 @@ def _environment() -> dict[str, str]:
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "HOME": "/dev/null",  # below it not even root can make a folder
+        "MALLOC_ARENA_MAX": "2",  # every thread would reserve 64 MB of a worker's address space
         "OMP_NUM_THREADS": "1",  # torch starts no thread pool before the fork
         "MKL_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",

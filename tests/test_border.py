@@ -38,6 +38,7 @@ def outside():
             "results": str(folder / "results"),
             "result": str(folder / "results" / "ada.json"),
             "other": str(folder / "ada.ipynb"),
+            "stem": COURSE.check_file(STEM).stem,
             "checks": str(COURSE.check_file(STEM)),
             "master": str(COURSE.assignments[STEM].path),
             "port": server.getsockname()[1],
@@ -108,17 +109,18 @@ def secrets_of_the_course():
     texts = [ast.unparse(node.msg) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     for question in COURSE.assignments[STEM].questions:
         texts += set(question.answer.splitlines()) - set(question.stub.splitlines())
-    return [text.strip().strip("'\"f") for text in texts if len(text.strip()) > 30]
+    told = {text.strip().strip("'\"f") for text in texts}
+    return sorted(told, key=len, reverse=True)[:12]  # a few decide as well as all
 
 
 def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
-    """All memory that can be found is searched: nothing of the course, the surroundings or other notebooks."""
+    """In all memory that can be found there is nothing of the course, the outside and other notebooks."""
     reference = observe_reference(zygote, COURSE, STEM, seed=7)
     look(zygote, f"def f():\n    return {OTHER!r}", f="student.f()")
     expected = [
         str(table["value"])[1:40] for answer in reference.probes.values() for table in _tensors(answer)
     ]
-    secrets = [SECRET, outside["results"], OTHER, NEIGHBOUR, *expected, *secrets_of_the_course()]
+    secrets = [SECRET, outside["results"], OTHER, NEIGHBOUR, *expected[:4], *secrets_of_the_course()]
     halves = [("my-own-", "cell-says-this"), *((text[:12], text[12:]) for text in secrets)]
     cells = [
         SEARCH,
@@ -131,7 +133,7 @@ def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
     own, *others = seen["f"]
     assert own
     assert [text for text, hit in zip(secrets, others, strict=True) if hit] == []
-    assert len(secrets) > 40
+    assert len(secrets) == 20
 
 
 def _tensors(answer):
@@ -147,15 +149,13 @@ def environment():
     raw = []
     while table[len(raw)] is not None:
         raw.append(table[len(raw)].decode())
-    return [sorted(os.environ), sorted(line.partition("=")[0] for line in raw), sys.argv[2:]]
+    return [sorted(os.environ), sorted(line.partition("=")[0] for line in raw)]
 
 def modules():
     inside = [name for name in sys.modules if name.partition(".")[0] in ("grader", "pytest", "_pytest")]
     gc.unfreeze()
-    classes = {type(o).__module__ for o in gc.get_objects()} | {
-        o.__module__ for o in gc.get_objects() if isinstance(o, type) and isinstance(o.__module__, str)
-    }
-    return inside + [name for name in classes if name.startswith(("grader.", "pytest", "_pytest"))]
+    homes = {vars(o).get("__module__") for o in gc.get_objects() if type(o) is type}
+    return inside + [home for home in homes if str(home).startswith(("grader.", "pytest", "_pytest"))]
 
 def frames():
     frame, names = sys._getframe(), []
@@ -170,13 +170,10 @@ def f():
 
 
 def test_python_shows_nothing_of_the_outside(zygote):
-    """The environment, loaded modules, living classes, the frames of the caller and its lines are a worker's."""
+    """Environment, loaded modules, living classes and the frames of the caller are a worker's own."""
     environment, modules, frames, lines = look(zygote, LOOK_AROUND, f="student.f()")["f"]
-    known = ["HOME", "LANG", "MKL_NUM_THREADS", "MPLBACKEND", "MPLCONFIGDIR", "OMP_NUM_THREADS", "PATH"]
-    torchs = {"KINETO_LOG_LEVEL", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "TORCHINDUCTOR_CACHE_DIR"}
-    assert [name for name in environment[0] if name not in torchs] == known
-    assert set(environment[1]) >= set(known)
-    assert "SECRET_OF_THE_OUTSIDE" not in environment[1]
+    assert {"HOME", "LANG", "PATH"} <= set(environment[0]) == set(environment[1])
+    assert "SECRET_OF_THE_OUTSIDE" in os.environ.keys() - environment[0]
     assert modules == ["grader"]  # the stand-in
     assert set(frames) == {"<cell 1>", "<probe>", "child.py", "zygote.py", "<string>"}
     assert lines == []
@@ -211,12 +208,21 @@ def test_no_descriptor_leads_outside(zygote, outside):
 
 def test_a_worker_knows_nothing_of_the_one_before(zygote):
     """What a notebook leaves in Python, torch and the environment is gone with it."""
-    leave = (
-        "import builtins, os, sys, torch\nfor place in (builtins, sys, torch, torch.Tensor): place.left = 1\n"
-    )
-    leave += "sys.modules['left'] = sys\nos.environ['left'] = '1'\ndef f():\n    return sys.left"
-    find = "import builtins, os, sys, torch\ndef f():\n    names = [vars(sys), vars(torch), vars(torch.Tensor)]\n"
-    find += "    return ['left' in names for names in (*names, vars(builtins), sys.modules, os.environ)]"
+    leave = """
+import builtins, os, sys, torch
+for place in (builtins, sys, torch, torch.Tensor):
+    place.left = 1
+sys.modules["left"] = sys
+os.environ["left"] = "1"
+def f():
+    return sys.left
+"""
+    find = """
+import builtins, os, sys, torch
+def f():
+    places = [vars(sys), vars(torch), vars(torch.Tensor), vars(builtins), sys.modules, os.environ]
+    return ["left" in place for place in places]
+"""
     assert look(zygote, leave, f="student.f()")["f"] == 1
     assert look(zygote, find, f="student.f()")["f"] == [False] * 6
 
@@ -228,14 +234,14 @@ ATTACKS = {
     "open the master": "pathlib.Path(T['master']).read_bytes()",
     "open another's notebook": "io.FileIO(T['other']).read()",
     "open a result": "os.read(os.open(T['result'], os.O_RDONLY), 9)",
-    "open by a folder's descriptor": "os.read(os.open('ada.json', 0, dir_fd=os.open(T['results'], os.O_PATH)), 9)",
+    "open by a folder": "os.read(os.open('ada.json', 0, dir_fd=os.open(T['results'], os.O_PATH)), 9)",
     "open by a link": "open('/proc/self/root' + T['result']).read()",
     "open past Python": "os.read(libc.syscall(T['openat'], -100, T['result'].encode(), 0), 9)",
     "open in C": "libc.fopen(T['result'].encode(), b'r')",
     "open by numpy": "numpy.fromfile(T['result'], 'u1').tobytes()",
     "open by torch": "torch.from_file(T['result'], size=4, dtype=torch.uint8).tolist()",
     "open by linecache": "linecache.getlines(T['checks'])",
-    "import the checks": "sys.path.insert(0, os.path.dirname(T['checks'])) or importlib.util.find_spec('inside')",
+    "import the checks": "machinery.PathFinder.find_spec(T['stem'], [os.path.dirname(T['checks'])])",
     "list the results": "os.listdir(T['results'])",
     "search the results": "glob.glob(T['folder'] + '/*/*.json')",
     "list the project": "[entry.name for entry in os.scandir(os.path.dirname(T['checks']))]",
@@ -258,7 +264,7 @@ ATTACKS = {
     "change a mode": "os.chmod(T['other'], 0o755) or 'changed'",
     "change a time": "os.utime(T['other']) or 'changed'",
     "rename a result": "os.rename(T['other'], T['other']) or 'renamed'",
-    "share memory": "shared_memory.SharedMemory(create=True, size=0 or 1).name",
+    "make a file in memory": "os.memfd_create('file')",
     "connect": "socket.create_connection(('127.0.0.1', T['port'])).fileno()",
     "send a packet": "socket.socket(type=socket.SOCK_DGRAM).fileno()",
     "look up a host": "socket.getaddrinfo('localhost', 80)",
@@ -275,16 +281,16 @@ ATTACKS = {
     "hold on to the parent": "os.pidfd_open(os.getppid())",
 }
 ATTACKER = """
-import ctypes, glob, importlib.util, io, linecache, multiprocessing, os, pathlib, socket, subprocess, sys, tempfile
+import ctypes, glob, io, linecache, multiprocessing, os, pathlib, socket, subprocess, tempfile
 import numpy, torch
-from multiprocessing import shared_memory
+from importlib import machinery
 
 libc = ctypes.CDLL(None)
 libc.fopen.restype = ctypes.c_void_p
 
 def had(attack):
     try:
-        return repr(eval(attack))[:60] if eval(attack) else None
+        return repr(eval(attack) or None)[:60]
     except BaseException:
         return None
 
@@ -295,10 +301,7 @@ def f():
 
 def gains(zygote, outside):
     """What each attack got, None for nothing."""
-    once = ATTACKER.replace(
-        "repr(eval(attack))[:60] if eval(attack) else None", "repr(eval(attack) or None)[:60]"
-    )
-    cells = [once, f"T = {outside!r}\nATTACKS = {ATTACKS!r}"]
+    cells = [ATTACKER, f"T = {outside!r}\nATTACKS = {ATTACKS!r}"]
     seen = look(zygote, cells, f="student.f()", limits=PATIENT)
     assert seen.raised == {}
     return {name: got for name, got in seen["f"].items() if got not in (None, "None")}
@@ -316,11 +319,12 @@ def test_without_a_cage_the_same_attacks_succeed(outside):
         assert ATTACKS.keys() - gains(unprotected, outside) == set()
 
 
-@pytest.mark.parametrize("code", ["os.execv('/bin/true', ['true'])", "libc.execve(b'/bin/true', None, None)"])
+@pytest.mark.parametrize("code", ["os.execv('/bin/true', ['true'])", "C.execve(b'/bin/true', None, None)"])
 def test_no_other_program_takes_the_place_of_a_worker(zygote, code):
     """After a refused exec the same process goes on answering."""
-    cell = f"import ctypes, os\nlibc = ctypes.CDLL(None)\ndef f():\n    try:\n        {code}\n    except OSError: pass\n"
-    assert look(zygote, f"{cell}    return 'still here'", f="student.f()")["f"] == "still here"
+    cells = ["import contextlib, ctypes, os\nC = ctypes.CDLL(None)", "def f():\n    return 'still here'"]
+    seen = look(zygote, [*cells, f"with contextlib.suppress(PermissionError):\n    {code}"], f="student.f()")
+    assert (seen["f"], seen.raised) == ("still here", {})
 
 
 def test_nothing_survives_a_worker(zygote):

@@ -113,10 +113,10 @@ def test_what_is_not_rounded_has_to_be_exact(dtype):
     differ(tensor(1000, 1, dtype=dtype), tensor(1000, 0, dtype=dtype))
 
 
-def test_numbers_have_the_tolerance_of_float64():
-    """Python's numbers may differ by a hundred-thousandth and no more."""
-    assert_close(100.0005, 100, "They differ.")
-    differ(100.002, 100)
+def test_numbers_have_the_tolerance_of_float32():
+    """Python's numbers may differ by a ten-thousandth, as the items of tensors do, and no more."""
+    assert_close(100.005, 100, "They differ.")
+    differ(100.02, 100)
     differ(True, 0)
 
 
@@ -255,16 +255,16 @@ def test_a_diagnosis_never_contains_what_was_expected(seen, expected):
 
 
 @pytest.mark.parametrize("expected", ["text", Other("Box"), Raised(("ValueError",), "", "")])
-def test_what_cannot_be_compared_is_the_authors_mistake(expected):
-    """A reference of another kind than numbers and tensors is the author's to mend."""
-    with pytest.raises(CourseError, match="assert_close compares tensors and numbers"):
+def test_what_cannot_be_compared_is_no_verdict(expected):
+    """A reference of another kind than numbers and tensors is neither a pass nor a student's failure."""
+    with pytest.raises(TypeError, match="assert_close compares tensors and numbers"):
         assert_close(expected, expected, "They differ.")
 
 
-def test_a_reference_too_large_to_compare_is_the_authors_mistake():
-    """A tensor of the reference whose values did not travel is the author's to mend, not a pass."""
+def test_a_reference_too_large_to_compare_is_no_verdict():
+    """A tensor of the reference whose values did not travel is neither a pass nor a student's failure."""
     large = replace(TENSOR, shape=(5000,), value=None)
-    with pytest.raises(CourseError, match=r"shape \(5000,\) is too large to compare"):
+    with pytest.raises(ValueError, match=r"shape \(5000,\) is too large to compare"):
         assert_close(large, large, "They differ.")
 
 
@@ -322,9 +322,9 @@ def test_only_an_error_was_raised(fact):
 
 
 def test_points():
-    """A check is worth what its author said, else one point; the nearest of two marks counts."""
+    """A check is worth what its author said, else one point."""
 
-    @points(2.5)
+    @points(0.25)
     def marked():
         pass
 
@@ -335,7 +335,7 @@ def test_points():
     def otherwise_marked():
         pass
 
-    assert points_of(marked) == 2.5
+    assert points_of(marked) == 0.25
     assert points_of(unmarked) == 1.0
     assert points_of(otherwise_marked) == 1.0
 

@@ -195,8 +195,8 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
     assert own.startswith(f"your code stopped in cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}")
     assert words in meaning
     assert "{" not in meaning
-    assert told.endswith(".")
-    assert not told.endswith("..")
+    assert told.endswith((".", "?"))
+    assert not told.endswith(("..", "?."))
 
 
 def test_every_diagnosis_is_tried():
@@ -246,7 +246,23 @@ def test_an_unknown_text_is_told_as_it_is(raised, told):
     assert diagnose(raised) == told
 
 
-def test_a_students_text_is_cut():
-    """Of what a student's code raised 200 characters are told."""
-    told = diagnose(error("x" * 199 + "yz", "MyError"))
-    assert told.endswith("MyError: " + "x" * 199 + "y.")
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [
+        ("x" * 199 + "yz", "x" * 199 + "y"),
+        ("x" * 200, "x" * 200),
+        ("One. " + "x" * 200, "One"),
+        ("One. Two. " + "x" * 200, "One. Two"),
+        ("One. Two.", "One. Two"),
+        ("It broke. Hint: look elsewhere", "It broke"),
+    ],
+)
+def test_the_beginning_of_a_text_is_told(text, beginning):
+    """Of an error's text 200 characters are told, whole sentences where possible, and no hint of torch."""
+    assert diagnose(error(text, "MyError")).endswith(f"with MyError: {beginning}.")
+
+
+def test_used_up_memory_is_told_without_torchs_words():
+    """Whatever the allocator says, the student reads that the memory was used up."""
+    told = diagnose(Raised(("OutOfMemory", "MemoryError", "Exception"), "DefaultCPUAllocator: ...", "cell 3"))
+    assert told == "your code used up the memory a notebook may have; does something grow without end?"

@@ -42,7 +42,9 @@ def test_a_course_that_agrees_with_itself_gets_no_complaint(complaints):
 
 def test_a_reference_that_fails_is_told(complaints):
     """A check that the reference fails is named."""
-    assert any("test_leaf fails the reference" in c for c in complaints(("checks", "seen.is_leaf", "seen.grad_fn")))
+    assert any(
+        "test_leaf fails the reference" in c for c in complaints(("checks", "seen.is_leaf", "seen.grad_fn"))
+    )
 
 
 def test_an_accepted_answer_that_fails_is_told(complaints):
@@ -53,7 +55,9 @@ def test_an_accepted_answer_that_fails_is_told(complaints):
 
 def test_a_wrong_answer_that_fails_other_checks_is_told(complaints):
     """The list of a wrong answer is exact."""
-    told = complaints(("answers", 'fails=["test_requires_grad"]', 'fails=["test_leaf", "test_requires_grad"]'))
+    told = complaints(
+        ("answers", 'fails=["test_requires_grad"]', 'fails=["test_leaf", "test_requires_grad"]')
+    )
     assert any("plain" in c and "its list says" in c for c in told)
 
 
@@ -66,7 +70,8 @@ def test_a_wrong_answer_that_passes_is_told(complaints):
 
 def test_a_check_that_catches_nothing_is_told(complaints):
     """A check no wrong answer fails is named."""
-    told = complaints(("checks", '"This is not a leaf."', '"This is not a leaf."\n\n\ndef test_idle(made):\n    """Idle."""\n    made.seen'))
+    idle = '"This is not a leaf."\n\n\ndef test_idle(made):\n    """Idle."""\n    made.seen'
+    told = complaints(("checks", '"This is not a leaf."', idle))
     assert any("test_idle fails no wrong answer" in c for c in told)
 
 

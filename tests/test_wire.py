@@ -1,6 +1,6 @@
 """The wire trusts nobody: whatever a worker does, there is a checked value or a WireError, in time.
 
-A thread plays the worker on real pipes. As a module that is run, this file plays every case in one process and
+A thread plays the worker on real pipes. Run as a module, this file plays every case in one process and
 prints what that cost.
 """
 
@@ -26,7 +26,6 @@ from hypothesis import strategies as st
 
 from grader import evidence, facts
 from grader.check import assert_close
-from grader.errors import CourseError
 from grader.wire import MAX_FRAME, MAX_ITEMS, MAX_NESTING, MAX_OUTPUT_KEPT, MAX_TOTAL, Wire, WireError, parse
 
 SHORT = 0.08  # for a worker that will never answer
@@ -725,7 +724,7 @@ def test_decoded_facts_can_be_compared(answer):
         fact = facts.decode(answer)
     except facts.MalformedError:
         return
-    with suppress(AssertionError, CourseError):
+    with suppress(AssertionError, TypeError, ValueError):
         assert_close(fact, fact, "They differ.")
 
 

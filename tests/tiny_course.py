@@ -113,7 +113,11 @@ def test_requires_grad(made):
     assert made.seen.requires_grad, "It does not require grad."
 '''
 
-RIGHT = ["import torch", "def double(x):\n    return x + x", "def leaf(n):\n    return torch.zeros(n).requires_grad_()"]
+RIGHT = [
+    "import torch",
+    "def double(x):\n    return x + x",
+    "def leaf(n):\n    return torch.zeros(n).requires_grad_()",
+]
 HALF = ["import torch", "def double(x):\n    return x * x", "def leaf(n):\n    return torch.ones(n)"]
 
 
@@ -129,7 +133,8 @@ def write_course(root: Path) -> Path:
 
 def write_notebook(path: Path, sources: list[str], *, modified: int = 1_700_000_000) -> Path:
     """A notebook of code cells, last modified at a time that does not depend on the test's speed."""
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": s, "execution_count": None} for s in sources]
+    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**empty, "source": source} for source in sources]
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
     path.write_text(text, encoding="utf-8")
