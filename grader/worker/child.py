@@ -105,9 +105,10 @@ class _Service:
         return {"raised": None if error is None else facts.describe_error(error)}
 
     def _survey(self, stubs: dict[str, str]) -> Any:
-        names = {name: cells.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
         guard.restore_modes()
-        return {"names": names, "patched": guard.restore_attributes()}
+        patched = guard.restore_attributes()
+        names = {name: cells.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
+        return {"names": names, "patched": patched}
 
     def _probe(self, name: str, source: str, seed: int, oracle: list[str] | None) -> Any:
         """Run one probe in the modes and with the random numbers that every submission gets."""
