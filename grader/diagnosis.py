@@ -124,7 +124,7 @@ def diagnose(error: Raised) -> str:
         return "your code used up the memory a notebook may have; does something grow without end?"
     own = f"{error.type}: {_beginning(error.text)}".removesuffix(": ")
     if error.where:
-        told = f"your code stopped in {error.where}, with {own}"
+        told = f"your code stopped in code {error.where}, with {own}"
     else:
         told = f"what your code returned could not be used as the exercise says: {own}"
     meaning = _meaning(error.text)

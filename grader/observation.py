@@ -8,7 +8,7 @@ from grader.check import describe
 from grader.diagnosis import diagnose
 from grader.errors import CourseError
 from grader.evidence import Fault, Outcome, Stopped
-from grader.facts import Raised, Tensor
+from grader.facts import Raised
 
 
 class Observation:
@@ -94,9 +94,7 @@ def _kind(value: Any) -> str:
         return "number"
     if isinstance(value, list | tuple):
         return "sequence"
-    if isinstance(value, Tensor):
-        return "tensor"
-    return describe(value)
+    return f"{type(value).__name__}: {describe(value)}"  # a student's class may be called dict too
 
 
 def _name(path: str, key: str) -> str:

@@ -173,7 +173,9 @@ class _Observer:
         except WireError as error:
             if error.kind == "forged":  # then the answers before this one may be forged too
                 raise _NeedsIsolationError from None
-            raise _ProbeFaultError(probe.name, _SAYS[error.kind].format(seconds=seconds)) from None
+            kind = "late" if error.kind == "timeout" and seconds < patience else error.kind
+            reason = _SAYS[kind].format(seconds=seconds, question=self._limits.question)
+            raise _ProbeFaultError(probe.name, reason) from None
         except MalformedError:
             raise _ProbeFaultError(probe.name, _SAYS["malformed"]) from None
         self._patched.update(raw["patched"])
@@ -208,6 +210,10 @@ class _Observer:
                     self._drop(number, kind)
                     continue
                 self._names = self._names or names
+                if self._killers and set(names.values()) == {"missing"}:
+                    raise _NothingObservedError(
+                        "the notebook ended or blocked its process before it defined anything"
+                    )
                 yield worker.wire
                 return
 
@@ -267,6 +273,7 @@ class _ProbeFaultError(Exception):
 _TOO_LATE = "this part was not reached, because the time of the question was used up before"
 _SAYS = {
     "timeout": "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?",
+    "late": "your code still ran when the {question:.0f} s of this question were over, and was stopped",
     "closed": "your code ended the Python process (os._exit, a crash in native code, a limit of the system)",
     "forged": "the process of your notebook sent answers nobody asked for, so none of them was used",
     "malformed": "the process of your notebook sent something that is not an answer, so it was not used",

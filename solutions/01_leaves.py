@@ -56,10 +56,10 @@ print(scaled.is_leaf, scaled.grad_fn)  # False, because the flag was already set
 # %% [markdown]
 # ## q1 · A weight the optimizer will take
 #
-# `make_weight(n, m, scale)` should return a trainable weight of shape `(n, m)`: normal numbers from a
-# generator with seed 0, times `scale`. With the weight that the code below returns, `torch.optim.SGD([w])`
-# raises `ValueError: can't optimize a non-leaf Tensor`. Repair the function so that its weight can be
-# trained, for as many steps as anybody likes.
+# `make_weight(n, m, scale)` should return a new trainable weight of shape `(n, m)`: normal numbers from a
+# generator with seed 0, times `scale`, the same in every call. With the weight that the code below returns,
+# `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf Tensor`. Repair the function so that
+# its weight can be trained, for as many steps as anybody likes.
 #
 # One tempting way out is worth a warning: after `w.retain_grad()`, optimizers do take a non-leaf. The first
 # step even works. The second raises, because `w` still hangs on the multiplication which made it, and the
@@ -159,7 +159,8 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # float32 tensor of shape `(1, N)`.
 #
 # The code below returns `None`. Repair it, and leave no traces: whatever is in the `.grad` of the model's
-# parameters (perhaps somebody is accumulating there) must be found unchanged afterwards, and so must `img`.
+# parameters (perhaps somebody is accumulating there) must be found unchanged afterwards, and so must `img`
+# and everything else about the model. Some of its parameters may be frozen.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -380,7 +381,7 @@ print(len(outputs))  # 1, because the hook was gone before the second forward
 # `activation_grads(model, x, names)` should run `model(x)`, go back from the sum of its output, and return
 # for every name in `names` the gradient with respect to the *output* of that submodule, as `{name:
 # gradient}`. The names are those of `model.named_modules()`. Afterwards the model must be as it was: it
-# computes the same, and none of your hooks is left in it.
+# computes the same, none of your hooks is left in it, and the hooks of other people still are.
 #
 # The code below returns `None` for every layer, and its hooks stay behind. Repair both.
 #
@@ -500,7 +501,8 @@ print((3 * loss).grad_fn)  # MulBackward0, because arithmetic on the tensor itse
 #
 # `total_loss(losses, weights)` gets a list of scalar tensors, each of them a loss, and a list of floats. It
 # should return their weighted sum in such a way that training with it trains what the losses were computed
-# from.
+# from. Whoever calls it will call `backward()`, and perhaps print the single losses: they and both lists stay
+# as they are.
 #
 # With the code below training runs without an error, and nothing is learned. (torch 2.13 mutters, once in a
 # session, that "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior".
@@ -608,7 +610,8 @@ print(
 # another network. `weighted_backward(losses, w)` should accumulate the sum of `w[i]` times the gradient of
 # `losses[i]` into the `.grad` of the parameters behind `losses`. The weights count as constants: whatever
 # computed them gets no gradient. When it is done, the graph of the losses is used up, as after any
-# `backward()`.
+# `backward()`. The tensors `losses` and `w` themselves stay as they are: `w` keeps its values, and its
+# connection with what computed it.
 #
 # The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
 #

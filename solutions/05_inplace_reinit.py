@@ -199,7 +199,7 @@ print(layer.weight.tolist() == before)  # True, because step() has updated the o
 # Write `reset_layer(model, name)`. In the middle of training it gives one `nn.Linear` of `model` fresh values:
 #
 # - every weight is drawn anew from a normal distribution with mean 0 and standard deviation 0.02,
-#   independently of its old value,
+#   independently of its old value and of every other call,
 # - every bias becomes 0.
 #
 # `name` is the layer's name in the model, such as `"fc"` or `"encoder.fc"`, and the layer has a bias. The

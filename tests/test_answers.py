@@ -15,12 +15,19 @@ import torch
 from grader.answers import accepted, wrong
 
 SCALE = 2
+print(SCALE)
 
 # --- q1
 
 
+@functools.lru_cache(maxsize=2)
 def helper(x):
     return SCALE * x
+
+
+@marked("q1")
+def other_helper(x):
+    return x
 
 
 @accepted("q1")
@@ -80,7 +87,9 @@ def test_an_answer_is_a_notebook(file):
     preamble, answer, bound = right.cells
     assert [cell.number for cell in right.cells] == [1, 2, 3]
     assert preamble.source == (
-        "import functools\nimport torch\nSCALE = 2\ndef helper(x):\n    return SCALE * x"
+        "import functools\nimport torch\nSCALE = 2\nprint(SCALE)\n"
+        "@functools.lru_cache(maxsize=2)\ndef helper(x):\n    return SCALE * x\n"
+        "@marked('q1')\ndef other_helper(x):\n    return x"
     )
     assert answer.source == 'def right(x):\n    """Says why."""\n    return helper(x)'
     assert bound.source == "double = right"

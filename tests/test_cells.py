@@ -75,13 +75,22 @@ def test_a_timed_cell_keeps_its_own_name(zygote):
     assert (seen.status, seen["f"].error.where) == ({"f": "answered"}, "cell 3, below %%time, line 2")
 
 
-def test_waiting_for_the_world_fails_its_cell_only(zygote):
-    """Without a running kernel nothing can be awaited that takes time, and no cell waits for ever."""
-    endless = "class Never:\n    def __await__(self):\n        while True:\n            yield\nawait Never()"
-    seen = look(
-        zygote, ["import asyncio\nawait asyncio.sleep(9)", endless, "def f():\n    return 1"], f="student.f()"
+def test_top_level_await_waits_for_time_and_for_tasks(zygote):
+    """Sleeping, gathering and tasks work as in Jupyter, and what stands after them is defined."""
+    cell = (
+        "import asyncio\nasync def later(n):\n    await asyncio.sleep(0.01)\n    return n\n"
+        "both = await asyncio.gather(later(1), asyncio.create_task(later(2)))\ndef f():\n    return both"
     )
-    assert (set(seen.raised), seen["f"]) == ({1, 2}, 1)
+    assert answer_of(zygote, cell) == [1, 2]
+
+
+def test_waiting_for_the_world_fails_its_cell_only(zygote):
+    """What only a running kernel could deliver is an error of its cell, and no cell waits for ever."""
+    world = "import asyncio\nawait asyncio.get_running_loop().create_future()"
+    endless = "class Never:\n    def __await__(self):\n        while True:\n            yield\nawait Never()"
+    seen = look(zygote, [world, endless, "def f():\n    return 1"], f="student.f()")
+    told = "RuntimeError: this cell awaits something that only a running kernel could deliver"
+    assert (seen["f"], seen.raised) == (1, {1: told, 2: "CellTimeout: the cell took longer than a cell may"})
 
 
 # A cell that fails
@@ -326,7 +335,8 @@ def test_one_written_method_is_an_answer(zygote):
         "class Liar:\n    __class__ = __code__ = __func__ = property(lambda self: 1 / 0)\nf = Liar()",
         "class Hanging:\n    def __getattr__(self, name):\n        while True: pass\nf = Hanging()",
         "class Leaving:\n    __class__ = property(lambda self: exit())\nf = Leaving()",
-        "class M(type):\n    __dict__ = property(lambda self: 1 / 0)\nclass f(metaclass=M): pass",
+        "def hang(_):\n    while True: pass\nclass M(type):\n    __dict__ = property(hang)\n"
+        "class f(metaclass=M): pass",
     ],
 )
 def test_looking_at_an_answer_runs_nothing_of_it(zygote, value):

@@ -192,7 +192,7 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
     """Each error a student of autograd meets gets its diagnosis, after the error itself."""
     told = diagnose(error(text))
     own, _, meaning = told.partition(" — ")
-    assert own.startswith(f"your code stopped in cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}")
+    assert own.startswith(f"your code stopped in code cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}")
     assert words in meaning
     assert "{" not in meaning
     assert told.endswith((".", "?"))
@@ -225,16 +225,16 @@ def test_versions_may_be_missing():
     [
         (
             error("the shapes differ"),
-            "your code stopped in cell 3, line 5, with RuntimeError: the shapes differ.",
+            "your code stopped in code cell 3, line 5, with RuntimeError: the shapes differ.",
         ),
         (
             error("the shapes differ."),
-            "your code stopped in cell 3, line 5, with RuntimeError: the shapes differ.",
+            "your code stopped in code cell 3, line 5, with RuntimeError: the shapes differ.",
         ),
-        (error("  first\nsecond"), "your code stopped in cell 3, line 5, with RuntimeError: first."),
-        (error("", "KeyError"), "your code stopped in cell 3, line 5, with KeyError."),
-        (error(" \n ", "KeyError"), "your code stopped in cell 3, line 5, with KeyError."),
-        (error("{x} {0}", "KeyError"), "your code stopped in cell 3, line 5, with KeyError: {x} {0}."),
+        (error("  first\nsecond"), "your code stopped in code cell 3, line 5, with RuntimeError: first."),
+        (error("", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError."),
+        (error(" \n ", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError."),
+        (error("{x} {0}", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError: {x} {0}."),
         (
             error("index 3", "IndexError", where=""),
             "what your code returned could not be used as the exercise says: IndexError: index 3.",

@@ -64,6 +64,11 @@ OTHER = [
     ("1", 1, "the result is a str, an int was expected"),
     (1, "1", "the result is an int, a str was expected"),
     (BOX, TENSOR, "the result is a Box, a tensor was expected"),
+    (Other("tensor"), TENSOR, "the result is a tensor, a tensor was expected"),
+    (Other("dict"), {"a": 1}, "the result is a dict, a dict was expected"),
+    ([Other("list")], [[1]], "the result[0] is a list, a list was expected"),
+    (Other("str"), "x", "the result is a str, a str was expected"),
+    (Other("int"), 1, "the result is an int, an int was expected"),
     (BOX, Other("Adam"), "the result is a Box, an Adam was expected"),
     ({"b": 1}, {"a": 1}, "the result has no entry 'a'"),
     ({"w": 1}, {"w": TENSOR}, "w is an int, a tensor was expected"),
@@ -107,7 +112,7 @@ def test_a_fault_is_told(reason, message):
 def test_an_error_of_the_student_is_diagnosed():
     """Where the student's code raised, place, class and meaning are told."""
     told = complaint(Stopped(ERROR), TENSOR)
-    assert told.startswith("Your code stopped in cell 2, line 7, with RuntimeError: grad can be implicitly")
+    assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be implicitly")
     assert "needs one element" in told
 
 

@@ -244,7 +244,7 @@ DEFINES = ["def f():\n    return 1", "def g():\n    return 2"]
 KILLERS = {
     "while True: pass": "CellTimeout",
     "def h():\n    return 3\nimport time\ntime.sleep(60)": "CellTimeout",
-    "while True:\n  try:\n    while True: sum(range(9))\n  except BaseException: pass": "still ran after",
+    "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass": "still ran after",
     "sum(iter(int, 1))": "still ran after",
     "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass": "still ran after",
     "import os\nos._exit(0)": "ended the Python process",
@@ -344,6 +344,22 @@ def test_the_time_of_a_notebook_is_limited(zygote):
     assert all(isinstance(seen[f"h{number}"], Fault) for number in range(10))
 
 
+def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):
+    """When no further worker can be had with the cells run, only the questions left have no facts."""
+    loaded, loads = observer._Observer._loaded, []
+
+    def load_twice(self):
+        loads.append(1)
+        if len(loads) > 2:
+            raise observer._NothingObservedError("no more")
+        return loaded(self)
+
+    monkeypatch.setattr(observer._Observer, "_loaded", load_twice)
+    cells = [DEFINES[0], "import os\ndef g():\n    os._exit(0)"]
+    seen = look(zygote, cells, f="student.f()", g="student.g()")
+    assert (seen["f"], seen["g"], seen.status["g"]) == (1, Fault("no more"), "answered")
+
+
 def test_a_probe_has_its_own_time(zygote):
     """The time of one probe is the same in a shared worker as in its own."""
     slow = probe("f", "student.f()", seconds=0.3)
@@ -409,6 +425,12 @@ def test_a_forged_answer_is_not_believed(zygote, body):
     """Bytes written beside the one answer that is due spoil their own question, and nothing else."""
     seen = forged(zygote, body)
     assert isinstance(seen["one"], Fault)
+
+
+def test_a_forgery_by_the_last_probe_is_not_believed(zygote):
+    """The very last answer is not followed by another question, and still has to be the only one."""
+    seen = look(zygote, [FORGE, "def f():\n    reply(WON)\n    return 'honest'"], f="student.f()")
+    assert isinstance(seen["f"], Fault)
 
 
 def test_frames_written_before_a_probe_are_not_believed(zygote):

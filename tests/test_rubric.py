@@ -55,6 +55,9 @@ def test_leaf(made):
     assert made.seen, "No."
 
 
+test_data = [1, 2]
+
+
 @points(1)
 def test_both(gradient, doubled):
     """Both agree."""
@@ -268,7 +271,10 @@ def test_two_courses_do_not_mix(course, tmp_path):
         text = f"from grader.inside import inside\n@inside\ndef number():\n    return {number}\n"
         (tmp_path / str(number) / "inside.py").write_text(text)
     order = [(1, "01"), (2, "01"), (1, "01"), (1, "02"), (2, "02"), (2, "01")]
+    places = [*sys.path]
     for number, stem in order:
         rubric = course(helping(number), str(number), f"test_{stem}_tiny.py", QUESTIONS[:1])
+        assert sys.path[0] == str(tmp_path / str(number))
         assert list(rubric.probes) == [f"only_{number}"]
         assert f"return {number}\n" in rubric.probes[f"only_{number}"].bundle
+    assert sys.path[2:] == places

@@ -7,15 +7,16 @@ A cell that raises or does not parse costs nothing but itself.
 from __future__ import annotations
 
 import ast
+import asyncio
 import builtins
 import inspect
 import signal
+import time
 import types
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-_MAX_AWAITS = 10_000
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.setitimer,
     signal.ITIMER_REAL,
@@ -66,15 +67,33 @@ def _raise_timeout(*_: Any) -> None:
     raise CellTimeout("the cell took longer than a cell may")
 
 
+class _Loop(asyncio.BaseEventLoop):
+    """An event loop that knows timers and tasks; the cage lets nothing else through to wait for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = self  # asyncio's own name for what waits for the world
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise RuntimeError("this cell awaits something that only a running kernel could deliver")
+        time.sleep(timeout)
+        return []
+
+    def _process_events(self, _: Any) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps while another thread calls."""
+
+
 def _drive(coroutine: Any) -> None:
-    """Run top-level ``await`` without an event loop: enough for whatever does not wait for the world."""
+    """Run top-level ``await``, as Jupyter does."""
+    loop = _Loop()
     try:
-        for _ in range(_MAX_AWAITS):
-            coroutine.send(None)
-    except StopIteration:
-        return
-    coroutine.close()
-    raise RuntimeError("this cell awaits something that only a running kernel could deliver")
+        loop.run_until_complete(coroutine)
+    finally:
+        loop.close()
 
 
 def answer_status(stub: str, name: str, notebook: Notebook) -> str:

@@ -1,7 +1,7 @@
 """The hidden checks of 01_leaves: who is a leaf, and where .grad lands."""
 
 from grader import assert_close, points, probe, raised
-from grader.inside import attempt, freed, inside, nn, reaches, snap, torch, vjp, warned
+from grader.inside import attempt, freed, inside, nn, reaches, snap, state, torch, vjp, warned
 
 # --- q1: make_weight
 
@@ -10,6 +10,13 @@ from grader.inside import attempt, freed, inside, nn, reaches, snap, torch, vjp,
 def weight(student):
     """A weight as it comes out of the function, of a scale nobody knows before."""
     return student.make_weight(2, 3, 0.5 + torch.rand(()).item())
+
+
+@probe
+def next_weight(student):
+    """Another weight of the same kind, after the first was written to, as by training."""
+    student.make_weight(3, 2, 0.5).detach().zero_()
+    return student.make_weight(3, 2, 0.5)
 
 
 @probe
@@ -24,37 +31,46 @@ def trained_weight(student):
     optimizer.step()
     moved = w.detach() - start
     optimizer.zero_grad()
-    return {"w.grad": grad, "moved": moved, "second backward": attempt(lambda: (direction * w).sum().backward())}
+    second = attempt(lambda: (direction * w).sum().backward())
+    return {"w.grad": grad, "moved": moved, "second backward": second}
 
 
 @points(2)
 def test_weight_is_a_leaf(weight):
     """The weight is a leaf that requires grad.
 
-    Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?"""
+    Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?
+    """
     w = weight.seen
     assert w.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
-    assert w.is_leaf, f"w is the result of {w.grad_fn}, not a leaf: its .grad stays None and optimizers refuse it."
+    assert w.is_leaf, (
+        f"w is the result of {w.grad_fn}, not a leaf: its .grad stays None and optimizers refuse it."
+    )
 
 
 @points(1)
-def test_weight_has_the_values(weight):
-    """Its values are those of the generator, times scale.
+def test_weight_has_the_values(weight, next_weight):
+    """Its values are those of the generator, times scale, in every call.
 
-    Is the scaled tensor the one you return?"""
-    assert_close(weight.seen, weight.expected, "The values are not randn(n, m) of the generator with seed 0, times scale.")
+    Is the scaled tensor the one you return? And does every call begin with a generator of its own?
+    """
+    message = "The values are not randn(n, m) of a generator with seed 0, times scale."
+    assert_close(weight.seen, weight.expected, message)
+    message = "The first call gives the right values, the next call does not: something outlives the call."
+    assert_close(next_weight.seen, next_weight.expected, message)
 
 
 @points(2)
 def test_weight_trains(trained_weight):
     """It trains: an optimizer takes it, moves it, and a second step works.
 
-    What does the second backward still have to pass through?"""
+    What does the second backward still have to pass through?
+    """
     seen, expected = trained_weight.seen, trained_weight.expected
     assert_close(seen["w.grad"], expected["w.grad"], "w.grad is not the gradient of the loss after backward.")
     assert_close(seen["moved"], expected["moved"], "The optimizer's step did not move w by its gradient.")
     assert seen["second backward"] is None, (
-        "The second training step raises: w still hangs on the operation that made it, and that graph is used up."
+        "The second training step raises: w hangs on the operation that made it, and that graph is used up."
     )
 
 
@@ -63,22 +79,37 @@ def test_weight_trains(trained_weight):
 
 @inside
 def small_network():
-    return nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    """Two outputs, so that their sum is not their mean; and one parameter that somebody has frozen."""
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+    model[0].bias.requires_grad_(False)
+    return model
+
+
+@inside
+def what_it_is(model, img):
+    """All that could bear a trace of the call."""
+    return {
+        "img": snap(img),
+        "img.grad": snap(img.grad),
+        "parameters": state(model)["parameters"],
+        "training": model.training,
+    }
 
 
 @probe
 def image_gradient(student):
-    """The gradient for a random image, and the image before and after."""
+    """The gradient for a random image, and image and model before and after."""
     model, img = small_network(), torch.randn(4, dtype=torch.float64)
-    before = snap(img)
-    return {"gradient": student.input_gradient(model, img), "before": before, "img": snap(img)}
+    before = what_it_is(model, img)
+    return {"gradient": student.input_gradient(model, img), "before": before, "after": what_it_is(model, img)}
 
 
 @probe
 def gradients_of_parameters(student):
-    """A model that already has gradients, before and after the call."""
+    """A model of which some parameters already have gradients, before and after the call."""
     model, img = small_network(), torch.randn(4, dtype=torch.float64)
     model(torch.randn(1, 4)).sum().backward()
+    model[2].bias.grad = None
     before = [snap(p.grad) for p in model.parameters()]
     student.input_gradient(model, img)
     return {"before": before, "after": [snap(p.grad) for p in model.parameters()]}
@@ -88,10 +119,13 @@ def gradients_of_parameters(student):
 def test_input_gradient_is_right(image_gradient):
     """The gradient belongs to the tensor the model saw: float32, of shape (1, N).
 
-    On which tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape() make new ones."""
+    On which tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape()
+    make new ones.
+    """
     gradient, expected = image_gradient.seen["gradient"], image_gradient.expected["gradient"]
     assert gradient is not None, (
-        "You returned None: the tensor whose .grad you read is not a leaf, it came out of .float() or .reshape()."
+        "You returned None: the tensor whose .grad you read is not a leaf, it came out of .float() or "
+        ".reshape()."
     )
     assert gradient.dtype == "torch.float32", (
         f"The dtype is {gradient.dtype}: that is the gradient of the tensor before the cast."
@@ -103,20 +137,42 @@ def test_input_gradient_is_right(image_gradient):
 def test_parameters_keep_their_gradients(gradients_of_parameters):
     """The .grad of the model's parameters is what it was.
 
-    Which leaves does backward() fill? torch.autograd.grad asks for exactly the gradients it returns."""
+    Which leaves does backward() fill? torch.autograd.grad asks for exactly the gradients it returns.
+    """
     seen = gradients_of_parameters.seen
     for before, after in zip(seen["before"], seen["after"], strict=True):
-        assert after is not None and after.value == before.value, (
-            "The .grad of a model parameter changed: your backward also reached the parameters, or you cleared them."
-        )
+        if before is None:
+            assert after is None, (
+                "A model parameter whose .grad was None has one now: your backward also reached the "
+                "parameters, or you filled it."
+            )
+        else:
+            assert after is not None, "The .grad of a model parameter is gone: you cleared it."
+            assert after.value == before.value, (
+                "The .grad of a model parameter changed: your backward also reached the parameters, or you "
+                "cleared them. (backward() adds to a .grad in place: a second name for it changes along.)"
+            )
 
 
 @points(1)
-def test_image_is_untouched(image_gradient):
-    """The caller's image is neither changed nor made to require grad."""
-    before, img = image_gradient.seen["before"], image_gradient.seen["img"]
-    assert not img.requires_grad, "The caller's img was switched to requires_grad: work on a tensor of your own."
-    assert img.value == before.value, "The values of the caller's img were changed."
+def test_no_other_trace_is_left(image_gradient):
+    """The caller's image and model are as they were.
+
+    What did you switch on or off for your own use, and did you put back what you found?
+    """
+    before, after = image_gradient.seen["before"], image_gradient.seen["after"]
+    assert not after["img"].requires_grad, (
+        "The caller's img was switched to requires_grad: work on a tensor of your own."
+    )
+    assert after["img.grad"] is None, "The caller's img has a .grad now: your backward ran on into it."
+    assert after["img"].value == before["img"].value, "The values of the caller's img were changed."
+    for name, old in before["parameters"].items():
+        new = after["parameters"][name]
+        assert new.requires_grad == old.requires_grad, (
+            f"requires_grad of the model's {name} was {old.requires_grad} and is {new.requires_grad} now."
+        )
+        assert (new.dtype, new.value) == (old.dtype, old.value), f"The model's {name} was changed."
+    assert after["training"], "The model was in training mode and is not any more."
 
 
 # --- q3: all_grads
@@ -124,7 +180,8 @@ def test_image_is_untouched(image_gradient):
 
 @inside
 def three_leaves():
-    return [torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True), torch.randn(1, requires_grad=True)]
+    """The leaves a, b and d, of three shapes that fit each other."""
+    return [torch.randn(*shape, requires_grad=True) for shape in ((3, 1), (2,), (1,))]
 
 
 @probe
@@ -144,11 +201,14 @@ def warnings_of_grads(student):
 def test_gradients_of_non_leaves(six_gradients):
     """The gradients of c, e and o are there, and right.
 
-    They are computed in every backward, but kept only where somebody asked before. What has to be called, and when?"""
+    They are computed in every backward, but kept only where somebody asked before. What has to be called, and
+    when?
+    """
     seen, expected = six_gradients.seen, six_gradients.expected
     for name in "ceo":
         assert seen[name] is not None, (
-            f"The gradient of {name} is None: {name} is not a leaf, and nobody asked autograd before backward to keep its gradient."
+            f"The gradient of {name} is None: {name} is no leaf, and nobody asked autograd before backward "
+            "to keep its gradient."
         )
         assert_close(seen[name], expected[name], f"The gradient of {name} is wrong.")
 
@@ -157,14 +217,21 @@ def test_gradients_of_non_leaves(six_gradients):
 def test_gradients_of_leaves(six_gradients):
     """The gradients of a, b and d are there, exactly once.
 
-    Follow the graph from o back to a. Is it cut somewhere, or passed twice?"""
+    Follow the graph from o back to a. Is it cut somewhere, or passed twice?
+    """
     seen, expected = six_gradients.seen, six_gradients.expected
     for name in "abd":
-        assert seen[name] is not None, f"The gradient of {name} is None: the graph between {name} and o was cut."
+        assert seen[name] is not None, (
+            f"The gradient of {name} is None: the graph between {name} and o was cut."
+        )
+        assert seen[name].shape == expected[name].shape, (
+            f"The gradient of {name} has the shape {seen[name].shape}, and {name} itself has "
+            f"{expected[name].shape}. A value that is broadcast is used several times: its gradient is a sum."
+        )
         assert_close(
             seen[name],
             expected[name],
-            f"The gradient of {name} is wrong; a multiple of the true value means that backward ran several times.",
+            f"The gradient of {name} is wrong; a multiple of the right one means several backward passes.",
         )
 
 
@@ -172,7 +239,8 @@ def test_gradients_of_leaves(six_gradients):
 def test_no_warning(warnings_of_grads):
     """No .grad is read where torch warns that there is none.
 
-    The warning names the attribute and the kind of tensor; here it is the subject."""
+    The warning names the attribute and the kind of tensor; here it is the subject.
+    """
     assert not any("not a leaf" in text for text in warnings_of_grads.seen), (
         "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
     )
@@ -182,61 +250,103 @@ def test_no_warning(warnings_of_grads):
 
 
 @inside
-def hooks_of(model):
-    tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return sum(len(getattr(module, table)) for module in model.modules() for table in tables)
+class Network(nn.Module):
+    """Its layers lie deeper than its children, and run in another order than they are listed."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 2)
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+
+    def forward(self, x):
+        return self.head(self.body(x))
 
 
 @inside
-def hooked_call(student, names):
-    """A network of three layers, and what is left on it after asking for the gradients of some."""
-    model, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(2, 3)
-    return {"gradients": student.activation_grads(model, x, names), "hooks": hooks_of(model)}
+def hooks_of(model):
+    """How many hooks a model has, and how many modules whose forward was replaced."""
+    tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    hooks = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
+    return hooks + sum("forward" in vars(module) for module in model.modules())
 
 
-@probe(question="q4")
-def two_hooked(student):
-    """The outputs of the first two layers."""
-    return hooked_call(student, ["0", "1"])
+@probe
+def layer_gradients(student):
+    """The gradients of two layers of a network."""
+    return student.activation_grads(Network(), torch.randn(2, 3), ["body.0", "body.1"])
 
 
-@probe(question="q4")
-def all_hooked(student):
-    """The outputs of every layer: a hook that replaces an output cuts off the layers before it."""
-    return hooked_call(student, ["0", "1", "2"])
+@probe
+def model_afterwards(student):
+    """What is left on a network that had a hook of somebody else's before."""
+    model, calls = Network(), []
+    model.body[1].register_forward_hook(lambda module, inputs, output: calls.append(None))
+    before = hooks_of(model)
+    student.activation_grads(model, torch.randn(2, 3), ["body.0", "body.1"])
+    calls.clear()
+    model(torch.randn(2, 3))
+    return {
+        "hooks": hooks_of(model) - before,
+        "calls": len(calls),
+        "training": all(module.training for module in model.modules()),
+    }
+
+
+@probe
+def early_layer(student):
+    """The gradient of the first layer, asked for alone and together with those of the layers behind it."""
+    model, x = Network(), torch.randn(2, 3)
+    alone = student.activation_grads(model, x, ["body.0"])
+    together = student.activation_grads(model, x, ["body.0", "body.1", "head"])
+    return {"alone": alone["body.0"], "together": together["body.0"]}
 
 
 @points(3)
-def test_gradients_of_activations(two_hooked):
+def test_gradients_of_activations(layer_gradients):
     """Every name is answered with the gradient of that layer's output.
 
-    Does the hook receive the tensor of the graph, or did you keep a detached copy? For a hook made in a loop: which name does it see when it runs?"""
-    seen, expected = two_hooked.seen["gradients"], two_hooked.expected["gradients"]
+    Does the hook receive the tensor of the graph, or did you keep a detached copy? For a hook made in a loop:
+    which name does it see when it runs?
+    """
+    seen, expected = layer_gradients.seen, layer_gradients.expected
     for name, gradient in expected.items():
         assert seen[name] is not None, (
-            f"The gradient for layer {name} is None: the tensor you kept is detached, cloned, or not on the way to the loss."
+            f"The gradient for layer {name} is None: the tensor you kept is detached, cloned, or not on the "
+            "way to the loss."
         )
         assert_close(seen[name], gradient, f"For layer {name} this is not the gradient of its output.")
 
 
 @points(1)
-def test_hooks_are_removed(two_hooked):
-    """Afterwards the model has no hook that it did not have before.
+def test_hooks_are_removed(model_afterwards):
+    """Afterwards the model is as it was: without your hooks, and with those of others.
 
-    register_forward_hook returns a handle. Where do yours go?"""
-    assert two_hooked.seen["hooks"] == 0, (
-        f"{two_hooked.seen['hooks']} of your hooks are still registered: every later forward keeps calling them."
+    register_forward_hook returns a handle. Where do yours go?
+    """
+    seen = model_afterwards.seen
+    assert seen["calls"] > 0, (
+        "A hook which somebody else had registered is gone, or is not called any more: remove your own only."
     )
+    assert seen["hooks"] <= 0, (
+        f"{seen['hooks']} of your hooks are still registered: every later forward keeps calling them."
+    )
+    assert seen["training"], "The model was in training mode and is not any more."
 
 
 @points(1)
-def test_hooks_leave_the_path_intact(all_hooked):
+def test_hooks_leave_the_path_intact(early_layer):
     """Asking for a later layer does not change the gradient of an earlier one.
 
-    What a forward hook returns replaces the output."""
-    seen, expected = all_hooked.seen["gradients"], all_hooked.expected["gradients"]
-    assert seen["0"] is not None, "With every layer hooked, the first gradient is None: a hook cut the graph."
-    assert_close(seen["0"], expected["0"], "Hooking a later layer changed the gradient of the first: a hook replaced its output.")
+    What a forward hook returns replaces the output.
+    """
+    seen, expected = early_layer.seen, early_layer.expected
+    message = "Even asked for alone, the first layer does not get the gradient of its output."
+    assert_close(seen["alone"], expected["alone"], message)
+    assert seen["together"] is not None, (
+        "With the layers behind it hooked, too, the first layer's gradient is None: a hook cut the graph."
+    )
+    message = "Hooking a later layer changed the gradient of the first: a hook replaced or changed something."
+    assert_close(seen["together"], expected["together"], message)
 
 
 # --- q5: total_loss
@@ -244,23 +354,49 @@ def test_hooks_leave_the_path_intact(all_hooked):
 
 @inside
 def three_losses(p):
-    return [(p * 2).sum(), (p**2).sum(), p.exp().sum()]
+    """Three losses that do not cancel each other, whatever p is."""
+    return [p.cosh().sum(), (p**2).sum(), p.exp().sum()]
+
+
+@inside
+def three_weights():
+    """Two that are equal and one that is negative: a bonus is a loss with a negative weight."""
+    weight = 0.5 + torch.rand(()).item()
+    return [weight, -0.1, weight]
 
 
 @probe
 def total_value(student):
     """The weighted sum of three losses."""
-    weights = torch.rand(3).tolist()
-    return snap(student.total_loss(three_losses(torch.randn(2, requires_grad=True)), weights))
+    return snap(student.total_loss(three_losses(torch.randn(4, requires_grad=True)), three_weights()))
 
 
 @probe
 def total_graph(student):
     """Where the graph of the sum ends, and what a backward through it brings to the parameter."""
-    weights = torch.rand(3).tolist()
-    p = torch.randn(2, requires_grad=True)
-    total = student.total_loss(three_losses(p), weights)
-    return {"total": snap(total), "reaches": reaches(total, p), "gradient": attempt(lambda: vjp(total, p)[0])}
+    p = torch.randn(4, requires_grad=True)
+    total = student.total_loss(three_losses(p), three_weights())
+    return {
+        "total": snap(total),
+        "reaches": reaches(total, p),
+        "p.grad": snap(p.grad),
+        "gradient": attempt(lambda: vjp(total, p)[0]),
+    }
+
+
+@probe
+def given_losses(student):
+    """The losses and the weights of the caller, before and after."""
+    losses, weights = three_losses(torch.randn(4, requires_grad=True)), three_weights()
+    mine, numbers = list(losses), list(weights)
+    before = [snap(loss) for loss in mine]
+    student.total_loss(losses, weights)
+    return {
+        "before": before,
+        "after": [snap(loss) for loss in mine],
+        "same losses": [id(loss) for loss in losses] == [id(loss) for loss in mine],
+        "same weights": weights == numbers,
+    }
 
 
 @points(1)
@@ -273,24 +409,41 @@ def test_total_has_the_value(total_value):
 def test_total_reaches_the_parameters(total_graph):
     """The graph of the result ends in the parameters.
 
-    Print total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history."""
+    Print total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history.
+    """
     seen = total_graph.seen
     assert seen["total"].requires_grad, (
-        "The loss does not require grad: .item(), .data or torch.tensor() turned it into a number."
+        "The loss does not require grad: .item(), .data, detach() or torch.tensor() made a mere number of it."
     )
     assert seen["reaches"], (
-        "The loss has a graph of its own that ends before the parameters: torch.tensor() or detach() made a fresh leaf. "
-        "There is no error, and no learning."
+        "The loss has a graph of its own that ends before the parameters: torch.tensor() or detach() made a "
+        "fresh leaf. There is no error, and no learning."
     )
 
 
-@points(2)
+@points(1)
 def test_total_gradient(total_graph):
-    """Its backward gives the parameters the gradient of the weighted sum."""
+    """Its backward gives the parameters the gradient of the weighted sum, once."""
     gradient = total_graph.seen["gradient"]
+    assert total_graph.seen["p.grad"] is None, (
+        "Your function has already gone back to the parameters; the caller's backward() adds to that."
+    )
     assert not raised(gradient, RuntimeError), "The result cannot be back-propagated: it has no graph."
     assert gradient is not None, "The parameters are not connected to the loss: backward brings them nothing."
     assert_close(gradient, total_graph.expected["gradient"], "The gradient is not that of the weighted sum.")
+
+
+@points(1)
+def test_losses_stay_as_they_are(given_losses):
+    """The caller's losses and weights stay as they are.
+
+    Who else might want to look at a loss after you have added it up?
+    """
+    seen = given_losses.seen
+    for before, after in zip(seen["before"], seen["after"], strict=True):
+        assert after.value == before.value, "One of the caller's losses changed: your function wrote into it."
+    for name in ("losses", "weights"):
+        assert seen[f"same {name}"], f"The caller's list of {name} is not what it was before the call."
 
 
 # --- q6: weighted_backward
@@ -298,33 +451,61 @@ def test_total_gradient(total_graph):
 
 @probe
 def weighted(student):
-    """A vector of losses of p, weights that come from another network with the parameter q."""
-    p, q = torch.randn(3, requires_grad=True), torch.rand(3, requires_grad=True)
+    """Losses of p, which has a gradient already, and weights that were computed from another parameter, q."""
+    p, q = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+    p.grad = torch.randn(3)
     losses, w = p**2 * torch.rand(3), q * 2
+    before = {"p.grad": snap(p.grad), "losses": snap(losses), "w": snap(w)}
     student.weighted_backward(losses, w)
-    return {"p.grad": snap(p.grad), "q.grad": snap(q.grad), "freed": freed(losses.sum())}
+    return {
+        "before": before,
+        "p.grad": snap(p.grad),
+        "q.grad": snap(q.grad),
+        "losses": snap(losses),
+        "w": snap(w),
+        "freed": freed(losses.sum()),
+    }
 
 
 @points(3)
 def test_weighted_gradient(weighted):
-    """p.grad is the sum of the losses' gradients, each times its weight.
+    """p.grad grows by the sum of the losses' gradients, each times its weight.
 
-    A vector needs a direction: losses.backward(gradient=v) computes v^T J."""
-    assert weighted.seen["p.grad"] is not None, "p.grad is None: the losses were cut off before backward."
+    A vector needs a direction: losses.backward(gradient=v) computes v^T J.
+    """
+    before, after = weighted.seen["before"]["p.grad"], weighted.seen["p.grad"]
+    assert after is not None, "p.grad held the gradients of an earlier backward, and now it is None."
+    assert after.value != before.value, (
+        "Nothing was added to p.grad: the losses were cut off, or no backward went through them."
+    )
     assert_close(
-        weighted.seen["p.grad"],
+        after,
         weighted.expected["p.grad"],
-        "p.grad is not the sum of w_i times the gradient of loss i: the weights were ignored, or normalised away.",
+        "p.grad is not what it held before, plus the sum of w_i times the gradient of loss i: the weights "
+        "were ignored or rescaled, or what p.grad held was thrown away.",
     )
 
 
 @points(1)
 def test_weights_are_constants(weighted):
-    """No gradient runs into the network that made the weights."""
-    assert weighted.seen["q.grad"] is None, "The gradient also ran into the weights, which were to be constants."
+    """No gradient runs into the network that made the weights, and the caller's tensors stay as they are.
+
+    detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
+    """
+    seen = weighted.seen
+    assert seen["q.grad"] is None, "The gradient also ran into the weights, which were to be constants."
+    assert seen["w"].grad_fn is not None, "The caller's w was cut off for good from the network that made it."
+    for name in ("w", "losses"):
+        same = seen[name].value == seen["before"][name].value
+        assert same, f"The values of the caller's {name} were changed."
 
 
 @points(1)
 def test_graph_is_freed(weighted):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
-    assert weighted.seen["freed"], "The saved tensors are still held: was the last backward told to retain_graph?"
+    seen = weighted.seen
+    unused = seen["p.grad"] is not None and seen["p.grad"].value == seen["before"]["p.grad"].value
+    assert seen["freed"] or not unused, "The graph of the losses is as it was: no backward went through it."
+    assert seen["freed"], (
+        "The saved tensors are still held: was the last backward told to retain_graph or to create_graph?"
+    )

@@ -130,17 +130,24 @@ def reset_while_training(student, model, name):
     step(model, optimizer, inputs[0])
     before = state(model)["parameters"]
     student.reset_layer(model, name)
-    fresh = state(model)["parameters"]
+    fresh, recording = state(model)["parameters"], torch.is_grad_enabled()
     failure = attempt(lambda: step(model, optimizer, inputs[1]))
-    return {"before": before, "fresh": fresh, "step": failure, "trained": state(model)["parameters"]}
+    return {
+        "before": before,
+        "fresh": fresh,
+        "recording": recording,
+        "step": failure,
+        "trained": state(model)["parameters"],
+    }
 
 
 @probe
 def plain_reset(student):
-    """A layer at the top of the model, in the middle of training."""
+    """A layer at the top of the model, in the middle of training; another has the same name further down."""
     model = nn.Sequential()
     model.add_module("fc", nn.Linear(12, 12))
-    model.add_module("head", nn.Linear(12, 2))
+    model.add_module("head", nn.Sequential())
+    model.head.add_module("fc", nn.Linear(12, 2))
     return reset_while_training(student, model, "fc")
 
 
@@ -152,19 +159,22 @@ def tied_reset(student):
 
 @probe
 def drawn_values(student):
-    """What 900 weights look like afterwards, and how much they resemble the old ones."""
+    """What 900 weights look like afterwards, and how much they resemble those before and after them."""
     model = nn.Sequential()
     model.add_module("fc", nn.Linear(30, 30))
     old = model.fc.weight.detach().clone().flatten()
     student.reset_layer(model, "fc")
-    new = model.fc.weight.detach().flatten()
+    new, bias = model.fc.weight.detach().clone().flatten(), snap(model.fc.bias)
+    student.reset_layer(model, "fc")
+    newer = model.fc.weight.detach().flatten()
     return {
-        "bias": snap(model.fc.bias),
+        "bias": bias,
         "mean": new.mean().item(),
         "std": new.std().item(),
         "largest": new.abs().max().item(),
         "distinct": len(set(new.tolist())),
         "correlation": torch.corrcoef(torch.stack([old, new]))[0, 1].item(),
+        "repetition": torch.corrcoef(torch.stack([new, newer]))[0, 1].item(),
     }
 
 
@@ -188,6 +198,9 @@ def test_fresh_values_are_trained(plain_reset):
     For which objects does the optimizer look for a .grad, and do they have one?
     """
     seen = plain_reset.seen
+    assert seen["recording"], (
+        "After your call nothing is recorded any more: you switched gradients off for the whole program."
+    )
     assert seen["step"] is None, f"The step of training after the reset raises {seen['step'].type}."
     for name in ("fc.weight", "fc.bias"):
         fresh, trained = seen["fresh"][name], seen["trained"][name]
@@ -237,6 +250,9 @@ def test_values_are_drawn_as_asked(drawn_values):
         f"The new weights follow the old ones (their correlation is {seen['correlation']:.2f}): "
         "the old values are still in them."
     )
+    assert abs(seen["repetition"]) < 0.3, (
+        "A second call draws the same numbers again: a seed that your function sets makes every reset alike."
+    )
     assert 0.017 < seen["std"] < 0.023, (
         f"The standard deviation of 900 weights is {seen['std']:.3g}, too far from the task's to be chance."
     )
@@ -255,7 +271,7 @@ def test_values_are_drawn_as_asked(drawn_values):
 def test_other_layers_keep_their_values(plain_reset):
     """Only the named layer is reset; the rest of the model keeps what it has learned."""
     before, fresh = plain_reset.seen["before"], plain_reset.seen["fresh"]
-    for name in ("head.weight", "head.bias"):
+    for name in ("head.fc.weight", "head.fc.bias"):
         assert fresh[name].value == before[name].value, (
             f"The values of {name} changed, although another layer was to be reset."
         )
@@ -458,7 +474,7 @@ def test_inputs_of_the_block_are_untouched(plain_input):
 @inside
 def network(batches):
     """A network with random parameters, and the running statistics of some batches."""
-    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)).double()
+    model = nn.Sequential(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), nn.Linear(3, 1)).double()
     for parameter in model.parameters():
         nn.init.normal_(parameter)
     for _ in range(batches):
@@ -492,16 +508,20 @@ def averaged(student):
 
 @probe
 def learner_goes_on(student):
-    """An update with the weight 1 while a loss of the student still waits for its backward."""
+    """An update with the weight 1, when one loss of the student has gone back and another still has to."""
     teacher, learner = network(1).requires_grad_(False), network(3)
-    inputs = torch.randn(2, 6, 2, dtype=torch.float64)
+    inputs = torch.randn(3, 6, 2, dtype=torch.float64)
     leaves = list(learner.parameters())
+    learner(inputs[2]).pow(2).mean().backward()
+    gradients = [snap(leaf.grad) for leaf in leaves]
     pending = learner(inputs[0]).pow(2).mean()
     before = contents(learner)
     student.ema_update(teacher, learner, 1.0)
     return {
         "before": before,
         "after": contents(learner),
+        "gradients before": gradients,
+        "gradients after": [snap(leaf.grad) for leaf in leaves],
         "training": learner.training,
         "teacher": contents(teacher),
         "pending": attempt(lambda: vjp(pending, *leaves)),
@@ -589,6 +609,9 @@ def test_student_goes_on(averaged, learner_goes_on):
     assert_unchanged(averaged.seen["learner before"], averaged.seen["learner once"])
     seen, expected = learner_goes_on.seen, learner_goes_on.expected
     assert_unchanged(seen["before"], seen["after"])
+    for before, after in zip(seen["gradients before"], seen["gradients after"], strict=True):
+        same = after is not None and after.value == before.value
+        assert same, "What the student had accumulated in .grad is not there any more."
     assert seen["training"], "The student was switched to eval()."
     assert not raised(seen["pending"], BaseException), (
         "A loss of the student that was computed before the update can no longer go back: what it had saved "
@@ -660,8 +683,11 @@ def test_w_arrives(descended):
     Which tensor does the name w stand for after your update? And what does backward() do with a .grad that
     is there already?
     """
-    w = descended.seen["w"]
-    assert w.value != descended.seen["before"].value, (
+    w, before = descended.seen["w"], descended.seen["before"]
+    assert w.value != before.value or w.version == before.version, (
+        "The caller's w was written to and has not moved: what you subtracted was 0. When do you clear w.grad?"
+    )
+    assert w.value != before.value, (
         "The caller's w has not moved: the update made a new tensor, and only your function knows it."
     )
     assert_close(

@@ -1,0 +1,217 @@
+"""Every check comes to a verdict on every submission, whatever a worker said about one of them."""
+
+import json
+import sys
+
+import pytest
+
+from grader.errors import CourseError
+from grader.evidence import Evidence
+from grader.facts import decode
+from grader.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge
+from grader.question import Question
+from grader.rubric import read_rubric
+
+CHECKS = '''\
+"""Hidden checks."""
+
+from grader import assert_close, probe, raised
+
+
+@probe
+def trained(student):
+    return student.train()
+
+
+@probe
+def plain(student):
+    return student.train()
+
+
+def test_weight(trained):
+    """The weight is right."""
+    assert_close(trained.seen["w"], trained.expected["w"], "The weight is wrong.")
+
+
+def test_steps(trained):
+    """Every step loses something."""
+    before, after = trained.seen["losses"]
+    assert after < before, f"Step 1 lost nothing: {after} of {before}."
+
+
+def test_again(trained, plain):
+    """A second backward raises."""
+    assert raised(trained.seen["again"], RuntimeError), "The second backward did not raise."
+    assert plain.seen == plain.expected, "x" * 2000
+
+
+def test_careless(trained):
+    """A check that breaks where its author did not think of something."""
+    assert 1 / trained.seen["losses"][0] < 10, "The loss is small."
+'''
+
+TENSOR = {
+    "kind": "Tensor",
+    "dtype": "torch.float32",
+    "shape": [1],
+    "value": [2.0],
+    "is_leaf": True,
+    "requires_grad": False,
+    "grad_fn": None,
+    "retains_grad": False,
+    "version": 0,
+    "identity": 0,
+    "storage": 0,
+    "grad": None,
+}
+ERROR = {"types": ["RuntimeError", "Exception"], "text": "backward a second time", "where": ""}
+LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
+
+
+def saw(trained, plain=("int", 1)):
+    """Evidence of what the two probes returned."""
+    facts = {"trained": trained, "plain": list(plain)}
+    probes = {name: {"facts": {"value": value, "tensors": [TENSOR]}} for name, value in facts.items()}
+    return Evidence(names={"train": "answered"}, probes=probes)
+
+
+def returned(weight=("tensor", 0), losses=LOSSES, again=("raised", ERROR)):
+    return ["dict", [["w", list(weight)], ["losses", losses], ["again", list(again)]]]
+
+
+RIGHT = saw(returned())
+PASSED = Verdict("passed", None)
+
+
+@pytest.fixture
+def rubric(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = tmp_path / "hidden_01_judged.py"  # were it test_..., pytest around us would rewrite its asserts
+    path.write_text(CHECKS)
+    yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
+    del sys.modules["hidden_01_judged"]
+
+
+def test_verdicts(rubric):
+    """A check passes, fails with its author's message, or breaks and says so without telling why."""
+    submissions = {
+        "right": RIGHT,
+        "wrong": saw(returned(weight=("tensor", 0), again=("none",))),
+        "zero": saw(returned(losses=["list", [["float", 0.0], ["float", 0.0]]])),
+        "other": saw(returned(), plain=("int", 2)),
+        "nothing": Evidence(),
+    }
+    found = judge(rubric, submissions, RIGHT)
+    assert found["right"] == dict.fromkeys(
+        ["test_weight", "test_steps", "test_again", "test_careless"], PASSED
+    )
+    assert found["wrong"]["test_weight"] == PASSED
+    assert found["wrong"]["test_again"] == Verdict("failed", "The second backward did not raise.")
+    assert found["zero"]["test_steps"] == Verdict("failed", "Step 1 lost nothing: 0.0 of 0.0.")
+    assert found["zero"]["test_careless"] == Verdict(
+        "error", "this check could not be judged (ZeroDivisionError); your instructor has to look at it"
+    )
+    assert found["other"]["test_again"] == Verdict("failed", "x" * MAX_MESSAGE)
+    assert set(found["nothing"].values()) == {Verdict("failed", "This part was not reached.")}
+
+
+STRANGE = [
+    ["none"],
+    ["int", 3],
+    ["other", "dict"],
+    ["other", "tuple"],
+    ["raised", ERROR],
+    ["list", []],
+    ["dict", []],
+    returned(weight=["other", "Tensor"]),
+    returned(weight=["none"]),
+    returned(weight=["raised", ERROR]),
+    returned(losses=["other", "list"]),
+    returned(losses=["none"]),
+    returned(losses=["list", []]),
+    returned(losses=["list", [["none"], ["none"]]]),
+    returned(losses=["list", [["str", "3"], ["int", 1]]]),
+    returned(losses=["dict", []]),
+    returned(losses=["list", [["float", float("nan")], ["float", float("inf")]]]),
+    returned(losses=["raised", ERROR]),
+    returned(again=["other", "Raised"]),
+    returned(again=["str", "RuntimeError"]),
+]
+
+
+def test_whatever_is_reported_is_judged(rubric):
+    """Strange facts fail their own checks, in words about their form, and cost nobody else anything."""
+    submissions = {json.dumps(value): saw(value) for value in STRANGE}
+    found = judge(rubric, {**submissions, "right": RIGHT}, RIGHT)
+    for name, verdicts in found.items():
+        assert len(verdicts) == len(rubric.checks), name
+        failed = [verdict for verdict in verdicts.values() if verdict.outcome != "passed"]
+        assert bool(failed) == (name != "right")
+        assert all(verdict.outcome == "failed" and verdict.message for verdict in failed), name
+
+
+def test_what_raised_or_never_came_is_judged(rubric):
+    """A probe that raised or gave no facts fails every check of it, with the reason."""
+    raising, lost = RIGHT.to_json(), RIGHT.to_json()
+    raising["probes"]["trained"] = {"raised": {**ERROR, "where": "cell 2, line 3"}}
+    lost["probes"]["trained"] = {"fault": "it was too slow"}
+    submissions = {"raising": Evidence.from_json(raising), "lost": Evidence.from_json(lost)}
+    found = judge(rubric, submissions, RIGHT)
+    assert {verdict.outcome for verdicts in found.values() for verdict in verdicts.values()} == {"failed"}
+    assert all(v.message.startswith("Your code stopped in code cell 2, line 3") for v in found["raising"].values())
+    assert {verdict.message for verdict in found["lost"].values()} == {"It was too slow."}
+
+
+def test_more_than_a_batch(rubric):
+    """More submissions than fit one session are all judged, each by its own evidence."""
+    right = {f"student {number}": RIGHT for number in range(MAX_BATCH)}
+    wrong = {f"late {number}": saw(returned(again=["none"])) for number in range(3)}
+    found = judge(rubric, {**right, **wrong}, RIGHT)
+    assert list(found) == [*right, *wrong]
+    assert all(found[name]["test_again"] == PASSED for name in right)
+    assert all(found[name]["test_again"].outcome == "failed" for name in wrong)
+    assert judge(rubric, {}, RIGHT) == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["ada/01_leaves", "a::b[c]", "", "new\nline", "Zoë 🦊", "\udcff", "-k nothing", "x" * 999]
+)
+def test_a_name_is_only_a_name(rubric, name):
+    """A submission is judged whatever it is called."""
+    found = judge(rubric, {name: RIGHT, "other": Evidence()}, RIGHT)
+    assert set(found) == {name, "other"}
+    assert set(found[name].values()) == {PASSED}
+    assert len(found["other"]) == len(rubric.checks)
+
+
+@pytest.mark.parametrize(
+    ("probe", "words"),
+    [
+        ({"fault": "it was too slow"}, "probe trained got no facts of the reference: it was too slow"),
+        ({"raised": ERROR}, "probe trained fails on the reference: "),
+    ],
+)
+def test_a_reference_without_facts_judges_nobody(rubric, probe, words):
+    """Where the reference has no facts, judging stops and names the file, the check and the probe."""
+    reference = RIGHT.to_json()
+    reference["probes"]["trained"] = probe
+    with pytest.raises(CourseError) as caught:
+        judge(rubric, {"right": RIGHT}, Evidence.from_json(reference))
+    assert str(rubric.path) in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_file_that_pytest_cannot_read_judges_nobody(rubric):
+    """Where the check file broke since it was read, judging stops with the reason and the file."""
+    del sys.modules["hidden_01_judged"]
+    rubric.path.write_text("raise RuntimeError('gone')\n")
+    with pytest.raises(CourseError, match="pytest could not run the checks") as caught:
+        judge(rubric, {"right": RIGHT}, RIGHT)
+    assert str(rubric.path) in str(caught.value)
+    sys.modules["hidden_01_judged"] = sys.modules[__name__]
+
+
+def test_the_facts_of_these_tests_are_well_formed():
+    """The strange facts above are such as a worker may send."""
+    for value in STRANGE:
+        decode({"value": value, "tensors": [TENSOR]})
