@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
@@ -27,22 +26,10 @@ from grader.judge import MAX_BATCH, judge
 from grader.live import observe_reference
 from grader.observer import Limits, observe
 from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
+from grader.preload import modules_to_preload
 from grader.result import Result, failed, graded
 from grader.submission import Submission, find_submissions, read_roster
 from grader.zygote import Zygote
-
-#: What notebooks import besides torch: once, before the first fork, where one of them asks for it.
-_PRELOADABLE = {
-    "matplotlib": "matplotlib.pyplot",
-    "pandas": "pandas",
-    "sympy": "sympy",
-    "tqdm": "tqdm.auto",
-    "torchvision": "torchvision",
-    "seaborn": "seaborn",
-    "sklearn": "sklearn",
-    "scipy": "scipy",
-}
-_IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -134,7 +121,7 @@ class _Grading:
         self._done = 0
 
     def run(self, found: Sequence[Submission], submissions: Path) -> Outcome:
-        preload = _preload(self._selected)
+        preload = modules_to_preload(s.notebook for s in self._selected if s.notebook)
         cpu_seconds = int(self._options.limits.notebook) + 60
         with Zygote(preload=preload, sandbox=self._options.sandbox, cpu_seconds=cpu_seconds) as zygote:
             self._zygote = zygote
@@ -296,14 +283,3 @@ def _absent(found: Sequence[Submission], submissions: Path, stems: Collection[st
     handed_in = {(submission.student, submission.assignment) for submission in found}
     expected = ((student, stem) for student in read_roster(submissions) for stem in stems)
     return [pair for pair in expected if pair not in handed_in]
-
-
-def _preload(submissions: Sequence[Submission]) -> set[str]:
-    """Modules that at least one notebook imports and that are cheaper to import once."""
-    named = {
-        name
-        for submission in submissions
-        for cell in (submission.notebook.cells if submission.notebook else ())
-        for name in _IMPORT.findall(cell.source)
-    }
-    return {module for name, module in _PRELOADABLE.items() if name in named}

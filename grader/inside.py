@@ -5,76 +5,30 @@ travels to the worker and meets the real ``torch`` there (``grader/worker/toolbo
 there is no torch: whoever uses a placeholder here is told so at once.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
+
+from grader.source import Travelling
+from grader.vocabulary import PLACEHOLDERS
 
 Definition = TypeVar("Definition")
 
-
-class Placeholder:
-    """Stands for something that exists inside the worker only; it can be named and subclassed, not used."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Placeholder:
-        if attribute.startswith("__"):
-            raise AttributeError(attribute)
-        return Placeholder(f"{self._name}.{attribute}")
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        # ``class Marked(nn.Module)`` may stand at the top of a check file; it is built inside.
-        return ()
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(
-            f"{self._name} exists only in the worker: use it in a @probe or an @inside function, "
-            "and let the check compare the facts that come back",
-        )
-
-    def __repr__(self) -> str:
-        return f"<{self._name}, inside the worker>"
-
-
-#: What each word gives a probe; the worker's toolbox must offer exactly these (a test compares them).
-VOCABULARY = {
-    "torch": "the real torch",
-    "nn": "torch.nn",
-    "F": "torch.nn.functional",
-    "math": "the standard library's math",
-    "snap": "snap(tensor): its facts as they are now",
-    "state": "state(module or optimizer): named snaps of what it holds now",
-    "attempt": "attempt(f, *args): what f returns, or the error it raised as a fact",
-    "warned": "warned(f, *args): (what f returns, the texts of the warnings it caused)",
-    "spy": "spy(module): a list that fills with a record of every call",
-    "mark": "mark(tensor): the same values, on a graph whose life can be watched",
-    "alive": "alive(): how many marked graphs are still alive",
-    "nodes": "nodes(tensor): how many autograd nodes it can reach",
-    "reaches": "reaches(tensor, leaf): whether the graph of tensor ends in leaf",
-    "freed": "freed(tensor): whether the saved tensors of its graph are gone",
-    "saved": "saved(f, *args): what f returns, and the bytes it saved for backward",
-    "vjp": "vjp(output, *inputs): vector-Jacobian products with a cotangent nobody knows before",
-    "reseed": "reseed(number): torch's random numbers start again from there",
-}
-
-torch: Any = Placeholder("torch")
-nn: Any = Placeholder("nn")
-F: Any = Placeholder("F")
-math: Any = Placeholder("math")
-snap: Any = Placeholder("snap")
-state: Any = Placeholder("state")
-attempt: Any = Placeholder("attempt")
-warned: Any = Placeholder("warned")
-spy: Any = Placeholder("spy")
-mark: Any = Placeholder("mark")
-alive: Any = Placeholder("alive")
-nodes: Any = Placeholder("nodes")
-reaches: Any = Placeholder("reaches")
-freed: Any = Placeholder("freed")
-saved: Any = Placeholder("saved")
-vjp: Any = Placeholder("vjp")
-reseed: Any = Placeholder("reseed")
+torch: Any = PLACEHOLDERS["torch"]
+nn: Any = PLACEHOLDERS["nn"]
+F: Any = PLACEHOLDERS["F"]
+math: Any = PLACEHOLDERS["math"]
+snap: Any = PLACEHOLDERS["snap"]
+state: Any = PLACEHOLDERS["state"]
+attempt: Any = PLACEHOLDERS["attempt"]
+warned: Any = PLACEHOLDERS["warned"]
+spy: Any = PLACEHOLDERS["spy"]
+mark: Any = PLACEHOLDERS["mark"]
+alive: Any = PLACEHOLDERS["alive"]
+nodes: Any = PLACEHOLDERS["nodes"]
+reaches: Any = PLACEHOLDERS["reaches"]
+freed: Any = PLACEHOLDERS["freed"]
+saved: Any = PLACEHOLDERS["saved"]
+vjp: Any = PLACEHOLDERS["vjp"]
+reseed: Any = PLACEHOLDERS["reseed"]
 
 
 def inside(definition: Definition) -> Definition:
@@ -86,7 +40,5 @@ def inside(definition: Definition) -> Definition:
     Raises:
         CourseError: it uses a name that does not travel.
     """
-    from grader.source import Travelling  # noqa: PLC0415 - source.py needs this module's placeholders
-
     Travelling.of(definition)
     return definition

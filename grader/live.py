@@ -13,6 +13,7 @@ from grader.evidence import Evidence
 from grader.notebook import Cell, read_notebook
 from grader.observation import Observation
 from grader.observer import Limits, observe
+from grader.preload import modules_to_preload
 from grader.zygote import Zygote
 
 _SEED = 0  # a check run by hand is run again and again by its author: the same inputs every time
@@ -71,7 +72,8 @@ class LiveSubjects:
     @cached_property
     def zygote(self) -> Zygote:
         """The zygote, started when somebody asks for facts."""
-        return self._stack.enter_context(Zygote())
+        preload = modules_to_preload(notebook for _, notebook in self._notebooks)
+        return self._stack.enter_context(Zygote(preload=preload))
 
     def close(self) -> None:
         """End the zygote, if it was started."""

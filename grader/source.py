@@ -15,9 +15,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from grader import inside
 from grader.errors import CourseError
-from grader.inside import VOCABULARY
+from grader.vocabulary import PLACEHOLDERS
 
 #: Builtins that reach files, other code or the terminal have no business in a probe.
 _REFUSED_BUILTINS = {"open", "eval", "exec", "compile", "__import__", "input", "breakpoint"}
@@ -83,7 +82,7 @@ def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
     others = [ast.unparse(d) for d in tree.decorator_list if _decorator_name(d) not in {"probe", "inside"}]
     if others:
         raise CourseError(f"{where} has the decorator @{others[0]}, which stays outside: remove it")
-    if tree.name in VOCABULARY or tree.name in _BUILTINS:
+    if tree.name in PLACEHOLDERS or tree.name in _BUILTINS:
         raise CourseError(f"{where} hides what is called {tree.name} inside: give it another name")
     tree.decorator_list = []
     if isinstance(tree, ast.FunctionDef):
@@ -132,7 +131,7 @@ def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Trave
     where = _where(definition)
     for name in sorted(_global_names(tree)):
         value = namespace.get(name)
-        if name in VOCABULARY and value is getattr(inside, name):
+        if name in PLACEHOLDERS and value is PLACEHOLDERS[name]:
             continue
         if name not in namespace and name in _BUILTINS:
             continue

@@ -335,8 +335,7 @@ def test_one_written_method_is_an_answer(zygote):
         "class Liar:\n    __class__ = __code__ = __func__ = property(lambda self: 1 / 0)\nf = Liar()",
         "class Hanging:\n    def __getattr__(self, name):\n        while True: pass\nf = Hanging()",
         "class Leaving:\n    __class__ = property(lambda self: exit())\nf = Leaving()",
-        "def hang(_):\n    while True: pass\nclass M(type):\n    __dict__ = property(hang)\n"
-        "class f(metaclass=M): pass",
+        "class M(type):\n    __dict__ = property(lambda _: sum(iter(int, 1)))\nclass f(metaclass=M): pass",
     ],
 )
 def test_looking_at_an_answer_runs_nothing_of_it(zygote, value):

@@ -192,7 +192,9 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
     """Each error a student of autograd meets gets its diagnosis, after the error itself."""
     told = diagnose(error(text))
     own, _, meaning = told.partition(" — ")
-    assert own.startswith(f"your code stopped in code cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}")
+    assert own.startswith(
+        f"your code stopped in code cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}"
+    )
     assert words in meaning
     assert "{" not in meaning
     assert told.endswith((".", "?"))

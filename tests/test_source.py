@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import inside
+from grader import inside, vocabulary
 from grader.errors import CourseError
 from grader.probe import PROBE_SECONDS, probes_of
 from grader.source import Travelling
@@ -491,7 +491,7 @@ def test_a_probes_seed(load):
 # --- placeholders
 
 
-@pytest.mark.parametrize("word", sorted(inside.VOCABULARY))
+@pytest.mark.parametrize("word", sorted(vocabulary.VOCABULARY))
 def test_a_word_cannot_be_used_outside(word):
     """Whoever calls a word outside, or a part of it, is told its name and where it exists."""
     with pytest.raises(TypeError, match=rf"^{word} exists only in the worker"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import inside
+from grader import inside, vocabulary
 
 ROOT = Path(__file__).parent.parent
 WORKER = sorted((ROOT / "grader" / "worker").glob("*.py"))
@@ -110,7 +110,7 @@ def output(program: str, *arguments: str) -> dict:
 def test_the_worker_offers_exactly_the_vocabulary():
     """The worker has each word of grader.inside, the real thing, no other word, and nothing of the grader."""
     found = output(INSIDE)
-    assert found["words"] == sorted(inside.VOCABULARY)
+    assert found["words"] == sorted(vocabulary.VOCABULARY)
     assert found["real"] == [True] * 4
     assert set(found["words"]) - set(found["callable"]) == {"torch", "nn", "F", "math"}
     assert found["grader"] == []
@@ -118,12 +118,12 @@ def test_the_worker_offers_exactly_the_vocabulary():
 
 def test_every_word_has_a_placeholder():
     """Each word of the vocabulary can be imported outside, under its own name, and no other can."""
-    placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, inside.Placeholder)}
-    assert list(placeholders) == list(inside.VOCABULARY)
+    placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, vocabulary.Placeholder)}
+    assert list(placeholders) == list(vocabulary.VOCABULARY)
     assert {name: repr(word) for name, word in placeholders.items()} == {
-        name: f"<{name}, inside the worker>" for name in inside.VOCABULARY
+        name: f"<{name}, inside the worker>" for name in vocabulary.VOCABULARY
     }
-    assert all(explained.strip() for explained in inside.VOCABULARY.values())
+    assert all(explained.strip() for explained in vocabulary.VOCABULARY.values())
 
 
 FORBIDDEN = {"torch", "pickle", "marshal", "shelve", "dill", "cloudpickle", "execnet"}

@@ -3,6 +3,15 @@
 from grader import assert_close, points, probe, raised
 from grader.inside import attempt, freed, inside, nn, reaches, snap, state, torch, vjp, warned
 
+
+@inside
+def hooks_of(model):
+    """How many hooks a model has, and how many modules whose forward was replaced."""
+    tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    hooks = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
+    return hooks + sum("forward" in vars(module) for module in model.modules())
+
+
 # --- q1: make_weight
 
 
@@ -93,6 +102,7 @@ def what_it_is(model, img):
         "img.grad": snap(img.grad),
         "parameters": state(model)["parameters"],
         "training": model.training,
+        "hooks": hooks_of(model),
     }
 
 
@@ -173,6 +183,7 @@ def test_no_other_trace_is_left(image_gradient):
         )
         assert (new.dtype, new.value) == (old.dtype, old.value), f"The model's {name} was changed."
     assert after["training"], "The model was in training mode and is not any more."
+    assert after["hooks"] == before["hooks"], "A hook of yours is still in the model."
 
 
 # --- q3: all_grads
@@ -207,8 +218,8 @@ def test_gradients_of_non_leaves(six_gradients):
     seen, expected = six_gradients.seen, six_gradients.expected
     for name in "ceo":
         assert seen[name] is not None, (
-            f"The gradient of {name} is None: {name} is no leaf, and nobody asked autograd before backward "
-            "to keep its gradient."
+            f"The gradient of {name} is None: {name} is not a leaf, and its gradient is kept only where "
+            "somebody has asked for that before backward."
         )
         assert_close(seen[name], expected[name], f"The gradient of {name} is wrong.")
 
@@ -222,7 +233,7 @@ def test_gradients_of_leaves(six_gradients):
     seen, expected = six_gradients.seen, six_gradients.expected
     for name in "abd":
         assert seen[name] is not None, (
-            f"The gradient of {name} is None: the graph between {name} and o was cut."
+            f"The gradient of {name} is None. Was the graph between {name} and o cut?"
         )
         assert seen[name].shape == expected[name].shape, (
             f"The gradient of {name} has the shape {seen[name].shape}, and {name} itself has "
@@ -260,14 +271,6 @@ class Network(nn.Module):
 
     def forward(self, x):
         return self.head(self.body(x))
-
-
-@inside
-def hooks_of(model):
-    """How many hooks a model has, and how many modules whose forward was replaced."""
-    tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    hooks = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
-    return hooks + sum("forward" in vars(module) for module in model.modules())
 
 
 @probe

@@ -685,7 +685,7 @@ def test_w_arrives(descended):
     """
     w, before = descended.seen["w"], descended.seen["before"]
     assert w.value != before.value or w.version == before.version, (
-        "The caller's w was written to and has not moved: what you subtracted was 0. When do you clear w.grad?"
+        "The caller's w was written to and has not moved: you subtracted 0. When do you clear w.grad?"
     )
     assert w.value != before.value, (
         "The caller's w has not moved: the update made a new tensor, and only your function knows it."

@@ -1,0 +1,32 @@
+"""Outside: which modules the zygote imports because the class asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from grader.notebook import Notebook
+
+#: What notebooks import besides torch: once, before the first fork, where one of them asks for it.
+_PRELOADABLE = {
+    "matplotlib": "matplotlib.pyplot",
+    "pandas": "pandas",
+    "sympy": "sympy",
+    "tqdm": "tqdm.auto",
+    "torchvision": "torchvision",
+    "seaborn": "seaborn",
+    "sklearn": "sklearn",
+    "scipy": "scipy",
+}
+_IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
+
+
+def modules_to_preload(notebooks: Iterable[Notebook]) -> set[str]:
+    """Modules that at least one notebook imports and that a worker cannot or should not import itself.
+
+    matplotlib wants a folder it may write to, and pandas takes as long as torch.
+    """
+    named = {
+        name for notebook in notebooks for cell in notebook.cells for name in _IMPORT.findall(cell.source)
+    }
+    return {module for name, module in _PRELOADABLE.items() if name in named}
