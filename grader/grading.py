@@ -258,7 +258,7 @@ class _Grading:
 
     def _provenance(self, submission: Submission) -> dict[str, str | None]:
         return {
-            "notebook_sha256": submission.notebook.sha256 if submission.notebook else None,
+            "notebook_sha256": submission.sha256,
             "checks_sha256": self._checks_sha256.get(submission.assignment or ""),
             "grader": __version__,
             "torch": self._zygote.protection.torch,

@@ -26,7 +26,9 @@ MAX_SOURCE_BYTES = 16 * 1024**2
 # size would take the machine down. Fifty megabytes of ordinary outputs stay below it.
 MAX_JSON_MARKS = 8_000_000
 
-_SAVE_AGAIN = "Open it in Jupyter, save it again and hand it in anew."
+_SAVE_AGAIN = (
+    "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
+)
 _CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and hand it in anew."
 # The closing quote is optional: a search for one that is missing would start again at every escaped quote.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -34,6 +36,9 @@ _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 class NotebookError(GraderError):
     """A file that was handed in is no notebook that can be read; the text says why and what to do."""
+
+    sha256: str | None = None
+    """The hash of the file, where its bytes could be read."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,12 @@ def read_notebook(path: Path) -> Notebook:
     """
     name = printable(path.name)
     text, sha256 = _read_text(path, name)
-    document = _parse(text, name)
-    sources = _read_sources(_find_cells(document, name), name)
+    try:
+        document = _parse(text, name)
+        sources = _read_sources(_find_cells(document, name), name)
+    except NotebookError as error:
+        error.sha256 = sha256
+        raise
     cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
     return Notebook(sha256, cells, _claimed_assignment(document))
 

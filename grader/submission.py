@@ -27,6 +27,8 @@ _APPLE_DOUBLE = "._"
 class Submission:
     """A notebook that counts, or one that is in error: it has a `notebook` or an `error`, never both.
 
+    `sha256` is the hash of its file, None where that could not be read.
+
     `student` and `name` are safe as components of a path; `name` is the assignment's stem or, where that is
     unknown, a name of its own. `relative` and `superseded` are paths below the folder, fit to be shown.
     """
@@ -36,6 +38,7 @@ class Submission:
     name: str
     path: Path
     relative: str
+    sha256: str | None
     superseded: tuple[str, ...]
     notebook: Notebook | None
     error: str | None
@@ -167,7 +170,7 @@ def _read(
     item: _Found, student: str, taken: set[str], functions: Mapping[str, Collection[str]]
 ) -> Submission:
     """Read what was found; a notebook of no known assignment gets a name that is not taken, and takes it."""
-    notebook, error = _try_to_read(item)
+    notebook, sha256, error = _try_to_read(item)
     assignment = None if item.problem else recognise(item.stem, notebook, functions)
     if assignment is None:
         stems = ", ".join(functions)
@@ -177,14 +180,16 @@ def _read(
         )
         name = distinct_file_name(item.stem, item.place, taken)
         taken.add(name)
-        return Submission(student, None, name, item.path, item.relative, (), None, error)
-    return Submission(student, assignment, assignment, item.path, item.relative, (), notebook, error)
+        return Submission(student, None, name, item.path, item.relative, sha256, (), None, error)
+    return Submission(student, assignment, assignment, item.path, item.relative, sha256, (), notebook, error)
 
 
-def _try_to_read(item: _Found) -> tuple[Notebook | None, str | None]:
+def _try_to_read(item: _Found) -> tuple[Notebook | None, str | None, str | None]:
+    """Return the notebook, the hash of its file, and what is wrong with it; what is not known is None."""
     if item.problem:
-        return None, item.problem
+        return None, None, item.problem
     try:
-        return read_notebook(item.path), None
+        notebook = read_notebook(item.path)
     except NotebookError as error:
-        return None, str(error)
+        return None, error.sha256, str(error)
+    return notebook, notebook.sha256, None

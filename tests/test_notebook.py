@@ -205,7 +205,7 @@ def test_a_broken_file_says_where_and_what_to_do(read):
         read('{\n"cells": [\n')
     assert str(caught.value) == (
         "x.ipynb is not a notebook: its text is not JSON (line 3). "
-        "Open it in Jupyter, save it again and hand it in anew."
+        "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
     )
 
 

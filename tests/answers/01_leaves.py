@@ -124,6 +124,38 @@ def scaled_in_place_with_gradients_on(n, m, scale):
     return w
 
 
+@accepted("q1")
+def drawn_by_torch_normal(n, m, scale):
+    """torch.normal draws numbers of the wanted deviation, and makes a leaf of them right away."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.normal(0.0, scale, size=(n, m), generator=generator, requires_grad=True)
+
+
+@accepted("q1")
+def seeded_for_a_moment(n, m, scale):
+    """The global generator with seed 0 draws the same numbers; fork_rng puts its state back."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        values = torch.randn(n, m)
+    return values.mul_(scale).requires_grad_()
+
+
+_generator = torch.Generator().manual_seed(0)
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def one_generator_for_all_calls(n, m, scale):
+    """Believes that a seed stays; the generator goes on, so that the second call draws other numbers."""
+    return (torch.randn(n, m, generator=_generator) * scale).requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+@functools.cache
+def remembered_from_the_last_call(n, m, scale):
+    """Returns the same tensor to everybody who asks, with whatever the training of the first has made of it."""
+    return nn.Parameter(torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale)
+
+
 # --- q2 · Gradient with respect to the input
 
 
@@ -231,7 +263,7 @@ def retained_too_late(model, img):
     fails=[
         "test_input_gradient_is_right",
         "test_parameters_keep_their_gradients",
-        "test_image_is_untouched",
+        "test_no_other_trace_is_left",
     ],
 )
 def detached_after_switching_on(model, img):
@@ -249,7 +281,7 @@ def parameter_gradients_zeroed(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_image_is_untouched"])
+@wrong("q2", fails=["test_no_other_trace_is_left"])
 def caller_switched_to_requires_grad(model, img):
     """Calls requires_grad_() on the tensor of the caller, who never asked for it and finds it changed."""
     x = img.requires_grad_().float().reshape(1, -1)
@@ -262,6 +294,74 @@ def flattened_to_the_shape_of_img(model, img):
     x = img.detach().float().reshape(1, -1).requires_grad_()
     (gradient,) = torch.autograd.grad(model(x).sum(), x)
     return gradient.reshape(img.shape)
+
+
+@accepted("q2")
+def parameter_gradients_put_aside(model, img):
+    """With None in its place, the old tensor is not added to, and can be put back as it is."""
+    before = [p.grad for p in model.parameters()]
+    for p in model.parameters():
+        p.grad = None
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    for p, gradient in zip(model.parameters(), before):
+        p.grad = gradient
+    return x.grad
+
+
+@accepted("q2")
+def called_with_detached_parameters(model, img):
+    """functional_call computes with tensors that require no grad, and leaves the model's own alone."""
+    frozen = {name: p.detach() for name, p in model.named_parameters()}
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    torch.func.functional_call(model, frozen, (x,)).sum().backward()
+    return x.grad
+
+
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+def second_names_kept_instead_of_copies(model, img):
+    """Believes that a list of gradients is a copy of them; backward() adds in place, so both change."""
+    before = [p.grad for p in model.parameters()]
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    for p, gradient in zip(model.parameters(), before):
+        p.grad = gradient
+    return x.grad
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def thawed_more_than_was_frozen(model, img):
+    """Freezes the model for the call and thaws all of it, what was frozen before included."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model.requires_grad_(False)
+    model(x).sum().backward()
+    model.requires_grad_(True)
+    return x.grad
+
+
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+def zeros_left_where_none_was(model, img):
+    """Puts every gradient back, and takes None for 0; an optimizer treats the two differently."""
+    before = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    for p, gradient in zip(model.parameters(), before):
+        p.grad = gradient
+    return x.grad
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"])
+def gradient_of_the_first_output(model, img):
+    """Takes the only output it has seen for the sum of all."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    return torch.autograd.grad(model(x)[0, 0], x)[0]
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def model_cast_instead_of_the_image(model, img):
+    """Casts the model to the image's dtype; module.double() changes the module itself."""
+    x = img.detach().reshape(1, -1).requires_grad_()
+    return torch.autograd.grad(model.double()(x).sum(), x)[0].float()
 
 
 # --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
@@ -408,6 +508,56 @@ def forgot_the_output(a, b, d):
     e.retain_grad()
     o.backward()
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@accepted("q3")
+def derived_on_paper(a, b, d):
+    """The chain rule by hand; what was broadcast is summed back to the shape of its tensor."""
+    with torch.no_grad():
+        c = a + b
+        e = c * d
+        for_c = d.expand_as(e)
+        return {
+            "a": for_c.sum_to_size(a.shape),
+            "b": for_c.sum_to_size(b.shape),
+            "c": for_c.sum_to_size(c.shape),
+            "d": c.expand_as(e).sum_to_size(d.shape),
+            "e": torch.ones_like(e),
+            "o": torch.ones(()),
+        }
+
+
+@accepted("q3")
+def gradients_of_clones(a, b, d):
+    """Leaves of its own with the same values have the same gradients, and the caller's stay out of it."""
+    a, b, d = (leaf.detach().clone().requires_grad_() for leaf in (a, b, d))
+    c = a + b
+    e = c * d
+    o = e.sum()
+    return dict(zip("abcdeo", torch.autograd.grad(o, (a, b, c, d, e, o))))
+
+
+@wrong("q3", fails=["test_gradients_of_leaves"])
+def handed_on_without_summing(a, b, d):
+    """Hands the gradient of c on to a and b as it is; a tensor that was broadcast gets a sum."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    for_c, for_d, for_e, for_o = torch.autograd.grad(o, [c, d, e, o])
+    return {"a": for_c, "b": for_c, "c": for_c, "d": for_d, "e": for_e, "o": for_o}
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+def hooks_that_see_the_last_name(a, b, d):
+    """All hooks read the loop variable when they run, and write to the last name."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    gradients = dict.fromkeys("abcdeo")
+    for name, tensor in {"a": a, "b": b, "c": c, "d": d, "e": e, "o": o}.items():
+        tensor.register_hook(lambda gradient: gradients.update({name: gradient}))
+    o.backward()
+    return gradients
 
 
 # --- q4 · Which layer gets which gradient? (hooks that clean up)
@@ -626,6 +776,114 @@ def gradients_of_the_weights(model, x, names):
     return {name: None if weight is None else weight.grad for name, weight in weights.items()}
 
 
+@accepted("q4")
+def zeros_added_to_the_outputs(model, x, names):
+    """A leaf of zeros that a hook adds to the output has the gradient of that output."""
+    modules = dict(model.named_modules())
+    zeros, handles = {}, []
+
+    def nudge(name, module, inputs, output):
+        zeros[name] = torch.zeros_like(output, requires_grad=True)
+        return output + zeros[name]
+
+    for name in names:
+        handles.append(modules[name].register_forward_hook(functools.partial(nudge, name)))
+    try:
+        model(x).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name: zero.grad for name, zero in zeros.items()}
+
+
+@accepted("q4")
+def hooks_on_a_copy_of_the_model(model, x, names):
+    """What happens to a copy does not concern the model, and the copy is thrown away with its hooks."""
+    twin = copy.deepcopy(model)
+    outputs = {}
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            output.retain_grad()
+            outputs[name] = output
+
+        twin.get_submodule(name).register_forward_hook(keep)
+    twin(x).sum().backward()
+    return {name: output.grad for name, output in outputs.items()}
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def hooks_of_everybody_cleared(model, x, names):
+    """Clears the tables of hooks instead of removing its own; the hooks of other people go, too."""
+    modules = dict(model.named_modules())
+    activations = {}
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            output.retain_grad()
+            activations[name] = output
+
+        modules[name].register_forward_hook(keep)
+    model(x).sum().backward()
+    for module in modules.values():
+        module._forward_hooks.clear()
+    return {name: activation.grad for name, activation in activations.items()}
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def only_the_last_handle_kept(model, x, names):
+    """One name for all handles: when the loop is over, it stands for the last, and only that is removed."""
+    modules = dict(model.named_modules())
+    activations = {}
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            output.retain_grad()
+            activations[name] = output
+
+        handle = modules[name].register_forward_hook(keep)
+    try:
+        model(x).sum().backward()
+    finally:
+        handle.remove()
+    return {name: activation.grad for name, activation in activations.items()}
+
+
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_hooks_leave_the_path_intact",
+    ],
+)
+def children_called_one_by_one(model, x, names):
+    """Believes that a model is the chain of its children; forward() decides what is called, and where it lies."""
+    activations = {}
+    for name, child in model.named_children():
+        x = child(x)
+        x.retain_grad()
+        activations[name] = x
+    x.sum().backward()
+    return {name: activations[name].grad for name in names}
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def left_in_eval_mode(model, x, names):
+    """Switches dropout off for a look inside, and leaves it off for the rest of the training."""
+    modules = dict(model.named_modules())
+    outputs = {}
+    handles = [
+        modules[name].register_forward_hook(lambda m, i, output, name=name: outputs.update({name: output}))
+        for name in names
+    ]
+    model.eval()
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
 # --- q5 · A loss assembled from losses
 
 
@@ -714,6 +972,58 @@ def weighted_mean(losses, weights):
 def parameter_of_the_losses(losses, weights):
     """Believes that nn.Parameter keeps the connection; it makes a new leaf from the values."""
     return (nn.Parameter(torch.stack(losses)) * torch.tensor(weights)).sum()
+
+
+@accepted("q5")
+def products_stacked(losses, weights):
+    """Each product has its history, and stack and sum go on with it."""
+    return torch.stack([weight * loss for weight, loss in zip(weights, losses, strict=True)]).sum()
+
+
+@accepted("q5")
+def a_function_of_its_own(losses, weights):
+    """A Function whose backward hands each loss its weight is differentiated like torch's own."""
+
+    class WeightedSum(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, weights, *losses):
+            ctx.weights = weights
+            return sum(weight * loss for weight, loss in zip(weights, losses))
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return None, *(weight * gradient for weight in ctx.weights)
+
+    return WeightedSum.apply(weights, *losses)
+
+
+@wrong("q5", fails=["test_total_gradient"])
+def gone_back_already(losses, weights):
+    """Calls backward() to be sure that it works, and the caller's backward() adds the same once more."""
+    total = sum(weight * loss for weight, loss in zip(weights, losses))
+    total.backward(retain_graph=True)
+    return total
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+def losses_filed_under_their_weights(losses, weights):
+    """Makes a dictionary of the pairs; of losses with equal weights only the last is left."""
+    return sum(weight * loss for weight, loss in dict(zip(weights, losses)).items())
+
+
+@wrong("q5", fails=["test_losses_stay_as_they_are"])
+def scaled_in_the_memory_of_the_losses(losses, weights):
+    """Saves a product by writing it into the loss, which is what somebody is going to print."""
+    for loss, weight in zip(losses, weights):
+        loss *= weight
+    return torch.stack(losses).sum()
+
+
+@wrong("q5", fails=["test_total_gradient"])
+def only_the_last_loss_is_live(losses, weights):
+    """Adds up numbers, as for a running mean, and trains with the last loss only."""
+    *others, last = (weight * loss for weight, loss in zip(weights, losses))
+    return last + sum(other.item() for other in others)
 
 
 # --- q6 · backward() of a vector of losses
@@ -805,3 +1115,55 @@ def losses_detached_instead(losses, w):
 def sum_times_sum(losses, w):
     """Believes that weighting can wait until after the sum; every sample then has the same weight."""
     (losses.sum() * w.detach().sum()).backward()
+
+
+@accepted("q6")
+def scaled_by_a_hook(losses, w):
+    """A hook on the losses turns the ones of a plain sum into the weights."""
+    direction = w.detach().clone()
+    losses.register_hook(lambda gradient: gradient * direction)
+    losses.sum().backward()
+
+
+def _leaves_behind(node):
+    if hasattr(node, "variable"):
+        return [node.variable]
+    return [
+        leaf for parent, _ in node.next_functions if parent is not None for leaf in _leaves_behind(parent)
+    ]
+
+
+@accepted("q6")
+def accumulated_by_hand(losses, w):
+    """The leaves are found at the ends of the graph, and what autograd.grad returns is added to their .grad."""
+    parameters = list(dict.fromkeys(_leaves_behind(losses.grad_fn)))
+    for parameter, gradient in zip(parameters, torch.autograd.grad(losses, parameters, w.detach())):
+        parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+
+@wrong("q6", fails=["test_weights_are_constants"])
+def weights_cut_off_in_place(losses, w):
+    """Confuses detach_() with detach(): the caller's own w has lost the network that computed it."""
+    w.detach_()
+    (w * losses).sum().backward()
+
+
+@wrong("q6", fails=["test_weighted_gradient"])
+def earlier_gradients_thrown_away(losses, w):
+    """Clears .grad as one does before a step; here it was to be added to."""
+    for parameter in _leaves_behind(losses.grad_fn):
+        parameter.grad = None
+    losses.backward(w.detach())
+
+
+@wrong("q6", fails=["test_weights_are_constants"])
+def losses_scaled_in_place(losses, w):
+    """Writes the weighted losses over the caller's."""
+    losses *= w.detach()
+    losses.sum().backward()
+
+
+@wrong("q6", fails=["test_graph_is_freed"])
+def graph_of_the_gradients_created(losses, w):
+    """Adds create_graph=True because somebody recommended it; it keeps the graph, and makes another."""
+    losses.backward(w.detach(), create_graph=True)

@@ -1,6 +1,7 @@
 """Answers to 05_inplace_reinit whose verdict is known."""
 
 import copy
+import random
 
 import torch
 from torch import nn
@@ -173,6 +174,36 @@ def only_the_first_entry(w, value):
     """The student believes that w[0] = value fills w, but it fills the first entry or row."""
     with torch.no_grad():
         w[0] = value
+    return w
+
+
+@accepted("q1")
+def filled_row_by_row(w, value):
+    """A row is a view, and a view shares the version counter with the tensor it shows."""
+    with torch.no_grad():
+        for row in w:
+            row.fill_(value)
+    return w
+
+
+@accepted("q1")
+def drawn_between_equal_bounds(w, value):
+    """From value to value there is only one number to draw."""
+    return nn.init.uniform_(w, value, value)
+
+
+@wrong("q1", fails=[])
+def no_grad_called_and_forgotten(w, value):
+    """Calls no_grad() as if it were a switch; without `with` the object is thrown away and nothing changes."""
+    torch.no_grad()
+    w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=[])
+def spread_over_the_parameters(w, value):
+    """vector_to_parameters sets .data, so w lies in other memory, and no counter has moved."""
+    nn.utils.vector_to_parameters(torch.full((w.numel(),), value), [w])
     return w
 
 
@@ -425,6 +456,54 @@ def a_copy_of_the_layer_reset(model, name):
     nn.init.zeros_(layer.bias)
 
 
+@accepted("q2")
+def looked_up_under_all_names(model, name):
+    """With remove_duplicate=False a tied parameter is listed under each of its names."""
+    for path, parameter in model.named_parameters(remove_duplicate=False):
+        if path == f"{name}.weight":
+            nn.init.normal_(parameter, std=0.02)
+        elif path == f"{name}.bias":
+            nn.init.zeros_(parameter)
+
+
+@accepted("q2")
+def drawn_by_python_one_by_one(model, name):
+    """Any source of normal numbers will do."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        for row in layer.weight:
+            for column in range(len(row)):
+                row[column] = random.gauss(0.0, 0.02)
+        layer.bias.zero_()
+
+
+@wrong("q2", fails=[])
+def seeded_for_reproducibility(model, name):
+    """Sets a seed in the function, so every reset gives every layer of a size the same numbers."""
+    torch.manual_seed(42)
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=[])
+def every_layer_whose_name_ends_so(model, name):
+    """Looks for the last part of the name, which layers elsewhere may have, too."""
+    for path, module in model.named_modules():
+        if path.endswith(name.rpartition(".")[2]) and isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=0.02)
+            nn.init.zeros_(module.bias)
+
+
+@wrong("q2", fails=[])
+def gradients_left_off_after_the_reset(model, name):
+    """Switches gradients off for the writes and forgets that the switch is global."""
+    torch.set_grad_enabled(False)
+    layer = model.get_submodule(name)
+    layer.weight.normal_(std=0.02)
+    layer.bias.zero_()
+
+
 # q3: masked_forward
 
 
@@ -651,6 +730,37 @@ def masked_columns_zeroed(x, w1, w2, mask):
     return d, d @ w2
 
 
+@accepted("q3")
+def written_through_a_transposed_view(x, w1, w2, mask):
+    """A recorded write to a view rewrites the history of the tensor it shows."""
+    d = x @ w1
+    d.T[mask] = 1.0
+    return d, d @ w2
+
+
+@accepted("q3")
+def hidden_write_and_the_gradient_put_right(x, w1, w2, mask):
+    """Nobody has saved d yet, so only the gradient has to learn of the hidden write; a hook tells it."""
+    d = x @ w1
+    d.detach()[:, mask] = 1.0
+    d.register_hook(lambda gradient: gradient.masked_fill(mask, 0.0))
+    return d, d @ w2
+
+
+@wrong("q3", fails=[])
+def masked_columns_left_out(x, w1, w2, mask):
+    """Takes masking for leaving out: the ones are in d, but not in the product."""
+    d = (x @ w1).masked_fill(mask, 1.0)
+    return d, d[:, ~mask] @ w2[~mask]
+
+
+@wrong("q3", fails=[])
+def ones_added(x, w1, w2, mask):
+    """Adds 1 where 1 was to take the place of the value."""
+    d = x @ w1 + mask
+    return d, d @ w2
+
+
 # q4: residual_block
 
 
@@ -824,6 +934,42 @@ def residual_inside_the_sigmoid(x, w):
 def nothing_recorded(x, w):
     """The student silences backward by recording nothing, but then there is no backward."""
     return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@accepted("q4")
+def saved_tensors_copied(x, w):
+    """A hook that copies what is saved leaves backward its own values, so all may be written in place."""
+    with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda saved: saved):
+        h = torch.sigmoid(x @ w)
+        h += x
+        h -= 0.5
+        return h.relu()
+
+
+@accepted("q4")
+def in_the_memory_of_a_product(x, w):
+    """tanh has saved its own output; the product and the sum after it are free to be written to."""
+    h = 0.5 * (1 + torch.tanh((x @ w) / 2))
+    h += x
+    h -= 0.5
+    return F.relu_(h)
+
+
+@wrong("q4", fails=[])
+def another_name_for_the_sigmoid(x, w):
+    """Believes that `out = h` copies; it is a second name for what the sigmoid has saved."""
+    h = torch.sigmoid(x @ w)
+    out = h
+    out += x
+    out -= 0.5
+    return out.relu()
+
+
+@wrong("q4", fails=[])
+def relu_without_its_derivative(x, w):
+    """Has the right values by a difference that is detached, so what relu cuts off still gets a gradient."""
+    h = torch.sigmoid(x @ w) + x - 0.5
+    return h + (h.relu() - h).detach()
 
 
 # q5: ema_update
@@ -1068,6 +1214,62 @@ def computed_tensors_detached(teacher, student, tau):
         setattr(module, attribute, ((1 - tau) * t + tau * s).detach())
     for t, s in zip(teacher.buffers(), student.buffers()):
         t.copy_(s)
+
+
+@accepted("q5")
+def a_step_of_plain_sgd(teacher, student, tau):
+    """With teacher - student as its gradient and tau as learning rate, SGD moves the teacher as asked."""
+    parameters = list(teacher.parameters())
+    for t, s in zip(parameters, student.parameters()):
+        t.grad = t - s.detach()
+    torch.optim.SGD(parameters, lr=tau).step()
+    for t in parameters:
+        t.grad = None
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+
+
+@accepted("q5")
+def module_by_module(teacher, student, tau):
+    """Each module owns its parameters and buffers; recurse=False lists these only."""
+    with torch.no_grad():
+        for mine, theirs in zip(teacher.modules(), student.modules()):
+            for name, t in mine.named_parameters(recurse=False):
+                t.lerp_(theirs.get_parameter(name), tau)
+            for name, t in mine.named_buffers(recurse=False):
+                t.copy_(theirs.get_buffer(name))
+
+
+@wrong("q5", fails=[])
+def buffers_of_the_children_only(teacher, student, tau):
+    """Looks for statistics one level down, and misses every module that lies deeper."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for mine, theirs in zip(teacher.children(), student.children()):
+            if isinstance(mine, nn.BatchNorm1d):
+                mine.load_state_dict(theirs.state_dict())
+
+
+@wrong("q5", fails=[])
+def gradients_of_the_student_cleared(teacher, student, tau):
+    """Begins with a zero_grad() that belongs to the training, where somebody may still be accumulating."""
+    student.zero_grad()
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=[])
+def shared_only_when_tau_is_one(teacher, student, tau):
+    """Takes the student's memory as a short cut for tau = 1, and from then on the two are one."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.data = s.data if tau == 1 else torch.lerp(t, s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
 
 
 # q6: fit_by_hand
@@ -1396,3 +1598,72 @@ def losses_not_returned(w, X, y, lr, steps):
         with torch.no_grad():
             w -= lr * w.grad
         w.grad = None
+
+
+@accepted("q6")
+def gradient_as_a_difference(w, X, y, lr, steps):
+    """Gradients may add up in w.grad, if each step uses only what it has added itself."""
+    losses, before = [], torch.zeros_like(w)
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * (w.grad - before)
+        before = w.grad.clone()
+    return losses
+
+
+@accepted("q6")
+def updated_in_inference_mode(w, X, y, lr, steps):
+    """A normal tensor may be written to in inference mode; the write is not recorded."""
+    losses = []
+    for _ in range(steps):
+        loss = F.mse_loss(X @ w, y)
+        (gradient,) = torch.autograd.grad(loss, w)
+        losses.append(float(loss))
+        with torch.inference_mode():
+            w.sub_(gradient, alpha=lr)
+    return losses
+
+
+@wrong("q6", fails=[])
+def cleared_before_the_update(w, X, y, lr, steps):
+    """Clears the gradient at the wrong moment, between backward() and the update that needs it."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        w.grad.zero_()
+        with torch.no_grad():
+            w -= lr * w.grad
+    return losses
+
+
+@wrong("q6", fails=[])
+def one_update_for_each_sample(w, X, y, lr, steps):
+    """Confuses gradient descent with its stochastic variant, which moves w after every sample."""
+    losses = []
+    for _ in range(steps):
+        losses.append(((X @ w - y) ** 2).mean().item())
+        for i in range(len(X)):
+            ((X[i : i + 1] @ w - y[i : i + 1]) ** 2).mean().backward()
+            with torch.no_grad():
+                w -= lr * w.grad
+            w.grad = None
+    return losses
+
+
+@wrong("q6", fails=[])
+def with_momentum(w, X, y, lr, steps):
+    """Adds momentum, because SGD is always used with it; the first step is the same, the others are not."""
+    optimizer = torch.optim.SGD([w], lr=lr, momentum=0.9)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
