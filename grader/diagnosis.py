@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 
 from grader.facts import Raised
+from grader.text import printable
 
 _MAX_TEXT = 200
+_SENTENCE_END = re.compile(r"\.(?=\s|[A-Z])")  # torch forgets a blank here and there
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 #: Diagnoses by a fragment of the text; the first that matches counts. Two numbers, where torch gives
@@ -122,7 +124,7 @@ def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
-    own = f"{error.type}: {_beginning(error.text)}".removesuffix(": ")
+    own = f"{printable(error.type)}: {_beginning(error.text)}".removesuffix(": ")
     if error.where:
         told = f"your code stopped in code {error.where}, with {own}"
     else:
@@ -134,10 +136,10 @@ def diagnose(error: Raised) -> str:
 
 def _beginning(text: str) -> str:
     """The first line without torch's advice, cut where a sentence ends if it has to be cut."""
-    line = text.strip().partition("\n")[0].partition(" Hint:")[0]
+    line = printable(text.strip().partition("\n")[0].partition(" Hint:")[0])
     if len(line) > _MAX_TEXT:
-        sentence, found, _ = line[:_MAX_TEXT].rpartition(". ")
-        line = sentence if found else line[:_MAX_TEXT]
+        ends = [end.start() for end in _SENTENCE_END.finditer(line, 0, _MAX_TEXT)]
+        line = line[: ends[-1]] if ends else line[:_MAX_TEXT].rpartition(" ")[0] or line[:_MAX_TEXT]
     return line.rstrip(".")
 
 

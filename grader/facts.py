@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_DEPTH = 12
-MAX_TENSORS = 4000
+MAX_TENSORS = 2000
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 64
 MAX_TEXT = 2000

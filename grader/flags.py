@@ -10,19 +10,26 @@ from collections.abc import Sequence
 
 from grader.notebook import Cell
 
-#: What a trace is called, and how it looks.
+#: What a trace is called, and how it looks. A stranger's text is searched, so every pattern is linear: what
+#: may repeat is possessive and cannot start again inside of itself.
 _TRACES = {
-    "ctypes": r"\bctypes\b",
+    "ctypes": r"\b_?ctypes\b",
     "__array_interface__": r"__array_(?:interface|struct)__",
-    "gc": r"\bgc\s*\.\s*\w+|\bfrom\s+gc\b",
-    "frames": r"\b(?:_getframe|_current_frames|currentframe|f_back|f_locals|f_globals|tb_frame)\b",
+    "gc": r"\b(?:import|from) gc\b|(?m:^[ \t]*+import [^\n]*\bgc\b)",
+    "frames": r"\b(?:_getframe|_current_frames|currentframe|f_(?:back|locals|globals|builtins))\b"
+    r"|\b(?:tb|gi)_frame\b|\binspect\.(?:stack|trace)\b|__(?:globals|traceback|closure|subclasses)__",
     "settrace": r"\b(?:settrace|setprofile|sys\.monitoring)\b",
-    "raw descriptors": r"\bos\s*\.\s*(?:read|write|pread|pwrite|dup2?|fdopen|pipe)\b|/proc/self|/dev/fd",
-    "leaving the process": r"\b(?:_exit|os\.abort|os\.kill|raise_signal|os\.fork|os\.exec\w*)\b",
-    "sys.modules": r"\bsys\s*\.\s*modules\b|\bimportlib\b",
+    "raw descriptors": r"\bos\.(?:read|write|pread|pwrite|dup2?|fdopen|pipe)\b|/proc/|/dev/fd"
+    r"|\bopen\(\d|\bFileIO\b|\bposix\b|\bfrom os import\b",
+    "leaving the process": r"\b(?:_exit|os\.abort|os\.kill|raise_signal|os\.fork|os\.exec\w)",
+    "the grader itself": r"\b(?:from|import) worker\b|\bworker\.\w",
+    "imports at run time": r"\bsys\.modules\b|\bfrom sys import\b|\bimportlib\b|__import__"
+    r"|(?<![\w.])(?:exec|eval)\(",
     "builtins": r"\bbuiltins\b|__builtins__",
     "version counter": r"_unsafe_(?:set|preserve)_version_counter",
-    "patched": r"\b(?:torch(?:\.\w+)*|nn\.\w+|F|Tensor)\.\w+\s*=(?!=)|\bsetattr\s*\(\s*(?:torch|nn|F)\b",
+    "modes of torch": r"\bTorch(?:Function|Dispatch)Mode\b|__torch_(?:function|dispatch)__",
+    "patched": r"(?<![\w.])(?:torch|nn|F|Tensor|warnings|weakref|inspect|math)(?:\.\w++)++[ \t]*+=(?!=)"
+    r"|\bsetattr\((?:torch|nn|F|warnings|weakref|inspect|math)\b",
 }
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
 
@@ -43,4 +50,4 @@ def flags_of(cells: Sequence[Cell], patched: Sequence[str]) -> list[dict[str, ob
         for what, pattern in _PATTERNS.items()
         if pattern.search(cell.source)
     ]
-    return found + [{"what": f"{name} was replaced", "cell": None} for name in patched[:20]]
+    return found + [{"what": f"{name[:60]} was replaced", "cell": None} for name in patched[:5]]

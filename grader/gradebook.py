@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,7 +57,8 @@ def _absent_row(student: str, stem: str, worth: Mapping[str, float], questions: 
 
 def harmless(text: str) -> str:
     """Text of a stranger as a cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    plain = unicodedata.normalize("NFKC", text).lstrip()
+    return f"'{text}" if plain.startswith(_FORMULA) else text
 
 
 def number(value: float) -> str:

@@ -171,7 +171,7 @@ class _Grading:
                 pool.submit(self._evidence, s): s for s in submissions
             }
             for future in as_completed(futures):
-                yield futures[future], future.result()
+                yield futures.pop(future), future.result()
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -21,6 +21,7 @@ from grader.zygote import Zygote
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
+_CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
 
 
@@ -83,6 +84,7 @@ class _Observer:
     def __init__(self, zygote: Zygote, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
         self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
         self._deadline = time.monotonic() + limits.notebook
+        self._cells_end = time.monotonic() + limits.notebook * _CELLS_SHARE
         self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
         self._skipped: set[int] = set()  # cells not run again, because they killed a worker
         self._slow: set[int] = set()  # cells whose time ran out
@@ -201,6 +203,9 @@ class _Observer:
                 number = 0
                 try:
                     for number in self._to_run():
+                        if time.monotonic() >= self._cells_end:
+                            self._give_up_cells(number)
+                            break
                         self._run_cell(worker.wire, self._cells[number])
                     number = len(self._cells)
                     names = self._survey(worker.wire)
@@ -216,6 +221,13 @@ class _Observer:
                     )
                 yield worker.wire
                 return
+
+    def _give_up_cells(self, place: int) -> None:
+        """The cells before this one took all the time that cells may take; what is defined by now counts."""
+        for cell in self._cells[place:]:
+            self._failed.setdefault(
+                cell.number, {"cell": cell.number, "raised": None, "fault": _SAYS["unreached"]}
+            )
 
     def _to_run(self) -> list[int]:
         return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
@@ -274,6 +286,7 @@ _TOO_LATE = "this part was not reached, because the time of the question was use
 _SAYS = {
     "timeout": "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?",
     "late": "your code still ran when the {question:.0f} s of this question were over, and was stopped",
+    "unreached": "the cells before it used up the time of the notebook",
     "closed": "your code ended the Python process (os._exit, a crash in native code, a limit of the system)",
     "forged": "the process of your notebook sent answers nobody asked for, so none of them was used",
     "malformed": "the process of your notebook sent something that is not an answer, so it was not used",

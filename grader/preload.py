@@ -18,7 +18,7 @@ _PRELOADABLE = {
     "sklearn": "sklearn",
     "scipy": "scipy",
 }
-_IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def modules_to_preload(notebooks: Iterable[Notebook]) -> set[str]:

@@ -45,7 +45,12 @@ class Probe:
 
     @property
     def bundle(self) -> str:
-        """Everything the worker has to define to run this probe."""
+        """Everything a worker has to define to run this probe on a submission; never the oracle."""
+        return "\n\n".join(part.text for part in self.source.everything().values())
+
+    @property
+    def bundle_with_oracle(self) -> str:
+        """The same for the reference, whose answer the oracle replaces."""
         parts = self.source.everything(*filter(None, [self.oracle]))
         return "\n\n".join(part.text for part in parts.values())
 

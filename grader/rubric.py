@@ -70,7 +70,7 @@ class Rubric:
         replaced = oracle and probe.oracle is not None
         return Assigned(
             name=probe.name,
-            source=probe.bundle,
+            source=probe.bundle_with_oracle if replaced else probe.bundle,
             seed=probe.seed(seed, self.stem),
             seconds=probe.seconds,
             alone=probe.alone or replaced,

@@ -51,7 +51,7 @@ def class_progress() -> Iterator[Callable[[int, int], None]]:
 
 def print_class(outcome: Outcome, out: Path) -> None:
     """The class as a table, then where everything lies."""
-    console = Console()
+    console = Console(emoji=False)
     table = Table("student", "assignment", box=None, pad_edge=False, header_style="bold")
     table.add_column("score", justify="right")
     for column in ("status", "remark"):

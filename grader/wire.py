@@ -17,8 +17,8 @@ import time
 from typing import Any
 
 MAX_FRAME = 4 << 20
-MAX_TOTAL = 64 << 20
-MAX_ITEMS = 300_000
+MAX_TOTAL = 16 << 20
+MAX_ITEMS = 200_000
 MAX_OUTPUT_KEPT = 2_000
 
 #: Nothing a worker answers is nested deeper (facts are cut off inside at a smaller depth).

@@ -9,7 +9,7 @@ import stat
 import tempfile
 
 import pytest
-from observing import SECRET, look
+from observing import SECRET, look, probe
 
 from grader.course import Course
 from grader.live import observe_reference
@@ -17,7 +17,8 @@ from grader.observer import Limits
 from grader.worker import syscalls
 from grader.zygote import Zygote
 
-PATIENT = Limits(cell=30, question=30, notebook=60)
+PATIENT = Limits(cell=30, question=90, notebook=300)
+ALONE = probe("f", "student.f()", seconds=80, alone=True)  # takes its time
 COURSE = Course.find(pathlib.Path(__file__).parent)
 STEM = "01_leaves"
 OTHER, NEIGHBOUR = "what-the-other-student-" + "has-thought-of", "what-the-neighbour-is-" + "thinking-of-now"
@@ -129,7 +130,7 @@ def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
     ]
     with zygote.worker() as neighbour:
         neighbour.wire.ask("cell", {"number": 1, "source": f"x = {NEIGHBOUR!r}", "seconds": 5}, 10)
-        seen = look(zygote, cells, f="student.f()", limits=PATIENT)
+        seen = look(zygote, cells, f=ALONE, limits=PATIENT)
     own, *others = seen["f"]
     assert own
     assert [text for text, hit in zip(secrets, others, strict=True) if hit] == []
@@ -302,7 +303,7 @@ def f():
 def gains(zygote, outside):
     """What each attack got, None for nothing."""
     cells = [ATTACKER, f"T = {outside!r}\nATTACKS = {ATTACKS!r}"]
-    seen = look(zygote, cells, f="student.f()", limits=PATIENT)
+    seen = look(zygote, cells, f=ALONE, limits=PATIENT)
     assert seen.raised == {}
     return {name: got for name, got in seen["f"].items() if got not in (None, "None")}
 

@@ -420,8 +420,8 @@ def test_the_attributes_of_a_probe_are_those_of_its_helpers_too(load):
     assert probes_of(module)["seen"].attributes == {"train", "grad"}
 
 
-def test_an_oracle_travels_with_its_probe(load):
-    """An oracle and its helpers are in the bundle, and its attributes do not tell the probe's question."""
+def test_an_oracle_travels_with_its_probe_to_the_reference_only(load):
+    """An oracle and its helpers are in the reference's bundle, and no submission's process sees them."""
     module = load(
         "@inside\ndef half(x):\n    return x.part\n"
         "@inside\ndef plain(x):\n    return half(x)\n"
@@ -430,8 +430,11 @@ def test_an_oracle_travels_with_its_probe(load):
     probe = probes_of(module)["seen"]
     assert probe.oracle.name == "plain"
     assert probe.attributes == {"answer"}
-    assert run(probe.bundle, "plain", SimpleNamespace(part=5)) == 5
+    assert run(probe.bundle_with_oracle, "plain", SimpleNamespace(part=5)) == 5
+    assert run(probe.bundle_with_oracle, "seen", SimpleNamespace(answer=6)) == 6
     assert run(probe.bundle, "seen", SimpleNamespace(answer=6)) == 6
+    assert "plain" not in probe.bundle
+    assert "half" not in probe.bundle
 
 
 def test_an_oracle_obeys_the_rule(refused):
@@ -454,7 +457,7 @@ def test_oracle_and_probe_share_their_helpers_names(load):
         "@probe(oracle=plain)\ndef seen(student):\n    return size()\n"
     )
     with pytest.raises(CourseError, match="two different @inside definitions named size"):
-        _ = probes_of(module)["seen"].bundle
+        _ = probes_of(module)["seen"].bundle_with_oracle
 
 
 def test_what_an_author_says_of_a_probe_is_kept(load):

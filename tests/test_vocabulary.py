@@ -118,7 +118,8 @@ def test_the_worker_offers_exactly_the_vocabulary():
 
 def test_every_word_has_a_placeholder():
     """Each word of the vocabulary can be imported outside, under its own name, and no other can."""
-    placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, vocabulary.Placeholder)}
+    kind = vocabulary.Placeholder
+    placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, kind)}
     assert list(placeholders) == list(vocabulary.VOCABULARY)
     assert {name: repr(word) for name, word in placeholders.items()} == {
         name: f"<{name}, inside the worker>" for name in vocabulary.VOCABULARY

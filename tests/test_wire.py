@@ -620,6 +620,23 @@ def test_the_beginning_of_what_was_printed_is_kept():
     peer.close()
 
 
+@pytest.mark.parametrize("closed", [(), ("output",)])
+def test_waiting_costs_nothing(closed):
+    """Waiting for a silent worker takes no processor time, also when its output has ended."""
+    request, to_worker = os.pipe()
+    from_worker, answer = os.pipe()
+    printed, output = os.pipe()
+    wire, peer = Wire(to_worker, from_worker, printed), Peer(request, answer, output)
+    if closed:
+        peer.close(*closed)
+    before = time.thread_time()
+    with pytest.raises(WireError, match="timeout"):
+        wire.ask("end", None, 0.3)
+    assert time.thread_time() - before < 0.1
+    wire.close()
+    peer.close()
+
+
 def test_more_descriptors_than_select_knows():
     """A wire whose descriptors are beyond 1,023 works, as in a process with very many workers."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

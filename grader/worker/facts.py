@@ -18,7 +18,7 @@ MAX_ELEMENTS = 4096  # of one tensor
 MAX_ALL_ELEMENTS = 60_000  # of one answer
 MAX_DEPTH = 10
 MAX_ITEMS = 5_000
-MAX_TENSORS = 2_000
+MAX_TENSORS = 1_000
 MAX_TEXT = 2_000
 MAX_ALL_TEXT = 100_000  # of one answer
 
@@ -124,7 +124,7 @@ class Encoder:
         kind = _type(value)
         if value is None:
             return ["none"]
-        if depth > MAX_DEPTH or self._items > MAX_ITEMS or self._is_full():
+        if depth > MAX_DEPTH or self._is_full():
             return ["other", "value nested too deeply or too long"]
         if kind is _Tensor or kind is _Parameter:
             return ["tensor", self._tensor(value)]
@@ -140,7 +140,8 @@ class Encoder:
         return described
 
     def _is_full(self) -> bool:
-        return len(self.table) > MAX_TENSORS or self._characters > MAX_ALL_TEXT
+        full = len(self.table) > MAX_TENSORS or self._characters > MAX_ALL_TEXT
+        return full or self._items > MAX_ITEMS
 
     def _text(self, text: str) -> str:
         """Text of the answer; what comes once there is too much of it is left out."""
@@ -152,14 +153,18 @@ class Encoder:
         if kind is str:
             return ["str", self._text(value[:MAX_TEXT])]
         if kind is list or kind is tuple:
-            items = [self.encode(item, depth + 1) for item in value[: MAX_ITEMS + 1]]
+            items = []
+            for item in value:
+                items.append(self.encode(item, depth + 1))
+                if self._is_full():
+                    break
             return ["list" if kind is list else "tuple", items]
         if kind is dict or _issubclass(kind, dict):
             pairs = []
-            for number, (key, item) in enumerate(dict.items(value)):
-                if number > MAX_ITEMS:
-                    break
+            for key, item in dict.items(value):
                 pairs.append([self._text(_key(key)), self.encode(item, depth + 1)])
+                if self._is_full():
+                    break
             return ["dict", pairs]
         return ["other", self._text(_name(kind))]
 

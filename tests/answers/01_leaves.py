@@ -1011,7 +1011,7 @@ def losses_filed_under_their_weights(losses, weights):
     return sum(weight * loss for weight, loss in dict(zip(weights, losses)).items())
 
 
-@wrong("q5", fails=["test_losses_stay_as_they_are"])
+@wrong("q5", fails=["test_total_has_the_value"])
 def scaled_in_the_memory_of_the_losses(losses, weights):
     """Saves a product by writing it into the loss, which is what somebody is going to print."""
     for loss, weight in zip(losses, weights):

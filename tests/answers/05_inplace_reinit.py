@@ -192,7 +192,15 @@ def drawn_between_equal_bounds(w, value):
     return nn.init.uniform_(w, value, value)
 
 
-@wrong("q1", fails=[])
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+)
 def no_grad_called_and_forgotten(w, value):
     """Calls no_grad() as if it were a switch; without `with` the object is thrown away and nothing changes."""
     torch.no_grad()
@@ -200,7 +208,7 @@ def no_grad_called_and_forgotten(w, value):
     return w
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
 def spread_over_the_parameters(w, value):
     """vector_to_parameters sets .data, so w lies in other memory, and no counter has moved."""
     nn.utils.vector_to_parameters(torch.full((w.numel(),), value), [w])
@@ -477,7 +485,7 @@ def drawn_by_python_one_by_one(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def seeded_for_reproducibility(model, name):
     """Sets a seed in the function, so every reset gives every layer of a size the same numbers."""
     torch.manual_seed(42)
@@ -486,7 +494,7 @@ def seeded_for_reproducibility(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_other_layers_keep_their_values"])
 def every_layer_whose_name_ends_so(model, name):
     """Looks for the last part of the name, which layers elsewhere may have, too."""
     for path, module in model.named_modules():
@@ -495,7 +503,7 @@ def every_layer_whose_name_ends_so(model, name):
             nn.init.zeros_(module.bias)
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_fresh_values_are_trained"])
 def gradients_left_off_after_the_reset(model, name):
     """Switches gradients off for the writes and forgets that the switch is global."""
     torch.set_grad_enabled(False)
@@ -747,14 +755,21 @@ def hidden_write_and_the_gradient_put_right(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_masked_values_enter_the_product", "test_w2_gets_the_gradient_of_the_masked_d"])
 def masked_columns_left_out(x, w1, w2, mask):
     """Takes masking for leaving out: the ones are in d, but not in the product."""
     d = (x @ w1).masked_fill(mask, 1.0)
     return d, d[:, ~mask] @ w2[~mask]
 
 
-@wrong("q3", fails=[])
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
 def ones_added(x, w1, w2, mask):
     """Adds 1 where 1 was to take the place of the value."""
     d = x @ w1 + mask
@@ -955,7 +970,7 @@ def in_the_memory_of_a_product(x, w):
     return F.relu_(h)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def another_name_for_the_sigmoid(x, w):
     """Believes that `out = h` copies; it is a second name for what the sigmoid has saved."""
     h = torch.sigmoid(x @ w)
@@ -965,7 +980,7 @@ def another_name_for_the_sigmoid(x, w):
     return out.relu()
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_block_has_the_gradients"])
 def relu_without_its_derivative(x, w):
     """Has the right values by a difference that is detached, so what relu cuts off still gets a gradient."""
     h = torch.sigmoid(x @ w) + x - 0.5
@@ -1240,7 +1255,7 @@ def module_by_module(teacher, student, tau):
                 t.copy_(theirs.get_buffer(name))
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_buffers_are_copied"])
 def buffers_of_the_children_only(teacher, student, tau):
     """Looks for statistics one level down, and misses every module that lies deeper."""
     with torch.no_grad():
@@ -1251,7 +1266,7 @@ def buffers_of_the_children_only(teacher, student, tau):
                 mine.load_state_dict(theirs.state_dict())
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_student_goes_on"])
 def gradients_of_the_student_cleared(teacher, student, tau):
     """Begins with a zero_grad() that belongs to the training, where somebody may still be accumulating."""
     student.zero_grad()
@@ -1262,7 +1277,7 @@ def gradients_of_the_student_cleared(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_no_memory_is_shared"])
 def shared_only_when_tau_is_one(teacher, student, tau):
     """Takes the student's memory as a short cut for tau = 1, and from then on the two are one."""
     with torch.no_grad():
@@ -1627,7 +1642,7 @@ def updated_in_inference_mode(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
 def cleared_before_the_update(w, X, y, lr, steps):
     """Clears the gradient at the wrong moment, between backward() and the update that needs it."""
     losses = []
@@ -1641,7 +1656,7 @@ def cleared_before_the_update(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
 def one_update_for_each_sample(w, X, y, lr, steps):
     """Confuses gradient descent with its stochastic variant, which moves w after every sample."""
     losses = []
@@ -1655,7 +1670,7 @@ def one_update_for_each_sample(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
 def with_momentum(w, X, y, lr, steps):
     """Adds momentum, because SGD is always used with it; the first step is the same, the others are not."""
     optimizer = torch.optim.SGD([w], lr=lr, momentum=0.9)

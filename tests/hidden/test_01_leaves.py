@@ -403,9 +403,17 @@ def given_losses(student):
 
 
 @points(1)
-def test_total_has_the_value(total_value):
-    """The result is the weighted sum of the losses."""
+def test_total_has_the_value(total_value, given_losses):
+    """The result is the weighted sum of the losses, and they and the lists stay as they are.
+
+    Who else might want to look at a loss after you have added it up?
+    """
     assert_close(total_value.seen, total_value.expected, "The value is not the weighted sum of the losses.")
+    seen = given_losses.seen
+    for before, after in zip(seen["before"], seen["after"], strict=True):
+        assert after.value == before.value, "One of the caller's losses changed: your function wrote into it."
+    for name in ("losses", "weights"):
+        assert seen[f"same {name}"], f"The caller's list of {name} is not what it was before the call."
 
 
 @points(2)
@@ -424,7 +432,7 @@ def test_total_reaches_the_parameters(total_graph):
     )
 
 
-@points(1)
+@points(2)
 def test_total_gradient(total_graph):
     """Its backward gives the parameters the gradient of the weighted sum, once."""
     gradient = total_graph.seen["gradient"]
@@ -434,19 +442,6 @@ def test_total_gradient(total_graph):
     assert not raised(gradient, RuntimeError), "The result cannot be back-propagated: it has no graph."
     assert gradient is not None, "The parameters are not connected to the loss: backward brings them nothing."
     assert_close(gradient, total_graph.expected["gradient"], "The gradient is not that of the weighted sum.")
-
-
-@points(1)
-def test_losses_stay_as_they_are(given_losses):
-    """The caller's losses and weights stay as they are.
-
-    Who else might want to look at a loss after you have added it up?
-    """
-    seen = given_losses.seen
-    for before, after in zip(seen["before"], seen["after"], strict=True):
-        assert after.value == before.value, "One of the caller's losses changed: your function wrote into it."
-    for name in ("losses", "weights"):
-        assert seen[f"same {name}"], f"The caller's list of {name} is not what it was before the call."
 
 
 # --- q6: weighted_backward

@@ -1,0 +1,78 @@
+"""Flags: traces of the known ways to deceive are named, ordinary code is not, and searching is cheap."""
+
+import time
+
+import pytest
+
+from grader.flags import flags_of
+from grader.notebook import Cell, Notebook
+from grader.preload import modules_to_preload
+
+TRACES = {
+    "import ctypes": "ctypes",
+    "from _ctypes import dlopen": "ctypes",
+    "x.__array_interface__": "__array_interface__",
+    "import gc": "gc",
+    "import math, gc": "gc",
+    "sys._getframe(1)": "frames",
+    "inspect.stack()": "frames",
+    "f.__globals__": "frames",
+    "error.__traceback__": "frames",
+    "sys.settrace(f)": "settrace",
+    "os.write(11, b'')": "raw descriptors",
+    "open(11, 'wb', closefd=False)": "raw descriptors",
+    "open('/proc/self/maps')": "raw descriptors",
+    "os._exit(0)": "leaving the process",
+    "from worker import toolbox": "the grader itself",
+    "sys.modules['torch']": "imports at run time",
+    "__import__('os')": "imports at run time",
+    "eval('1')": "imports at run time",
+    "import builtins": "builtins",
+    "torch._C._autograd._unsafe_set_version_counter": "version counter",
+    "class M(TorchFunctionMode): pass": "modes of torch",
+    "torch.Tensor.backward = f": "patched",
+    "setattr(torch, 'equal', f)": "patched",
+    "warnings.catch_warnings = Quiet": "patched",
+}
+ORDINARY = [
+    "w.grad = None",
+    "self.running = new.detach()",
+    "loss = F.mse_loss(model(x), y)",
+    "if torch.is_grad_enabled() == True: pass",
+    "model.eval()",
+    "gc.detach()",
+    "torch.manual_seed(0)",
+    "with open('notes.txt') as file: pass",
+    "workers = 2",
+    "import math, random, warnings",
+]
+
+
+@pytest.mark.parametrize(("source", "what"), TRACES.items())
+def test_a_trace_is_flagged_with_its_cell(source, what):
+    """A human is told what, and in which cell."""
+    assert flags_of([Cell(1, "x = 1"), Cell(2, source)], []) == [{"what": what, "cell": 2}]
+
+
+@pytest.mark.parametrize("source", ORDINARY)
+def test_ordinary_code_is_not_flagged(source):
+    """Nobody has to look at what every notebook does."""
+    assert flags_of([Cell(1, source)], []) == []
+
+
+def test_what_the_worker_saw_replaced_is_flagged():
+    """A patch that no pattern found is flagged all the same, and a forged list of them stays short."""
+    assert flags_of([], ["torch.equal"]) == [{"what": "torch.equal was replaced", "cell": None}]
+    assert len(flags_of([], ["x" * 500] * 1000)) == 5
+
+
+@pytest.mark.parametrize(
+    "piece", ["torch.", "torch", "F.", "\n", " ", "from ", "import\t", "a.", "os.", "setattr(", "__"]
+)
+def test_searching_a_strangers_text_takes_linear_time(piece):
+    """A mebibyte made to confuse a pattern is searched in well under the seconds a backtracking one takes."""
+    text = "# " + piece * ((1 << 20) // len(piece))
+    begun = time.process_time()
+    flags_of([Cell(1, text)], [])
+    modules_to_preload([Notebook("", (Cell(1, text),), None)])
+    assert time.process_time() - begun < 5
