@@ -66,6 +66,10 @@ def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
         raise CourseError(f"{path} cannot be read: {error}") from error
     marked = [(node, _mark(node)) for node in body]
     preamble = "\n".join(ast.unparse(node) for node, mark in marked if mark is None and not _is_ours(node))
+    names = [node.name for node, mark in marked if mark is not None and isinstance(node, Named)]
+    for name in names:
+        if names.count(name) > 1:
+            raise CourseError(f"{path}: two answers are called {name}; give each a name of its own")
     return [_answer(node, mark, preamble, functions, path) for node, mark in marked if mark is not None]
 
 

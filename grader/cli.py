@@ -117,12 +117,12 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
         sandbox=not no_sandbox,
         limits=Limits(cell_seconds, question_seconds, notebook_seconds),
     )
-    with class_progress() as progress:
-        try:
+    try:
+        with class_progress() as progress:
             outcome = grade_class(Course.find(), submissions, out, options, progress)
-        except KeyboardInterrupt:
-            click.echo("grader: stopped; the same command goes on where it was.", err=True)
-            sys.exit(130)
+    except KeyboardInterrupt:
+        click.echo("\ngrader: stopped; the same command goes on where it was.", err=True)
+        sys.exit(130)
     print_class(outcome, out)
 
 

@@ -7,6 +7,12 @@ from typing import Any
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
 
+#: What a student reads in place of a diagnosis where there is nothing to diagnose.
+UNANSWERED = {
+    "missing": "No cell of this notebook defines {name}, or the cell that does stopped before.",
+    "untouched": "{name} is still as it was handed out.",
+}
+
 
 @dataclass(frozen=True)
 class Fault:

@@ -29,6 +29,7 @@ from grader.pages import failed_cells, feedback_html, feedback_markdown, report_
 from grader.preload import modules_to_preload
 from grader.result import Result, failed, graded
 from grader.submission import Submission, find_submissions, read_roster
+from grader.text import printable
 from grader.zygote import Zygote
 
 
@@ -62,12 +63,14 @@ class Outcome:
         absent: (student, stem) of the roster without a submission.
         protection: what confined the students' code.
         fresh: how many results are new.
+        without: folders in which there is no notebook.
     """
 
     results: list[tuple[str, Result]]
     absent: list[tuple[str, str]]
     protection: str
     fresh: int
+    without: list[str]
 
 
 Progress = Callable[[int, int], None]
@@ -89,8 +92,9 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
     wanted = course.select(options.assignments)
     found = find_submissions(submissions, course.functions)
     selected = [s for s in found if _is_selected(s, wanted, options)]
-    if options.students and not selected:
-        raise GraderError(f"{submissions}: nothing was handed in by {', '.join(options.students)}")
+    if not selected:
+        asked = ", ".join([*options.students, *options.assignments])
+        raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}")
     return _Grading(course, ResultsFolder(out), selected, options, progress).run(found, submissions)
 
 
@@ -134,7 +138,11 @@ class _Grading:
             self._observe_and_judge([s for s in waiting if s.notebook is not None], len(waiting))
         results = [(s.name, r) for s in found if (r := self._folder.result(s.student, s.name)) is not None]
         outcome = Outcome(
-            results, _absent(found, submissions, self._rubrics), zygote.protection.name, len(waiting)
+            results,
+            _absent(found, submissions),
+            zygote.protection.name,
+            len(waiting),
+            _without(found, submissions),
         )
         self._write_class(outcome)
         return outcome
@@ -143,7 +151,7 @@ class _Grading:
         """The gradebook and the report, over everything that is known."""
         plain = [result for _, result in outcome.results]
         path = self._folder.path
-        points = {stem: self._course.points(stem) for stem in self._rubrics}
+        points = {stem: self._course.points(stem) for stem in {stem for _, stem in outcome.absent}}
         self._folder.write(path / "gradebook.csv", gradebook(plain, outcome.absent, points))
         self._folder.write(
             path / "report.html", report_html(outcome.results, outcome.absent, outcome.protection)
@@ -278,8 +286,20 @@ class _Grading:
         self._folder.write_run(run)
 
 
-def _absent(found: Sequence[Submission], submissions: Path, stems: Collection[str]) -> list[tuple[str, str]]:
-    """Who of the roster did not hand in one of the assignments that were graded."""
+def _without(found: Sequence[Submission], submissions: Path) -> list[str]:
+    """Folders of students that hold no notebook: perhaps somebody handed in something else."""
+    handed_in = {submission.relative.partition("/")[0] for submission in found}
+    folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
+    return sorted(
+        printable(name)
+        for name in folders
+        if not name.startswith((".", "__")) and printable(name) not in handed_in
+    )
+
+
+def _absent(found: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:
+    """Who of the roster did not hand in an assignment that anybody handed in."""
     handed_in = {(submission.student, submission.assignment) for submission in found}
+    stems = sorted({submission.assignment for submission in found if submission.assignment})
     expected = ((student, stem) for student in read_roster(submissions) for stem in stems)
     return [pair for pair in expected if pair not in handed_in]

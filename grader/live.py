@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.course import Course
-from grader.evidence import Evidence
+from grader.evidence import UNANSWERED, Evidence, Fault
 from grader.notebook import Cell, read_notebook
 from grader.observation import Observation
 from grader.observer import Limits, observe
@@ -32,7 +32,13 @@ class LiveSubject:
     def observation(self, probe: str) -> Observation:
         """What a probe saw of this notebook, beside what it saw of the reference."""
         expected = self.processes.reference(self.course, self.stem)
-        return Observation(probe, self._evidence.outcome(probe), expected.outcome(probe))
+        rubric = self.course.rubric(self.stem)
+        function = next(q.function for q in rubric.questions if q.id == rubric.asks[probe])
+        status = self._evidence.names.get(function, "missing")
+        seen = self._evidence.outcome(probe)
+        if status != "answered":
+            seen = Fault(UNANSWERED[status].format(name=function))
+        return Observation(probe, seen, expected.outcome(probe))
 
     @cached_property
     def _evidence(self) -> Evidence:

@@ -223,7 +223,12 @@ class _Observer:
                 return
 
     def _give_up_cells(self, place: int) -> None:
-        """The cells before this one took all the time that cells may take; what is defined by now counts."""
+        """The cells before this one took all the time that cells may take; what is defined by now counts.
+
+        When they ran before and are run again, there is no use in half of them.
+        """
+        if self._names:
+            raise _NothingObservedError(_TOO_LATE_FOR_NOTEBOOK)
         for cell in self._cells[place:]:
             self._failed.setdefault(
                 cell.number, {"cell": cell.number, "raised": None, "fault": _SAYS["unreached"]}
@@ -283,6 +288,7 @@ class _ProbeFaultError(Exception):
 
 
 _TOO_LATE = "this part was not reached, because the time of the question was used up before"
+_TOO_LATE_FOR_NOTEBOOK = "this part was not reached, because the time of the notebook was used up before"
 _SAYS = {
     "timeout": "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?",
     "late": "your code still ran when the {question:.0f} s of this question were over, and was stopped",

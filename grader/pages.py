@@ -72,7 +72,7 @@ def report_html(
         assignments=[
             _summary(stem, results) for stem in sorted({r["assignment"] for r in results if r["assignment"]})
         ],
-        attention=[r for r in results if r["status"] == "error" or r["flags"]],
+        attention=[r for r in results if r["status"] == "error" or r["flags"] or r["superseded"]],
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from grader.check import Check
-from grader.evidence import Evidence
+from grader.evidence import UNANSWERED, Evidence
 from grader.flags import flags_of
 from grader.judge import Verdict
 from grader.question import Question
@@ -80,7 +80,7 @@ def _question(
     """One question; where the student answered nothing, every check fails for that reason."""
     checks = rubric.checks_of(question.id)
     if status != "answered":
-        told = reason or _REASONS[status].format(name=question.function)
+        told = reason or UNANSWERED[status].format(name=question.function)
         verdicts = {check.id: Verdict("failed", told) for check in checks}
     return {
         "id": question.id,
@@ -97,10 +97,6 @@ def _question(
 
 
 _UNJUDGED = Verdict("failed", "This check did not come to a verdict; your instructor has to look at it.")
-_REASONS = {
-    "missing": "No cell of this notebook defines {name}, or the cell that does stopped before.",
-    "untouched": "{name} is still as it was handed out.",
-}
 
 
 def _check(check: Check, verdict: Verdict, *, answered: bool) -> dict[str, Any]:

@@ -38,15 +38,15 @@ def class_progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda _done, _total: None
         return
     columns = (
-        TextColumn("grading"),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("grading", total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+        task = shown.add_task("starting the cage", total=None)
+        yield lambda done, total: shown.update(task, description="grading", completed=done, total=total)
 
 
 def print_class(outcome: Outcome, out: Path) -> None:
@@ -67,6 +67,9 @@ def print_class(outcome: Outcome, out: Path) -> None:
         f"\n{graded} graded, {errors} in error, {outcome.fresh} new. Protection: {outcome.protection}.",
         highlight=False,
     )
+    if outcome.without:
+        names = ", ".join(map(_plain, outcome.without))
+        console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
     for name, what in (
         ("gradebook.csv", "the gradebook"),
         ("report.html", "the class"),

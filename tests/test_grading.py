@@ -168,6 +168,21 @@ def test_absent_students_of_the_roster_get_a_row(klass):
     assert klass.scores() == {"ada": "6", "ben": "2", "'=zoe": "0"}
 
 
+def test_folders_without_a_notebook_are_named(klass):
+    """Somebody may have handed in something else, and must not vanish without a word."""
+    (klass.submissions / "zed").mkdir()
+    (klass.submissions / "zed" / "answers.zip").write_bytes(b"PK")
+    assert "No notebook in: zed" in klass.grade().stdout
+
+
+def test_grading_one_student_keeps_the_absent(klass):
+    """What is graded is chosen; who is absent is not."""
+    (klass.submissions / "roster.csv").write_text("student\nzoe\n", encoding="utf-8")
+    klass.grade()
+    klass.grade("--student", "ada", "--force")
+    assert klass.scores() == {"ada": "6", "ben": "2", "zoe": "0"}
+
+
 def test_the_newest_of_several_notebooks_counts(klass):
     """Of two notebooks the result is the newer one's, and names the older."""
     write_notebook(klass.submissions / "ada" / "old" / "01_tiny.ipynb", HALF, modified=1_600_000_000)
@@ -220,7 +235,7 @@ def test_without_a_sandbox_every_result_says_so(klass):
     ("options", "told"),
     [
         (["--assignment", "99_none"], "no assignment 99_none; this course has 01_tiny"),
-        (["--student", "nobody"], "nothing was handed in by nobody"),
+        (["--student", "nobody"], "nothing was handed in that belongs to nobody"),
     ],
 )
 def test_unknown_names_are_told_in_a_sentence(klass, options, told):

@@ -329,8 +329,8 @@ def test_the_time_of_a_question_is_limited(zygote):
 
 def test_the_time_of_a_notebook_is_limited(zygote):
     """A notebook that hangs everywhere is given up in time, and what was seen before counts."""
-    limits = Limits(cell=5, question=5, notebook=1)
-    hanging = [probe(f"h{number}", "student.h()", seconds=0.3) for number in range(10)]
+    limits = Limits(cell=5, question=5, notebook=3)
+    hanging = [probe(f"h{number}", "student.h()", seconds=0.3) for number in range(20)]
     begun = time.monotonic()
     seen = look(
         zygote,
@@ -339,9 +339,20 @@ def test_the_time_of_a_notebook_is_limited(zygote):
         f="student.f()",
         h=hanging,
     )
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 6
     assert seen["f"] == 1
-    assert all(isinstance(seen[f"h{number}"], Fault) for number in range(10))
+    assert all(isinstance(seen[f"h{number}"], Fault) for number in range(20))
+
+
+def test_cells_that_swallow_their_time_limit_are_bounded_by_the_notebooks(zygote):
+    """Cells that each outlive their limit do not add up without end; what was defined counts."""
+    swallowing = "import time\ntry:\n    time.sleep(9)\nexcept BaseException:\n    time.sleep(0.05)"
+    limits = Limits(cell=0.1, question=5, notebook=2)
+    begun = time.monotonic()
+    seen = look(zygote, ["def f():\n    return 1", *[swallowing] * 20], limits=limits, f="student.f()")
+    assert time.monotonic() - begun < 5
+    assert seen["f"] == 1
+    assert "used up the time of the notebook" in seen.raised[21]
 
 
 def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):

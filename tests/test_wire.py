@@ -363,6 +363,11 @@ def lists(depth: int) -> bytes:
 case(
     "as deep as allowed", sending(lambda i: ok(i, lists(MAX_NESTING))), Value(json.loads(lists(MAX_NESTING)))
 )
+case(
+    "as deep as allowed, and a number there",
+    sending(lambda i: ok(i, lists(MAX_NESTING).replace(b"[]", b"[1]"))),
+    Value(json.loads(lists(MAX_NESTING).replace(b"[]", b"[1]"))),
+)
 for depth in (MAX_NESTING + 1, 100, 900, 1_100, 20_000, 140_000, 1_000_000):
     case(f"{depth} lists deep", sending(lambda i, n=depth: ok(i, lists(n))))
     case(f"{depth} opened", sending(lambda _, n=depth: b"[" * n))
