@@ -122,6 +122,8 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
         _assert_tensor_close(seen, expected, message)
     elif expected is None:
         assert seen is None, _because(message, f"{describe(seen)} was found")
+    elif type(expected) is int and type(seen) is int:
+        assert seen == expected, message
     elif isinstance(expected, int | float):
         assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
         assert _close([seen], [expected], TOLERANCE["torch.float32"]), message

@@ -409,3 +409,10 @@ def test_a_check_needs_a_title(function):
     """A check without a docstring is refused with its name and its file."""
     with pytest.raises(CourseError, match=rf"^{function.__name__} in .*test_check\.py has no docstring"):
         title_and_hint(function)
+
+
+def test_whole_numbers_are_exact():
+    """Ten thousand and one is not ten thousand, however close."""
+    assert_close(10_000, 10_000, "no")
+    with pytest.raises(AssertionError, match="no"):
+        assert_close(10_001, 10_000, "no")
