@@ -827,3 +827,39 @@ def test_evidence_can_be_stored(zygote):
     """What is written down and read again is the same evidence."""
     seen = look(zygote, [*DEFINES, "1 / 0"], f="[student.f(), torch.randn(2)]", g="raise ValueError").evidence
     assert Evidence.from_json(seen.to_json()) == seen
+
+
+LYING_MODE = """
+from torch.overrides import TorchFunctionMode
+class Lying(TorchFunctionMode):
+    def __torch_function__(self, function, types, arguments=(), named=None):
+        if getattr(function, "__name__", "") == "backward":
+            raise RuntimeError("modified by an inplace operation")
+        return function(*arguments, **(named or {}))
+"""
+BACKWARD = "x = torch.ones(1, requires_grad=True)\ny = x * 2\nstudent.f()\nreturn attempt(y.backward)"
+
+
+def test_a_mode_entered_by_a_cell_answers_for_no_probe(zygote):
+    """What a cell put between torch and its callers is taken away before the first probe."""
+    cell = LYING_MODE + "Lying().__enter__()\ndef f(): pass"
+    assert look(zygote, cell, f=[probe("f", BACKWARD)])["f"] is None
+
+
+def test_a_mode_entered_during_a_probe_makes_its_facts_worthless(zygote):
+    """A function that leaves such a mode behind has nothing that could be believed."""
+    seen = look(zygote, LYING_MODE + "def f(): Lying().__enter__()", f=[probe("f", BACKWARD)])
+    assert isinstance(seen["f"], Fault)
+    assert "torch function modes" in seen["f"].reason
+
+
+def test_a_default_device_is_put_back(zygote):
+    """A notebook that sets the default device is observed like any other."""
+    cell = "import torch\ntorch.set_default_device('cpu')\ndef f(): return torch.ones(1).item()"
+    assert look(zygote, cell, f="student.f()")["f"] == 1.0
+
+
+def test_the_graders_own_modules_cannot_be_imported(zygote):
+    """A notebook has no business in the worker's modules, and gets them by no import."""
+    seen = look(zygote, ["from worker import toolbox", "def f(): return 1"], f="student.f()")
+    assert (seen["f"], list(seen.raised)) == (1, [1])

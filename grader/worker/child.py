@@ -45,6 +45,8 @@ def run(cage: Cage, request: int, answer: int, output: int) -> None:
     main.__dict__.update(notebook.names)
     notebook.names = main.__dict__
     standins.install(notebook)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
+        del sys.modules[name]  # nothing a notebook needs to import
     service = _Service(notebook)
     while True:
         message = _receive()
@@ -121,8 +123,9 @@ class _Service:
         changed = guard.changed_modes(before)
         if any(self._notebook.names.get(name) is not value for name, value in names.items()):
             changed.append("names of the notebook")  # another question may need what they were
+        patched = guard.intercepting_modes()
         guard.restore_modes()
-        patched = guard.restore_attributes()
+        patched += guard.restore_attributes()
         answer = self._encode(value, raised)
         return {**answer, "changed": changed, "patched": patched}
 

@@ -7,10 +7,13 @@ own attributes are compared with what they were before any student's code.
 from __future__ import annotations
 
 import _thread
+import builtins
 import gc
+import math
 import signal
 import sys
 import warnings
+import weakref
 from typing import Any
 
 import torch
@@ -36,7 +39,10 @@ _MODULES: tuple[Any, ...] = (
     nn.functional,
     nn.init,
     torch.optim,
-    __import__("builtins"),
+    builtins,
+    math,
+    warnings,
+    weakref,
 )
 #: The registries themselves, of hooks that every module or every optimizer calls.
 _GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = tuple(
@@ -55,6 +61,11 @@ _set_deterministic = torch.use_deterministic_algorithms
 _is_deterministic = torch.are_deterministic_algorithms_enabled
 _is_inference, _is_autocast = torch.is_inference_mode_enabled, torch.is_autocast_enabled
 _function_modes, _dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+_set_device = torch.set_default_device
+_pop_function_mode, _pop_dispatch_mode = (
+    torch._C._pop_torch_function_stack,
+    torch._C._pop_torch_dispatch_stack,
+)
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _count_threads, _is_collecting = _thread._count, gc.isenabled
 _set_timer, _get_timer, _timer = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
@@ -68,6 +79,7 @@ def _name(owner: Any) -> str:
 def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
     _set_timer(_timer, 0)  # an alarm would go off in somebody else's probe
+    _leave_intercepting_modes()
     _set_grad(True)
     if _get_dtype() is not _float32:
         _set_dtype(_float32)
@@ -81,6 +93,25 @@ def restore_modes() -> None:
     warnings.simplefilter("ignore")
 
 
+def intercepting_modes() -> list[str]:
+    """Kinds of modes that are called in the place of torch's functions and could answer for them.
+
+    The default device is such a mode too, a harmless one; it is put back.
+    """
+    if _function_modes():
+        _set_device(None)
+    found = {"torch function modes": _function_modes(), "torch dispatch modes": _dispatch_modes()}
+    return [kind for kind, number in found.items() if number]
+
+
+def _leave_intercepting_modes() -> None:
+    intercepting_modes()
+    while _function_modes():
+        _pop_function_mode()
+    while _dispatch_modes():
+        _pop_dispatch_mode(None)
+
+
 def modes() -> dict[str, Any]:
     """Whatever one question's code could leave behind for another's to stumble over, as comparable values."""
     return {
@@ -91,8 +122,8 @@ def modes() -> dict[str, Any]:
         "global hooks": sum(map(len, _GLOBAL_HOOKS)),
         "inference mode": _is_inference(),
         "autocast": _is_autocast("cpu"),
-        "default device and other function modes": _function_modes(),
-        "dispatch modes": _dispatch_modes(),
+        "torch function modes": _function_modes(),
+        "torch dispatch modes": _dispatch_modes(),
         "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
         "threads": _count_threads(),
         "timer": _get_timer(_timer)[0] > 0,
@@ -139,6 +170,7 @@ _FLUCTUATING = {
     "_",
     "__annotations__",
     "__abstractmethods__",
+    "_filters_version",  # warnings counts its filters
 }
 
 

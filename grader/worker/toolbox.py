@@ -32,6 +32,8 @@ _seed_torch = torch.default_generator.manual_seed
 _cotangents = torch.Generator()
 _collect = gc.collect
 _isinstance, _len = isinstance, len
+_catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
+_signature = inspect.signature
 
 TWICE = "backward through the graph a second time"
 
@@ -86,8 +88,8 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
     """What the function returns, and the texts of the warnings it caused."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with _catch_warnings(record=True) as caught:
+        _simplefilter("always")
         result = function(*args, **kwargs)
     return result, [str(warning.message)[:300] for warning in caught[:20]]
 
@@ -149,7 +151,7 @@ class _Mark(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         ctx.token = _Token()
-        _marks.append(weakref.ref(ctx.token))
+        _marks.append(_ref(ctx.token))
         return x.clone()
 
     @staticmethod
@@ -233,7 +235,7 @@ def spy(module: nn.Module) -> list[dict[str, Any]]:
     and how many autograd nodes the output reaches.
     """
     calls: list[dict[str, Any]] = []
-    signature = inspect.signature(module.forward)
+    signature = _signature(module.forward)
 
     def before(_: Any, args: Any, kwargs: Any) -> None:
         bound = signature.bind(*args, **kwargs).arguments
