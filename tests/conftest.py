@@ -11,7 +11,7 @@ from grader.zygote import Zygote
 
 @pytest.fixture(scope="session")
 def zygote():
-    """The one process of this session that workers are forked from; its surroundings hold a secret."""
+    """The one process of the whole test run that workers are forked from; its surroundings hold a secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET_OF_THE_OUTSIDE", SECRET)
         with Zygote() as started:
