@@ -863,3 +863,16 @@ def test_the_graders_own_modules_cannot_be_imported(zygote):
     """A notebook has no business in the worker's modules, and gets them by no import."""
     seen = look(zygote, ["from worker import toolbox", "def f(): return 1"], f="student.f()")
     assert (seen["f"], list(seen.raised)) == (1, [1])
+
+
+@pytest.mark.parametrize(
+    "call", ["cell(x, h)", "cell(x, hx=h)", "cell.forward(x, h)", "cell.forward(input=x, hx=h)"]
+)
+def test_a_spy_sees_every_way_of_calling(zygote, call):
+    """A module called by its forward is called; arguments are known by their names."""
+    body = (
+        "cell, x, h = nn.RNNCell(2, 3), torch.randn(4, 2), torch.randn(4, 3)\n"
+        "calls = spy(cell)\nstudent.f(cell, x, h)\nreturn [sorted(call['inputs']) for call in calls]"
+    )
+    seen = look(zygote, f"def f(cell, x, h):\n    return {call}", f=[probe("f", body)])
+    assert seen["f"] == [["hx", "input"]]

@@ -6,6 +6,7 @@ in its docstring here and in CONTRIBUTING.md.
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import math
@@ -33,7 +34,7 @@ _cotangents = torch.Generator()
 _collect = gc.collect
 _isinstance, _len = isinstance, len
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
-_signature = inspect.signature
+_signature, _wraps = inspect.signature, functools.wraps
 
 TWICE = "backward through the graph a second time"
 
@@ -228,27 +229,28 @@ def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
 
 
 def spy(module: nn.Module) -> list[dict[str, Any]]:
-    """A list that fills with a record of every call of the module, through hooks on the module itself.
+    """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
 
     A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
     the names ``forward`` gives them, at call time; what it returned (a tuple of snaps for a tuple);
-    and how many autograd nodes the output reaches.
+    and how many autograd nodes the output reaches. It stays the real module; only its ``forward`` is
+    watched, because a hook would miss those who call ``forward`` themselves.
     """
     calls: list[dict[str, Any]] = []
-    signature = _signature(module.forward)
+    forward = module.forward
+    signature = _signature(forward)
 
-    def before(_: Any, args: Any, kwargs: Any) -> None:
+    @_wraps(forward)
+    def watched(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
-        calls.append(
-            {"inputs": {name: _snap_all(value) for name, value in bound.items()}, "output": None, "nodes": 0}
-        )
-
-    def after(_: Any, __: Any, output: Any) -> None:
+        inputs = {name: _snap_all(value) for name, value in bound.items()}
+        calls.append(record := {"inputs": inputs, "output": None, "nodes": 0})
+        output = forward(*args, **kwargs)
         first = output[0] if _isinstance(output, tuple) else output
-        calls[-1].update(output=_snap_all(output), nodes=nodes(first))
+        record.update(output=_snap_all(output), nodes=nodes(first))
+        return output
 
-    module.register_forward_pre_hook(before, with_kwargs=True)
-    module.register_forward_hook(after)
+    module.forward = watched
     return calls
 
 

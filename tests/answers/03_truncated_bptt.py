@@ -2181,3 +2181,19 @@ class FrozenParameter(nn.Module):
         new = 0.9 * self.running + 0.1 * x.mean(0)
         self.running.data.copy_(new)
         return x - new
+
+
+@accepted("q1")
+def forward_called_by_its_name(cell, readout, opt, batches, h):
+    """Calling forward directly skips the hooks of the module, and computes the same."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell.forward(x, hx=h)
+        loss = F.mse_loss(readout.forward(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
