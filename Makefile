@@ -13,7 +13,7 @@ OPTIONS ?=
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: grade test test-all doctor build attack lint
+.PHONY: grade test test-all doctor build bench attack lint
 .DELETE_ON_ERROR:
 
 grade: $(READY)
@@ -30,6 +30,9 @@ doctor: $(READY)
 
 build: $(READY)
 	@$(BIN)/python -m grader build
+
+bench: $(READY)
+	@$(BIN)/python benchmarks/class_size.py
 
 attack: $(READY)
 	$(BIN)/python -m pytest tests/test_cage.py tests/test_border.py tests/test_observer.py tests/test_wire.py
