@@ -18,7 +18,7 @@ from grader.build import outdated, student_notebook
 from grader.course import Course
 from grader.evidence import Evidence, Fault, Stopped
 from grader.judge import Verdict, judge
-from grader.live import observe_reference, reference_cells
+from grader.live import observe_reference
 from grader.notebook import Cell
 from grader.observer import Limits, Questionnaire, observe
 from grader.score import earned, is_passed
@@ -132,12 +132,7 @@ class _Doctor:
             outcome = reference.outcome(probe)
             if isinstance(outcome, Stopped | Fault):
                 self._complain(f"probe {probe} has no facts of the reference: {outcome}")
-        submitted = observe(
-            self._zygote,
-            reference_cells(self._course, self._stem),
-            self._rubric.questionnaire(seed),
-            Limits(cell=60, question=120, notebook=600),
-        )
+        submitted = observe_reference(self._zygote, self._course, self._stem, seed, oracle=False)
         return judge(self._rubric, {"": submitted, **evidence}, reference)
 
     def _failed(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:

@@ -92,9 +92,11 @@ def reference_cells(course: Course, stem: str) -> list[Cell]:
     return [Cell(number, source) for number, source in enumerate(sources, start=1)]
 
 
-def observe_reference(zygote: Zygote, course: Course, stem: str, seed: int) -> Evidence:
-    """Observe the reference exactly like a submission; an oracle may take its answer's place."""
-    questionnaire = course.rubric(stem).questionnaire(seed, oracle=True)
+def observe_reference(
+    zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
+) -> Evidence:
+    """Observe the reference exactly like a submission; with ``oracle``, one may take its answer's place."""
+    questionnaire = course.rubric(stem).questionnaire(seed, oracle=oracle)
     return observe(
         zygote, reference_cells(course, stem), questionnaire, Limits(cell=60, question=120, notebook=600)
     )
