@@ -43,6 +43,9 @@ class Evidence:
             cell that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
         fault: why nothing could be observed at all, or None.
+        starved: whether time ran out while other processes had the processors, so that the notebook is not to
+            blame and deserves another look.
+        size: bytes of all answers.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -50,6 +53,8 @@ class Evidence:
     cells: list[dict[str, Any]] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
     fault: str | None = None
+    starved: bool = False
+    size: int = 0
 
     def outcome(self, probe: str) -> Outcome:
         """What a probe saw, decoded."""

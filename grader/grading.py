@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,24 @@ class Outcome:
 
 
 Progress = Callable[[int, int], None]
+
+_MAX_SIZE = 10 << 20  # bytes of the answers in a batch; an ordinary notebook's are a hundred thousand
+
+
+class _Batch:
+    """Evidence that waits to be judged together: not too much of it, whatever notebooks answered."""
+
+    def __init__(self) -> None:
+        self.content: list[tuple[Submission, Evidence]] = []
+        self._size = 0
+
+    def add(self, submission: Submission, evidence: Evidence) -> None:
+        self.content.append((submission, evidence))
+        self._size += evidence.size
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.content) == MAX_BATCH or self._size > _MAX_SIZE
 
 
 def grade(course: Course, submissions: Path, out: Path, options: Options, progress: Progress) -> Outcome:
@@ -161,29 +180,44 @@ class _Grading:
         """Observe in parallel, judge what has come in whenever a batch is full."""
         for stem in sorted({s.assignment for s in submissions if s.assignment}):
             self._references[stem] = self._reference(stem)
-        batches: dict[str, list[tuple[Submission, Evidence]]] = {stem: [] for stem in self._references}
-        for submission, evidence in self._observed(submissions):
+        batches: dict[str, _Batch] = {stem: _Batch() for stem in self._references}
+        for submission, evidence in self._observed_fairly(submissions):
             stem = submission.assignment or ""
-            batches[stem].append((submission, evidence))
-            if len(batches[stem]) == MAX_BATCH:
-                self._judge(stem, batches[stem], total)
-                batches[stem] = []
+            batches[stem].add(submission, evidence)
+            if batches[stem].is_full:
+                self._judge(stem, batches[stem].content, total)
+                batches[stem] = _Batch()
         for stem, batch in batches.items():
-            self._judge(stem, batch, total)
+            self._judge(stem, batch.content, total)
+
+    def _observed_fairly(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, Evidence]]:
+        """Evidence of submissions; whose time ran out because of others is looked at again, alone."""
+        starved: list[Submission] = []
+        for submission, evidence in self._observed(submissions):
+            if evidence.starved and self._options.jobs > 1:
+                starved.append(submission)
+            else:
+                yield submission, evidence
+        for submission in starved:
+            yield submission, self._evidence(submission, alone=True)
 
     def _observed(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, Evidence]]:
-        """Evidence of submissions, in the order in which it comes."""
+        """Evidence of submissions, in the order in which it comes; few wait, so that memory stays small."""
+        waiting = iter(submissions)
         pool = ThreadPoolExecutor(self._options.jobs)
         try:
-            futures: dict[Future[Evidence], Submission] = {
-                pool.submit(self._evidence, s): s for s in submissions
-            }
-            for future in as_completed(futures):
-                yield futures.pop(future), future.result()
+            futures: dict[Future[Evidence], Submission] = {}
+            while True:
+                for submission in islice(waiting, 2 * self._options.jobs - len(futures)):
+                    futures[pool.submit(self._evidence, submission)] = submission
+                if not futures:
+                    return
+                for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                    yield futures.pop(future), future.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _evidence(self, submission: Submission) -> Evidence:
+    def _evidence(self, submission: Submission, *, alone: bool = False) -> Evidence:
         """What is known about a submission from a run before, or what a worker sees now."""
         assert submission.notebook is not None
         assert submission.assignment is not None
@@ -199,7 +233,8 @@ class _Grading:
         if stored is not None:
             return stored
         evidence = observe(self._zygote, submission.notebook.cells, asked, self._options.limits)
-        self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
+        if alone or self._options.jobs == 1 or not evidence.starved:
+            self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
         return evidence
 
     @cached_property

@@ -15,13 +15,14 @@ from typing import Any
 from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
 from grader.facts import MalformedError
 from grader.notebook import Cell
-from grader.wire import Wire, WireError
-from grader.zygote import Zygote
+from grader.wire import WireError
+from grader.zygote import Worker, Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
+_STARVED_SHARE = 0.25  # of the time it took, spent waiting for a processor that others had
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
 
 
@@ -83,8 +84,12 @@ class _Observer:
 
     def __init__(self, zygote: Zygote, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
         self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
-        self._deadline = time.monotonic() + limits.notebook
-        self._cells_end = time.monotonic() + limits.notebook * _CELLS_SHARE
+        self._begun = time.monotonic()
+        self._deadline = self._begun + limits.notebook
+        self._cells_end = self._begun + limits.notebook * _CELLS_SHARE
+        self._ran_out = False  # whether any time ran out
+        self._size = 0  # bytes of the answers
+        self._waited = 0.0  # seconds in which workers could have run and were not let
         self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
         self._skipped: set[int] = set()  # cells not run again, because they killed a worker
         self._slow: set[int] = set()  # cells whose time ran out
@@ -95,10 +100,10 @@ class _Observer:
     def shared(self) -> Evidence:
         """All questions in one worker; probes that asked for one of their own get it."""
         found: dict[str, dict[str, Any]] = {}
-        with self._loaded() as wire:
+        with self._loaded() as worker:
             for probes in self._worth_asking():
-                found.update(self._ask_all(wire, [p for p in probes if not p.alone]))
-            self._finish(wire)
+                found.update(self._ask_all(worker, [p for p in probes if not p.alone]))
+            self._finish(worker)
         for probes in self._worth_asking():
             found.update(self._ask_alone(probes))
         return self.evidence(found)
@@ -114,7 +119,10 @@ class _Observer:
     def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
         """What is known, as evidence."""
         cells = [self._failed[number] for number in sorted(self._failed)]
-        return Evidence(self._names, probes, cells, sorted(self._patched), fault)
+        starved = self._ran_out and self._waited > _STARVED_SHARE * (time.monotonic() - self._begun)
+        return Evidence(
+            self._names, probes, cells, sorted(self._patched), fault, starved=starved, size=self._size
+        )
 
     def _worth_asking(self) -> list[tuple[Assigned, ...]]:
         """The probes of answered functions; an untouched or missing one earns nothing whatever it does."""
@@ -136,14 +144,15 @@ class _Observer:
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._deadline):
+                self._ran_out = True
                 return found | {probe.name: {"fault": _TOO_LATE} for probe in waiting}
             try:
-                with self._loaded() as wire:
+                with self._loaded() as worker:
                     question_end += time.monotonic() - begun  # the cells' time is not the question's
                     while waiting:
-                        answer = self._ask(wire, waiting[0], question_end, strict=False)
+                        answer = self._ask(worker, waiting[0], question_end, strict=False)
                         found[waiting.pop(0).name] = answer
-                    self._finish(wire)
+                    self._finish(worker)
             except _ProbeFaultError as fault:
                 found[fault.probe] = {"fault": str(fault)}
                 waiting = [probe for probe in waiting if probe.name != fault.probe]
@@ -153,15 +162,15 @@ class _Observer:
                 return found | {probe.name: {"fault": str(error)} for probe in waiting}
         return found
 
-    def _ask_all(self, wire: Wire, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
+    def _ask_all(self, worker: Worker, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
         """One question's probes in the worker it shares with the others."""
         question_end = time.monotonic() + self._limits.question
         try:
-            return {probe.name: self._ask(wire, probe, question_end, strict=True) for probe in probes}
+            return {probe.name: self._ask(worker, probe, question_end, strict=True) for probe in probes}
         except _ProbeFaultError:
             raise _NeedsIsolationError from None
 
-    def _ask(self, wire: Wire, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, Any]:
+    def _ask(self, worker: Worker, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, Any]:
         """One probe's answer.
 
         Strict, where other questions share the worker: patience is short, and changed modes are a fault too.
@@ -170,11 +179,12 @@ class _Observer:
         seconds = min(patience, probe.seconds, self._seconds_left(question_end))
         request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
         try:
-            raw = wire.ask("probe", request, seconds)
+            raw = worker.wire.ask("probe", request, seconds)
             answer = readable_answer(raw)
         except WireError as error:
             if error.kind == "forged":  # then the answers before this one may be forged too
                 raise _NeedsIsolationError from None
+            self._ran_out |= error.kind == "timeout" and not strict
             kind = "late" if error.kind == "timeout" and seconds < patience else error.kind
             reason = _SAYS[kind].format(seconds=seconds, question=self._limits.question)
             raise _ProbeFaultError(probe.name, reason) from None
@@ -191,7 +201,7 @@ class _Observer:
         return answer
 
     @contextmanager
-    def _loaded(self) -> Iterator[Wire]:
+    def _loaded(self) -> Iterator[Worker]:
         """A worker in which the cells have run, and the names were looked at.
 
         A cell that kills its worker is left out and the rest run again, at most twice; then the
@@ -200,15 +210,16 @@ class _Observer:
         with ExitStack() as stack:
             while True:
                 worker = stack.enter_context(self._zygote.worker())
+                stack.callback(self._take_stock, worker)  # before its end, which comes last
                 number = 0
                 try:
                     for number in self._to_run():
                         if time.monotonic() >= self._cells_end:
                             self._give_up_cells(number)
                             break
-                        self._run_cell(worker.wire, self._cells[number])
+                        self._run_cell(worker, self._cells[number])
                     number = len(self._cells)
-                    names = self._survey(worker.wire)
+                    names = self._survey(worker)
                 except (WireError, MalformedError) as error:
                     stack.close()
                     kind = error.kind if isinstance(error, WireError) else "malformed"
@@ -219,14 +230,19 @@ class _Observer:
                     raise _NothingObservedError(
                         "the notebook ended or blocked its process before it defined anything"
                     )
-                yield worker.wire
+                yield worker
                 return
+
+    def _take_stock(self, worker: Worker) -> None:
+        self._waited += worker.seconds_waited()
+        self._size += worker.wire.received
 
     def _give_up_cells(self, place: int) -> None:
         """The cells before this one took all the time that cells may take; what is defined by now counts.
 
         When they ran before and are run again, there is no use in half of them.
         """
+        self._ran_out = True
         if self._names:
             raise _NothingObservedError(_TOO_LATE_FOR_NOTEBOOK)
         for cell in self._cells[place:]:
@@ -237,24 +253,26 @@ class _Observer:
     def _to_run(self) -> list[int]:
         return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
 
-    def _run_cell(self, wire: Wire, cell: Cell) -> None:
+    def _run_cell(self, worker: Worker, cell: Cell) -> None:
         longest = _AGAIN_SECONDS if cell.number in self._slow else self._limits.cell
         seconds = min(longest, self._limits.cell, self._seconds_left())
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
-        raised = readable_error(wire.ask("cell", request, seconds + _GRACE_SECONDS))
+        raised = readable_error(worker.wire.ask("cell", request, seconds + _GRACE_SECONDS))
         if raised is not None:
             self._failed[cell.number] = {"cell": cell.number, "raised": raised, "fault": None}
             if "CellTimeout" in raised["types"]:
+                self._ran_out = True
                 self._slow.add(cell.number)  # remembered, not paid again
 
-    def _survey(self, wire: Wire) -> dict[str, str]:
-        answer = wire.ask("survey", {"stubs": self._asked.stubs}, self._limits.cell)
+    def _survey(self, worker: Worker) -> dict[str, str]:
+        answer = worker.wire.ask("survey", {"stubs": self._asked.stubs}, self._limits.cell)
         names, patched = readable_survey(answer, set(self._asked.stubs))
         self._patched.update(patched)
         return names
 
     def _drop(self, place: int, kind: str) -> None:
         """Leave out the cell that killed its worker; the third takes everything after it along."""
+        self._ran_out |= kind == "timeout"
         if place >= len(self._cells) or time.monotonic() >= self._deadline or self._killers > _MAX_DROPPED:
             raise _NothingObservedError(
                 "the notebook ended or blocked its process before its functions could be looked at"
@@ -266,10 +284,10 @@ class _Observer:
         last = self._killers > _MAX_DROPPED
         self._skipped.update(cell.number for cell in self._cells[place : None if last else place + 1])
 
-    def _finish(self, wire: Wire) -> None:
+    def _finish(self, worker: Worker) -> None:
         """Make sure that the worker answered exactly what it was asked."""
         try:
-            if wire.ask("end", None, self._limits.cell) == "end":
+            if worker.wire.ask("end", None, self._limits.cell) == "end":
                 return
         except WireError:
             pass

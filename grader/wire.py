@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 MAX_FRAME = 4 << 20
-MAX_TOTAL = 16 << 20
+MAX_TOTAL = 8 << 20
 MAX_ITEMS = 200_000
 MAX_OUTPUT_KEPT = 2_000
 
@@ -44,7 +44,7 @@ class Wire:
     def __init__(self, request: int, answer: int, output: int) -> None:
         self._request, self._answer, self._output = request, answer, output
         self._open_output = True
-        self._received = 0
+        self.received = 0  # bytes of all answers
         self.printed = b""
         for descriptor in (request, answer, output):
             os.set_blocking(descriptor, False)
@@ -89,7 +89,7 @@ class Wire:
 
     def _receive(self, deadline: float) -> Any:
         (length,) = struct.unpack(">I", self._read(4, deadline))
-        if length > MAX_FRAME or self._received + length > MAX_TOTAL:
+        if length > MAX_FRAME or self.received + length > MAX_TOTAL:
             raise WireError("malformed")
         return parse(self._read(length, deadline))
 
@@ -104,7 +104,7 @@ class Wire:
             if not chunk:
                 raise WireError("closed")
             received += chunk
-        self._received += length
+        self.received += length
         return bytes(received)
 
     def _wait(self, descriptor: int, event: int, deadline: float) -> None:

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from grader.wire import Wire
 _PACKAGE = Path(__file__).parent
 _START_SECONDS = 180.0
 _FORK_SECONDS = 30.0
+_SCHEDSTAT = Path("/proc/self/schedstat")
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
 _BOOT = f"import sys; sys.path.insert(0, {str(_PACKAGE)!r}); from worker.zygote import main; main()"
 
 
@@ -45,9 +48,10 @@ class Protection:
 class Worker:
     """A confined process with one notebook's names in it; killed, by pidfd, when the block ends."""
 
-    def __init__(self, wire: Wire, pidfd: int) -> None:
+    def __init__(self, wire: Wire, pidfd: int, pid: int) -> None:
         self.wire = wire
-        self._pidfd = pidfd
+        self._pidfd, self._pid = pidfd, pid
+        self._started = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -58,9 +62,23 @@ class Worker:
         except ProcessLookupError:
             pass
         else:
-            select.select([self._pidfd], [], [], _FORK_SECONDS)  # readable once the process is gone
+            _is_readable(self._pidfd, _FORK_SECONDS)  # which it is once the process is gone
         os.close(self._pidfd)
         self.wire.close()
+
+    def seconds_waited(self) -> float:
+        """How long it could have run and was not let, because other processes had the processors.
+
+        The kernel counts that wait (second number of schedstat, in nanoseconds). Where it does not, all of
+        the worker's life is suspected of it: nobody shall pay for a busy machine.
+        """
+        if not _SCHEDSTAT.exists():
+            return time.monotonic() - self._started
+        try:
+            counted = Path(f"/proc/{self._pid}/schedstat").read_text(encoding="ascii")
+        except OSError:  # it has ended by itself
+            return 0.0
+        return int(counted.split()[1]) / 1e9
 
 
 class Zygote:
@@ -115,8 +133,21 @@ class Zygote:
         """Fork a worker; it enters the cage before it reads its first request.
 
         Raises:
-            BrokenRunError: the zygote is gone or out of resources.
+            BrokenRunError: the zygote is gone, or the machine has been out of resources for a while.
         """
+        for pause in _PAUSES:
+            try:
+                return self._fork()
+            except _FullError:
+                time.sleep(pause)
+        try:
+            return self._fork()
+        except _FullError as error:
+            raise BrokenRunError(
+                f"no worker could be forked ({error}): free some memory or processes and run again"
+            ) from None
+
+    def _fork(self) -> Worker:
         request, to_worker = os.pipe()
         from_worker, answer = os.pipe()
         printed, output = os.pipe()
@@ -135,10 +166,8 @@ class Zygote:
         wire = Wire(to_worker, from_worker, printed)
         if not descriptors:
             wire.close()
-            raise BrokenRunError(
-                f"no worker could be forked ({reply.get('error')}): free some memory and run again"
-            )
-        return Worker(wire, descriptors[0])
+            raise _FullError(reply.get("error"))
+        return Worker(wire, descriptors[0], reply["pid"])
 
     def _hello(self) -> Protection:
         """The zygote's first message: its protection, or why there is none."""
@@ -160,12 +189,23 @@ class Zygote:
         return Protection(hello["protection"], hello["torch"])
 
     def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
-        if not select.select([self._socket], [], [], seconds)[0]:
+        if not _is_readable(self._socket.fileno(), seconds):
             raise BrokenRunError(f"the process that starts workers did not answer within {seconds:g} s")
         message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
         if not message:
             raise BrokenRunError("the process that starts workers has ended: run again")
         return json.loads(message), list(descriptors)
+
+
+class _FullError(Exception):
+    """The system had no process to give just now."""
+
+
+def _is_readable(descriptor: int, seconds: float) -> bool:
+    """Wait until there is something to read; by poll, because select knows 1,024 descriptors only."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def _environment() -> dict[str, str]:
@@ -177,5 +217,6 @@ def _environment() -> dict[str, str]:
         "MALLOC_ARENA_MAX": "2",  # every thread would reserve 64 MB of a worker's address space
         "OMP_NUM_THREADS": "1",  # torch starts no thread pool before the fork
         "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",
     }

@@ -46,6 +46,7 @@ class Outcome:
     process: dict[str, str] = field(default_factory=dict)
     kept: list[int] = field(default_factory=list)
     protection: str = ""
+    oom_score_adj: int | None = None
 
     @property
     def signal(self) -> int:
@@ -56,7 +57,8 @@ def run_in_cage(function, place, **options) -> Outcome:
     """Call `function(place)` in a caged child, started from its source.
 
     Options: those of `Cage.prepare`; `extra` (more readable paths, importable too), `headroom` (bytes above
-    what the zygote has), `uid` or `groups` (become that first), `without_read_search`, `landlock_version`.
+    what the zygote has), `uid` or `groups` (become that first), `without_read_search`, `landlock_version`,
+    `few_users` (as in a container).
     """
     return Outcome(**_answer(order_to_call(function, place, **options)))
 
@@ -102,7 +104,7 @@ def _serve():
     order = json.loads(sys.stdin.readline())
     sys.path[:0] = order.get("extra", ())
     sys.path.append(str(GRADER))
-    from worker import landlock  # noqa: PLC0415 - exists only in the zygote
+    from worker import landlock, privileges  # noqa: PLC0415 - exists only in the zygote
     from worker.cage import Cage, readable_paths  # noqa: PLC0415
     from worker.preflight import preflight  # noqa: PLC0415
 
@@ -110,6 +112,8 @@ def _serve():
     _become(order)
     if "landlock_version" in order:
         landlock.abi = lambda: order["landlock_version"]
+    if order.get("few_users"):
+        privileges._mapped = lambda _: [(0, 100000, 65536)]
     cage = Cage.prepare(
         readable=[*readable_paths(), *order.get("extra", ())],
         cpu_seconds=order.get("cpu_seconds", 20),
@@ -159,11 +163,19 @@ def _watch(cage, order):
         answer += piece
     owner = str(pathlib.Path(f"/proc/{child}/mem").stat().st_uid)
     process = {**_status(child), "owner": owner} if answer else {}
+    goes = int(pathlib.Path(f"/proc/{child}/oom_score_adj").read_text())
     os.close(leave_writes)
     status = os.waitpid(child, 0)[1]
     told = json.loads(answer) if answer else {}
     kept = [answer_writes, leave_reads]
-    return {**told, "status": status, "process": process, "kept": kept, "protection": cage.protection}
+    return {
+        **told,
+        "status": status,
+        "process": process,
+        "kept": kept,
+        "protection": cage.protection,
+        "oom_score_adj": goes,
+    }
 
 
 def _call_and_exit(cage, order, answer, leave):

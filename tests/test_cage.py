@@ -33,6 +33,7 @@ needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="a dialect
 BOTH = pytest.mark.parametrize("with_landlock", [pytest.param(True, marks=needs_landlock), False])
 ORDINARY_USER = 12345
 NOBODY = "65534"
+FIRST_OWN_USER = 0x70000000
 
 
 @pytest.fixture
@@ -236,12 +237,50 @@ def test_sealed_root_keeps_no_capability(place, private_home):
 
 @needs_root
 @BOTH
-def test_root_becomes_nobody(place, with_landlock):
-    """All four uids and gids are nobody's, no group is left, and nothing can be gained."""
+def test_root_becomes_a_user_of_its_own(place, with_landlock):
+    """All four uids and gids belong to this process alone, no group is left, and nothing can be gained."""
     process = run_in_cage(nothing, place, landlock=with_landlock, groups=[4, 27]).process
-    assert set(process["Uid"].split()) == set(process["Gid"].split()) == {NOBODY}
+    own = str(FIRST_OWN_USER + int(process["Pid"]))
+    assert set(process["Uid"].split()) == set(process["Gid"].split()) == {own}
     assert process["Groups"] == ""
     assert (process["NoNewPrivs"], process["Seccomp"]) == ("1", "2")
+
+
+@needs_root
+def test_root_becomes_nobody_where_there_are_few_users(place):
+    """A container that has some thousand users only still has nobody, whom its workers then share."""
+    process = run_in_cage(nothing, place, few_users=True).process
+    assert set(process["Uid"].split()) == set(process["Gid"].split()) == {NOBODY}
+
+
+def start_threads(place, *pipe):
+    threading.stack_size(1 << 16)
+    started = 0
+    with contextlib.suppress(RuntimeError):
+        while started < 500:
+            threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+            started += 1
+    for end in pipe:
+        os.write(end, b"full")
+        time.sleep(60)
+    return started
+
+
+@needs_root
+def test_threads_are_counted_for_each_worker(place):
+    """Limits on threads are a worker's own: one that holds all it can get takes nothing from the next."""
+    reading, writing = os.pipe()
+    with start_zygote(order_to_call(start_threads, place), keep=(writing,)) as zygote:
+        os.close(writing)
+        assert os.read(reading, 4) == b"full"
+        assert run_in_cage(start_threads, place).answer == 127
+        zygote.kill()
+    os.close(reading)
+
+
+def test_a_worker_goes_first_when_memory_runs_out(place):
+    """The kernel, out of memory, ends a student's process rather than the grader."""
+    assert run_in_cage(nothing, place).oom_score_adj == 1000
 
 
 @needs_root
@@ -312,7 +351,7 @@ def test_limits_are_set_and_stay(place):
     limits = run_in_cage(read_and_raise_limits, place, cpu_seconds=7).answer
     assert limits.pop("setting") == "not allowed to raise maximum limit"
     zero = dict.fromkeys(("CORE", "FSIZE", "MEMLOCK", "MSGQUEUE"), 0)
-    assert limits == zero | {"NOFILE": 64, "NPROC": 8192, "CPU": 7}
+    assert limits == zero | {"NOFILE": 64, "NPROC": 128 if os.geteuid() == 0 else 8192, "CPU": 7}
 
 
 def say_so_and_sleep(place, pipe):

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Self
 
 from . import landlock, seccomp, syscalls
@@ -22,9 +23,10 @@ Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _MOST_DESCRIPTORS = 64
-# All threads and processes of the user together: machine code can start threads which cost no memory, and
-# would soon hold every process number of the machine.
-_MOST_TASKS = 8192
+# The kernel counts threads by user: machine code can start threads which cost no memory, and would soon hold
+# every process number of the machine. A user shared with other workers, or with a person, needs more room.
+_MOST_TASKS_ALONE = 128
+_MOST_TASKS_SHARED = 8192
 
 
 class CageError(Exception):
@@ -74,10 +76,11 @@ class Cage:
         Raises:
             CageError: the sandbox asked for is not to be had here.
         """
-        limits = _limits(cpu_seconds, memory_bytes)
         if not sandbox:
-            return cls("none", limits, None)
+            return cls("none", _limits(cpu_seconds, memory_bytes, _MOST_TASKS_SHARED), None)
         walls = _build_walls(readable, with_landlock=landlock)
+        most_tasks = _MOST_TASKS_ALONE if walls.privileges.user_of_its_own else _MOST_TASKS_SHARED
+        limits = _limits(cpu_seconds, memory_bytes, most_tasks)
         return cls("landlock+seccomp" if walls.ruleset else "sealed seccomp", limits, walls)
 
     def enter(self, keep: Collection[int]) -> None:
@@ -92,6 +95,7 @@ class Cage:
             CageError: a step failed. The process is half confined then and must end.
         """
         ruleset = self._walls.ruleset if self._walls else None
+        _be_the_first_to_go()
         try:
             _close_all_but({*keep, ruleset.descriptor} if ruleset else {*keep})
             for which, pair in self._limits:
@@ -120,6 +124,12 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
         raise CageError(f"the cage could not be prepared: {error}") from error
 
 
+def _be_the_first_to_go() -> None:
+    """Have the kernel end this process before any other when the machine runs out of memory."""
+    with contextlib.suppress(OSError):  # not on every system; what is promised does not hang on it
+        Path("/proc/self/oom_score_adj").write_bytes(b"1000")
+
+
 def _close_walls(walls: _Walls) -> None:
     walls.privileges.shed()
     # A change of uid resets these two, so they come after it.
@@ -139,12 +149,14 @@ def _close_all_but(keep: set[int]) -> None:
                 os.close(descriptor)
 
 
-def _limits(cpu_seconds: int, memory_bytes: int | None) -> tuple[tuple[int, tuple[int, int]], ...]:
+def _limits(
+    cpu_seconds: int, memory_bytes: int | None, most_tasks: int
+) -> tuple[tuple[int, tuple[int, int]], ...]:
     """List the limits as setrlimit takes them, none above what this process may have itself."""
     wanted = {
         "RLIMIT_CPU": (cpu_seconds, cpu_seconds + 1),  # a signal first, then death
         "RLIMIT_NOFILE": (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS),
-        "RLIMIT_NPROC": (_MOST_TASKS, _MOST_TASKS),
+        "RLIMIT_NPROC": (most_tasks, most_tasks),
         **dict.fromkeys(("RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), (0, 0)),
     }
     if memory_bytes is not None:

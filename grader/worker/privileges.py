@@ -9,6 +9,8 @@ from .libc import syscall
 from .readable import open_to_all
 
 _NOBODY = 65534
+# One for each process number there can be; no system gives these to people, services or containers.
+_OWN_USERS = range(0x7000_0000, 0x7000_0000 + (1 << 22) + 1)
 _PR_SET_KEEPCAPS = 8
 _CAPABILITY_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3: two words for each set
 
@@ -26,13 +28,19 @@ class Privileges:
 
     def __init__(self, readable: Sequence[str], *, landlocked: bool) -> None:
         self._is_root = 0 in os.getresuid()
+        self._first_user = _OWN_USERS.start if self._is_root and _exist(_OWN_USERS) else None
         needed = self._is_root and landlocked and not all(map(open_to_all, readable))
         self._kept = _reading_capability() if needed else 0
         self._header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
         self._sets = struct.pack("=6I", self._kept, self._kept, 0, 0, 0, 0)
 
+    @property
+    def user_of_its_own(self) -> bool:
+        """Whether every worker becomes another user, so that limits per user are limits per worker."""
+        return self._first_user is not None
+
     def shed(self) -> None:
-        """Become nobody when root, and drop all capabilities but the kept one, for good.
+        """Become a user who owns nothing when root, and drop all capabilities but the kept one, for good.
 
         The bounding set is left alone: nothing can be gained from it without exec.
 
@@ -42,9 +50,23 @@ class Privileges:
         if self._is_root:
             syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._kept)), 0, 0, 0)
             os.setgroups([])
-            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            user = _NOBODY if self._first_user is None else self._first_user + os.getpid()
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
         syscall("capset", self._header, self._sets)
+
+
+def _exist(users: range) -> bool:
+    """Tell whether these numbers are users and groups here: a container may have some thousands only."""
+    return all(
+        any(first <= users.start and users.stop <= first + count for first, _, count in _mapped(kind))
+        for kind in ("uid", "gid")
+    )
+
+
+def _mapped(kind: str) -> list[tuple[int, ...]]:
+    lines = Path(f"/proc/self/{kind}_map").read_text(encoding="ascii").splitlines()
+    return [tuple(map(int, line.split())) for line in lines]
 
 
 def _reading_capability() -> int:

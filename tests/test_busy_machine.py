@@ -1,0 +1,138 @@
+"""Outside: a busy or a full machine costs nobody points, and large answers cost the grader little memory."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from observing import QUICK, look, probe
+from tiny_course import RIGHT, write_course, write_notebook
+
+from grader import grading
+from grader.course import Course
+from grader.errors import BrokenRunError
+from grader.grading import Options, grade
+from grader.observer import observe
+from grader.zygote import _SCHEDSTAT, Worker, Zygote
+
+ENDLESS = "def first():\n    while True:\n        pass"
+BUSY = "import time\nwhile time.thread_time() < 0.2:\n    pass"
+
+
+@pytest.mark.parametrize(("waited", "starved"), [(0.0, False), (1000.0, True)])
+def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, starved):
+    """Time that ran out is told from time that others used up."""
+    monkeypatch.setattr(Worker, "seconds_waited", lambda _: waited)
+    quick = probe("first", "student.first()", seconds=0.2)
+    assert look(zygote, ENDLESS, first=quick).evidence.starved is starved
+    assert look(zygote, "while True:\n    pass", limits=QUICK, first="1").evidence.starved is starved
+    assert not look(zygote, "def first():\n    return 1", first="student.first()").evidence.starved
+
+
+@pytest.mark.skipif(not _SCHEDSTAT.exists(), reason="this kernel does not count who waits")
+def test_waiting_for_a_processor_is_counted(zygote):
+    """A worker that shares its only processor with two others has waited about as long as it computed."""
+    processor = min(os.sched_getaffinity(0))
+    hog = [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{processor}])\nwhile True:\n    pass"]
+    with zygote.worker() as worker, subprocess.Popen(hog) as one, subprocess.Popen(hog) as another:
+        os.sched_setaffinity(worker._pid, [processor])
+        worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
+        waited = worker.seconds_waited()
+        one.kill()
+        another.kill()
+    assert waited > 0.1
+
+
+def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
+    """Where the kernel does not say who waited, all of a worker's life may have been waiting."""
+    monkeypatch.setattr("grader.zygote._SCHEDSTAT", Path("/proc/self/there-is-no-such-file"))
+    with zygote.worker() as worker:
+        worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
+        assert worker.seconds_waited() > 0.15
+
+
+@pytest.fixture
+def submissions(tmp_path):
+    for student in ("ada", "ben", "chen"):
+        write_notebook(tmp_path / "submissions" / student / "01_tiny.ipynb", RIGHT)
+    return tmp_path / "submissions"
+
+
+@pytest.fixture
+def course(tmp_path):
+    return Course.find(write_course(tmp_path / "course"))
+
+
+def scores_of(course, submissions, jobs=1):
+    out = submissions.with_name("results")
+    outcome = grade(course, submissions, out, Options(jobs=jobs), lambda *_: None)
+    return [result["score"] for _, result in outcome.results]
+
+
+@pytest.mark.usefixtures("shared_zygote")
+@pytest.mark.parametrize(("jobs", "comes"), [(2, (6, 6.0)), (1, (3, 0.0))])
+def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch, jobs, comes):
+    """Who ran out of time beside others gets another look when these have gone; who was alone does not."""
+    seen = []
+
+    def busy(forks, cells, asked, limits):
+        evidence = observe(forks, cells, asked, limits)
+        if len(cells) == len(RIGHT):  # not the reference
+            seen.append(cells)
+            if len(seen) <= 3:
+                return replace(evidence, probes={}, starved=True)
+        return evidence
+
+    monkeypatch.setattr(grading, "observe", busy)
+    looks, score = comes
+    assert scores_of(course, submissions, jobs) == [score] * 3
+    assert len(seen) == looks
+
+
+@pytest.mark.usefixtures("shared_zygote")
+def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
+    """Notebooks with much to say are judged at once instead of waiting for a full batch."""
+    judged = []
+
+    def large(*args):
+        return replace(observe(*args), size=grading._MAX_SIZE + 1)
+
+    def counted(rubric, names, reference):
+        judged.append(len(names))
+        return judge(rubric, names, reference)
+
+    judge = grading.judge
+    monkeypatch.setattr(grading, "observe", large)
+    monkeypatch.setattr(grading, "judge", counted)
+    assert scores_of(course, submissions) == [6.0] * 3
+    assert [number for number in judged if number] == [1, 1, 1]
+
+
+def full_for(monkeypatch, times):
+    """Let a zygote find no process that often, and not wait for one."""
+    fork, left = Zygote._fork, list(range(times))
+
+    def try_to_fork(self):
+        if left:
+            left.pop()
+            raise zygote_module._FullError("Resource temporarily unavailable")
+        return fork(self)
+
+    zygote_module = sys.modules["grader.zygote"]
+    monkeypatch.setattr(zygote_module, "_PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(Zygote, "_fork", try_to_fork)
+
+
+def test_a_machine_that_is_full_for_a_moment_is_waited_for(zygote, monkeypatch):
+    """No process to be had just now: the worker comes a little later."""
+    full_for(monkeypatch, 3)
+    assert look(zygote, "def first():\n    return 1", first="student.first()")["first"] == 1
+
+
+def test_a_machine_that_stays_full_ends_the_run_in_a_sentence(zygote, monkeypatch):
+    """The run stops, resumable, and says what to free."""
+    full_for(monkeypatch, 4)
+    with pytest.raises(BrokenRunError, match="free some memory or processes and run again"):
+        zygote.worker()
