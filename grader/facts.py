@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_DEPTH = 12
-MAX_TENSORS = 2000
+MAX_TENSORS = 600
+MAX_VALUES = 3_100  # a little more than an honest worker sends before it leaves out the rest
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 64
 MAX_TEXT = 2000
@@ -108,10 +109,13 @@ class _Decoder:
     def __init__(self, table: list[Any]) -> None:
         self._table = table
         self._done: dict[int, Tensor] = {}
+        self._values = 0
 
     def value(self, encoded: Any, depth: int) -> Any:  # noqa: PLR0911 - one for each kind
+        self._values += 1
         _need(
             depth <= MAX_DEPTH
+            and self._values <= MAX_VALUES
             and type(encoded) is list
             and len(encoded) in (1, 2)
             and type(encoded[0]) is str

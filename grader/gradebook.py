@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from grader.result import Result
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
 
 
 def gradebook(
@@ -29,11 +31,13 @@ def gradebook(
     questions = sorted(asked, key=lambda q: int(q[1:]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(["student", "assignment", "score", "max_score", "status", "notebook_sha256", *questions])
     rows: list[list[Any]] = [_row(result, questions) for result in results]
     rows += [_absent_row(student, stem, points[stem], questions) for student, stem in absent]
     rows.sort(key=lambda row: (row[0], row[1]))
-    writer.writerows(rows)
+    for row in rows:
+        (quoting if _SEPARATORS.search(row[0] + row[1]) else writer).writerow(row)
     return text.getvalue()
 
 

@@ -13,21 +13,29 @@ from grader.evidence import Evidence
 from grader.facts import decode_raised
 from grader.gradebook import number
 from grader.result import Result
+from grader.text import straight
 
 MAX_FOREIGN_TEXT = 200
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
+_MENTION = re.compile(r"@(?=\w)")
 
 
 def markdown_text(text: object) -> Markup:
     """Text as Markdown that shows exactly this text, on one line: no markup, no HTML, no mentions."""
-    line = " ".join(str(text).split())
+    line = " ".join(straight(str(text)).split())
+    line = _MENTION.sub("@\N{WORD JOINER}", line)  # a site would make a mention of `\@name` too
     escaped = _MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Markup(escaped)  # noqa: S704 - escaped on the line above
+
+
+def _straight(value: object) -> object:
+    return straight(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 _html = Environment(
     loader=PackageLoader("grader"),
     autoescape=True,
+    finalize=_straight,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.table import Table
 
 from grader.gradebook import number
-from grader.text import printable
+from grader.text import inert
 
 if TYPE_CHECKING:
     from grader.doctor import Examination
@@ -93,7 +93,7 @@ def _row(result: Result) -> list[str]:
 def _remark(result: Result) -> str:
     """What a human should know at a glance."""
     if result["error"]:
-        return escape(printable(result["error"]))
+        return escape(inert(result["error"]))
     unanswered = [q["id"] for q in result["questions"] if q["status"] != "answered"]
     remarks = [f"not answered: {', '.join(unanswered)}"] if unanswered else []
     remarks += (
@@ -102,12 +102,12 @@ def _remark(result: Result) -> str:
         else []
     )
     remarks += [f"{len(result['superseded'])} older left aside"] if result["superseded"] else []
-    return escape(printable("; ".join(remarks)))
+    return escape(inert("; ".join(remarks)))
 
 
 def _plain(text: str) -> str:
     """A stranger's name, cut and without markup or control characters."""
-    text = printable(text)
+    text = inert(text)
     return escape(text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…")
 
 

@@ -13,6 +13,11 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # NUL ends a C string, and a lone surrogate (also a byte of a file name that is not UTF-8) has no UTF-8.
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _BREAKS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# Characters that make what stands around them appear elsewhere than it is written. The marks which
+# names in Arabic or Hebrew need are not among them.
+_TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# What a runner of workflows takes for a command to itself, wherever a log shows it.
+_COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 
 
 def encodable(text: str) -> str:
@@ -20,11 +25,22 @@ def encodable(text: str) -> str:
     return _UNWRITABLE.sub(_REPLACEMENT, text)
 
 
+def straight(text: str) -> str:
+    """Return the text with every character replaced that would show others out of their order."""
+    return _TURNS_TEXT.sub(_REPLACEMENT, text)
+
+
 def printable(text: str) -> str:
-    """Return the text on one line: control characters, line separators and surrogates are replaced."""
+    """Return the text on one line and in its order: what would control a terminal or a page is replaced."""
     return "".join(
-        _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character for character in text
+        _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character
+        for character in straight(text)
     )
+
+
+def inert(text: str) -> str:
+    """Return the text as a log may show it: printable, and a command to no runner of workflows."""
+    return _COMMAND.sub(" ", printable(text))
 
 
 def file_name(text: str) -> str:

@@ -16,9 +16,9 @@ import struct
 import time
 from typing import Any
 
-MAX_FRAME = 4 << 20
-MAX_TOTAL = 8 << 20
-MAX_ITEMS = 200_000
+MAX_FRAME = 1 << 20
+MAX_TOTAL = 4 << 20
+MAX_ITEMS = 60_000
 MAX_OUTPUT_KEPT = 2_000
 
 #: Nothing a worker answers is nested deeper (facts are cut off inside at a smaller depth).

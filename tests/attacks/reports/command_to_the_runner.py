@@ -1,0 +1,11 @@
+# Tries: to have the runner of a workflow take a name for a command when the table is logged.
+# Stopped by: terminal
+# Student: ::error::forged
+# Shows: ::error::
+# Where: terminal
+# %%
+import torch
+
+
+def make_weight(shape, scale=0.1, seed=0):
+    return None

@@ -1,0 +1,11 @@
+# Tries: the same where the spreadsheet's cells are separated by semicolons.
+# Stopped by: spreadsheet
+# Student: zoe;=2+3
+# Shows: \nzoe;=2+3
+# Where: gradebook.csv
+# %%
+import torch
+
+
+def make_weight(shape, scale=0.1, seed=0):
+    return None

@@ -1,0 +1,61 @@
+"""Outside: text of strangers on a terminal, on pages and in a spreadsheet controls none of them."""
+
+import csv
+import io
+
+import pytest
+
+from grader.gradebook import gradebook
+from grader.pages import markdown_text
+from grader.text import inert, printable, straight
+
+
+@pytest.mark.parametrize("turner", ["\u202a", "\u202b", "\u202d", "\u202e", "\u2066", "\u2068", "\u2069"])
+def test_text_is_read_in_the_order_in_which_it_is_written(turner):
+    """No character of a stranger's shows others out of their order, on a terminal, in HTML or in Markdown."""
+    assert straight(f"a{turner}b") == printable(f"a{turner}b") == markdown_text(f"a{turner}b") == "a\ufffdb"
+
+
+def test_markdown_mentions_nobody():
+    """Feedback that is posted as a comment calls nobody, however an error's text is written."""
+    assert "@everyone" not in markdown_text("help @everyone")
+    assert markdown_text("W @ x") == "W \\@ x"
+
+
+@pytest.mark.parametrize("name", ["عَلِي\u200f", "דוד\u200e", "👩\u200d🔬", "न\u200dम"])
+def test_names_of_all_scripts_stay(name):
+    """Marks and joiners that scripts and emoji need are no control of anything."""
+    assert printable(name) == inert(name) == straight(name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error::forged", ": :error: :forged"),
+        (":::add-mask::", ": : :add-mask: :"),
+        ("x ##[error]forged", "x # #[error]forged"),
+        ("12:30 #[1] a:b ##", "12:30 #[1] a:b ##"),
+        ("a\n::error::b", "a\ufffd: :error: :b"),
+    ],
+)
+def test_a_log_takes_no_commands(text, shown):
+    """What a workflow's runner would take for a command is shown as text, and other text as it is."""
+    assert inert(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("ada", "ada,"),
+        ("=1+1", "'=1+1,"),
+        ("ada;=1+1", '"ada;=1+1",'),
+        ("ada|=1+1", '"ada|=1+1",'),
+        ("\uff1d1+1", "'\uff1d1+1,"),
+        ("  @sum", "'  @sum,"),
+    ],
+)
+def test_no_cell_of_the_gradebook_is_a_formula(name, line):
+    """Wherever a spreadsheet sees the beginning of a cell, no name begins with a formula's first letter."""
+    text = gradebook([], [(name, "01_leaves")], {"01_leaves": {"q1": 5.0}})
+    assert text.splitlines()[1].startswith(line)
+    assert next(csv.DictReader(io.StringIO(text)))["student"].removeprefix("'") == name
