@@ -116,6 +116,13 @@ _DIAGNOSES = {
     "unexpected keyword argument 'retain_variables'": (
         "retain_variables is called retain_graph, and is rarely the cure"
     ),
+    "not compiled with CUDA": (
+        "the grader has no GPU: compute on the device of the tensors you are given, x.device"
+    ),
+    "NVIDIA driver": "the grader has no GPU: compute on the device of the tensors you are given, x.device",
+    "object is not callable": (
+        "what is called here is no function any more; was its name bound to a value (f = f(x), sum = 0)?"
+    ),
     "is not defined": "a name is used that no cell of this notebook defines",
 }
 

@@ -30,6 +30,15 @@ _SAVE_AGAIN = (
     "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
 )
 _CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and hand it in anew."
+_CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
+# What is handed in under a notebook's name, and how its text begins.
+_OTHER_KINDS = {
+    "a ZIP archive, not a notebook. Unpack it and hand in the notebook": re.compile("PK\x03\x04"),
+    "a web page, not a notebook. Download the notebook itself and hand it in": re.compile(
+        r"\s*+<(?:!doctype|html)", re.IGNORECASE
+    ),
+    "a PDF, not a notebook. Hand in the notebook it was made from": re.compile(r"%PDF-"),
+}
 # The closing quote is optional: a search for one that is missing would start again at every escaped quote.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
@@ -123,7 +132,14 @@ def _parse(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
+        for kind, beginning in _OTHER_KINDS.items():
+            if beginning.match(text):
+                raise NotebookError(f"{name} is {kind}.") from error
+        conflict = _CONFLICT.search(text)
         reason = f"its text is not JSON (line {error.lineno})"
+        if conflict:
+            line = text.count("\n", 0, conflict.start()) + 1
+            reason = f"Git left the markers of a merge conflict in it (line {line})"
     except (RecursionError, MemoryError):
         reason = "its JSON is nested too deeply or too large"
     except ValueError:

@@ -4,6 +4,7 @@ Everything here was named by strangers: a folder or a file may be called anythin
 """
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,8 @@ from grader.text import distinct_file_name, file_name, printable
 
 __all__ = ["Submission", "find_submissions", "read_roster"]
 
-_SUFFIX = ".ipynb"
+# Browsers append a suffix to what they take for text.
+_NOTEBOOK = re.compile(r"(.*)\.ipynb(?:\.txt|\.json)?", re.ASCII | re.DOTALL | re.IGNORECASE)
 _SKIPPED_FOLDERS = {".ipynb_checkpoints", "__MACOSX"}
 _APPLE_DOUBLE = "._"
 
@@ -55,7 +57,8 @@ class _Found:
 
     @property
     def stem(self) -> str:
-        return self.path.name if self.problem else self.path.name[: -len(_SUFFIX)]
+        named = None if self.problem else _NOTEBOOK.fullmatch(self.path.name)
+        return named[1] if named else self.path.name
 
     @property
     def student(self) -> str:
@@ -136,7 +139,7 @@ def _walk(folder: Path) -> Iterator[_Found]:
             inner, inner_place = path / name, f"{place}/{name}" if place else name
             if is_folder and name not in _SKIPPED_FOLDERS:
                 pending.append((inner, inner_place))
-            elif not is_folder and name.lower().endswith(_SUFFIX) and not name.startswith(_APPLE_DOUBLE):
+            elif not is_folder and _NOTEBOOK.fullmatch(name) and not name.startswith(_APPLE_DOUBLE):
                 yield _Found(inner, inner_place, _modified(inner), problem=None)
 
 

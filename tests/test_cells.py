@@ -59,6 +59,7 @@ def test_what_jupyter_understands_costs_nothing(zygote, cell):
     [
         "%%time\ndef f():\n    return 'timed'",
         "%%capture output\ndef f():\n    return 'timed'",
+        "%%prun -q\ndef f():\n    return 'timed'",
         "\n\n%%time\ndef f():\n    return 'timed'",
         "%time f = lambda: 'timed'",
     ],
@@ -149,6 +150,65 @@ def test_an_error_tells_its_cell_and_line(zygote):
     assert (error.type, error.where) == ("RuntimeError", "cell 2, line 2")
 
 
+# What is not here
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "import nowhere",
+        "import nowhere; import math",
+        "import math, nowhere, torch as nn",
+        "from nowhere import (\n    one,\n    two as other,\n)\nother(3)\nresult = one + 1\nprint(result)",
+        "from __future__ import annotations\nimport nowhere\ndef typed(x: NotThere): ...",
+        "import asyncio, nowhere\nawait asyncio.sleep(0)",
+        "if True:\n    import nowhere\nnowhere.init()",
+        "import nowhere\n@nowhere.jit\ndef fast():\n    ...",
+        "with open('data.csv') as file:\n    rows = file.read()\nprint(rows)",
+        "name = input()\nprint(name)",
+        "import torch\ntorch.ones(1).cuda()",
+        "import torch\ntorch.save({}, 'x.pt')",
+    ],
+)
+def test_a_line_that_fails_because_of_where_it_runs(zygote, above):
+    """What needs a package, a file, a user or a GPU is lost; what stands below it in its cell counts."""
+    cell = f"{above}\nimport math\ndef f():\n    return math.floor(1.5)"
+    seen = look(zygote, cell, f="student.f()")
+    assert (seen["f"], set(seen.raised)) == (1, {1})
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "raise ImportError('not now')",
+        "raise FileNotFoundError",
+        "assert False",
+        "1 / 0",
+        "undefined",
+        "import nowhere\nundefined",
+        "import nowhere\nraise ValueError",
+        "import sys\nsys.exit()",
+    ],
+)
+def test_a_line_that_would_fail_anywhere(zygote, above):
+    """What stands below it in its cell does not run, as in Jupyter."""
+    cells = ["def f():\n    return 'good'", f"{above}\ndef f():\n    return 'old try'"]
+    assert look(zygote, cells, f="student.f()")["f"] == "good"
+
+
+def test_the_first_error_of_a_cell_is_told(zygote):
+    """Of several lines that fail, the first is the cause of the others."""
+    assert look(zygote, "import nowhere\nimport elsewhere\nnowhere.init()\n1 / 0", f="1").raised == {
+        1: "ModuleNotFoundError: No module named 'nowhere'"
+    }
+
+
+def test_a_cell_knows_its_source(zygote):
+    """Tools that read the source of a function find it, below a cell's magic too."""
+    cell = "%%time\nimport inspect\ndef g():\n    return 7\ndef f():\n    return inspect.getsource(g)"
+    assert answer_of(zygote, cell) == "def g():\n    return 7\n"
+
+
 # Names
 
 
@@ -166,6 +226,8 @@ def test_an_error_tells_its_cell_and_line(zygote):
         ["exec('def f():\\n    return \"last\"')"],
         ["globals()['f'] = lambda: 'last'"],
         ["from __future__ import annotations\ndef f() -> NotThere:\n    return 'last'"],
+        ["from __future__ import annotations", "def f() -> NotThere:\n    return 'last'"],
+        ["import torch\n@torch.compile\ndef f():\n    return 'last'"],
         ["f = 0", "del f", "import torch\n@torch.no_grad()\ndef f():\n    return 'last'"],
         ["assert __name__ == '__main__'\nimport __main__\n__main__.f = lambda: 'last'"],
     ],
@@ -195,6 +257,9 @@ def test_a_name_that_was_deleted_is_missing(zygote):
         "import ipywidgets as widgets\nwith widgets.Output():\n    widgets.IntSlider(min=1).value",
         "from grader import xray\nxray(1)",
         "from ipywidgets import interact, fixed\ninteract(print, x=fixed(1))",
+        "from ipywidgets import VBox\nclass Mine(VBox):\n    pass\nMine(children=[])",
+        "from tqdm.notebook import tqdm, trange\nassert [*tqdm([1, 2])] + [*trange(1)] == [1, 2, 0]",
+        "import matplotlib_inline.backend_inline as b\nb.set_matplotlib_formats('svg')",
     ],
 )
 def test_what_talks_to_jupyter_and_graders_does_nothing(zygote, cell):

@@ -178,7 +178,11 @@ def test_characters_nobody_can_write(read):
         (" \n\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
         ('{"cells": [],\n\n "metadata": }', r"its text is not JSON \(line 3\)"),
-        ("<html>", r"not JSON \(line 1\)"),
+        ("print(1)", r"not JSON \(line 1\)"),
+        ("\n <!DOCTYPE html><html>", "a web page, not a notebook"),
+        (b"PK\3\4\24\0\0\0", "a ZIP archive, not a notebook"),
+        (b"%PDF-1.7\n%\xe2\xe3", "a PDF, not a notebook"),
+        ('{"cells": [\n<<<<<<< HEAD\n', r"markers of a merge conflict in it \(line 2\)"),
         ("\0" * 9, "not JSON"),
         ("[]", "no list of cells"),
         ("3", "no list of cells"),
@@ -190,7 +194,7 @@ def test_characters_nobody_can_write(read):
         ('{"cells": ' + '[{"a":' * 100_000, "nested too deeply"),
         ('{"cells": [' + "1" * 1_000_000 + "]}", "number of thousands of digits"),
     ],
-    ids=range(15),
+    ids=range(19),
 )
 def test_no_notebook(read, content, reason):
     """What is no notebook is refused with a sentence that names the file and says what to do."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import unicodedata
@@ -404,7 +405,8 @@ NASTY = [
 NAMES = st.sampled_from(NASTY) | st.binary(min_size=1, max_size=60).filter(
     lambda name: not {0, ord("/")} & set(name) and name not in {b".", b".."}
 ).map(os.fsdecode)
-SUFFIXES = st.sampled_from([".ipynb", ".IPYNB", ".txt", ""])
+SUFFIXES = st.sampled_from([".ipynb", ".IPYNB", ".txt", ".ipynb.txt", ""])
+NOTEBOOK = re.compile(r"(.*)\.(?:ipynb|IPYNB)(?:\.txt)?", re.DOTALL)
 CONTENTS = st.sampled_from([text(), text("def make_weight(): ..."), text(claim="04_detach"), "", "[]"])
 FILES = st.tuples(st.lists(NAMES, max_size=2), NAMES, SUFFIXES, CONTENTS, st.integers(0, 2))
 
@@ -431,7 +433,7 @@ def check_everything_is_somewhere(root, files):
             continue
         os.utime(path, ns=(modified, modified))
         skipped = path.name.startswith("._") or "__MACOSX" in path.parent.relative_to(root).parts
-        if path.name.lower().endswith(".ipynb") and not skipped:
+        if NOTEBOOK.fullmatch(path.name) and not skipped:
             expected.add(path)
     if not expected:
         with pytest.raises(GraderError, match="no notebook"):
@@ -453,4 +455,4 @@ def check_everything_is_somewhere(root, files):
 
 
 def owner(parts):
-    return parts[0] if len(parts) > 1 else parts[0][: -len(".ipynb")]
+    return parts[0] if len(parts) > 1 else NOTEBOOK.fullmatch(parts[0])[1]

@@ -1,18 +1,23 @@
 """Inside: runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
 
 IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; none of these is executed.
-A cell that raises or does not parse costs nothing but itself.
+A cell that raises or does not parse costs nothing but itself, and a line that fails because a package, a
+file, a user or a GPU is not here costs nothing but that line.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import asyncio
 import builtins
 import inspect
+import linecache
 import signal
 import time
 import types
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
@@ -24,6 +29,8 @@ _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.signal,
 )
 _exec, _compile = exec, compile
+_POSTPONED = __future__.annotations.compiler_flag
+_OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory")  # errors of torch that have no class
 _class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__", "__dict__"))
 
 
@@ -38,6 +45,8 @@ class Notebook:
         self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
         self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
         self.cell = "cell"  # the one that runs, as a student knows it
+        self._flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._missing: set[str] = set()  # names that could not be defined, because of where this runs
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run one cell; returns what it raised, or None. Raises CellTimeout in the cell when time is up."""
@@ -56,11 +65,61 @@ class Notebook:
         """Transform, compile and run a piece of notebook source."""
         text = TransformerManager().transform_cell(source)  # type: ignore[no-untyped-call]
         self.sources[file] = text
-        code = _compile(text, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        if code.co_flags & inspect.CO_COROUTINE:
-            _drive(types.FunctionType(code, self.names)())
-        else:
-            _exec(code, self.names)
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
+        self._run(text, file)
+
+    def _run(self, piece: str | ast.Module, file: str) -> None:
+        """Run a piece of a cell; raises the first error of what it could not run."""
+        code = _compile(piece, file, "exec", self._flags, dont_inherit=True)
+        self._flags |= code.co_flags & _POSTPONED  # for all cells below, as in Jupyter
+        try:
+            if code.co_flags & inspect.CO_COROUTINE:
+                _drive(types.FunctionType(code, self.names)())
+            else:
+                _exec(code, self.names)
+        except Exception as error:
+            body = ast.parse(piece).body if isinstance(piece, str) else piece.body
+            with suppress(Exception):
+                self._run(ast.Module(self._below(body, code, error), []), file)
+            raise
+
+    def _below(self, body: list[ast.stmt], code: types.CodeType, error: Exception) -> list[ast.stmt]:
+        """What runs below the statement that raised: nothing, unless it failed because of where it runs.
+
+        Otherwise it costs itself and what it would have defined. An import of several names is tried again,
+        one name after the other.
+        """
+        if not _is_of_this_place(error) and not (
+            isinstance(error, NameError) and error.name in self._missing
+        ):
+            return []
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code is not code:
+            trace = trace.tb_next
+        line = trace.tb_lineno if trace is not None else 0
+        place = next(n for n, statement in enumerate(body) if line <= (statement.end_lineno or 0))
+        failed, below = body[place], body[place + 1 :]
+        if isinstance(failed, ast.Raise):
+            return []
+        if isinstance(failed, ast.Import | ast.ImportFrom) and len(failed.names) > 1:
+            return [*(type(failed)(**{**vars(failed), "names": [name]}) for name in failed.names), *below]
+        self._missing.update(_bound_by(failed))
+        return below
+
+
+def _is_of_this_place(error: Exception) -> bool:
+    """Whether an error may say nothing about the student: a package, a file, a user, a GPU is not here."""
+    text = str(error)
+    return isinstance(error, ImportError | OSError | EOFError) or any(part in text for part in _OF_THIS_PLACE)
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement would have given a value."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
 
 
 def _raise_timeout(*_: Any) -> None:

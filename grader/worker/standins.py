@@ -5,6 +5,8 @@ Every student notebook begins with ``import otter``. The real one costs a second
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -15,11 +17,15 @@ import IPython
 from .cells import Notebook
 
 #: Cell magics that run their body in the notebook; the body is the student's answer like any other.
-_TRANSPARENT = {"time", "capture"}
+_TRANSPARENT = {"time", "capture", "prun"}
+_PROGRESS_BARS = {"tqdm": "tqdm", "tqdm_notebook": "tqdm", "trange": "trange", "tnrange": "trange"}
 
 
 class Silent:
     """Whatever is asked of it, it does nothing and gives itself back."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Also what a class derived from one becomes."""
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         return self
@@ -75,11 +81,24 @@ class Shell:
 def install(notebook: Notebook) -> None:
     """Put the stand-ins where imports and cells find them."""
     shell = Shell(notebook)
-    for name in ("otter", "grader", "IPython.display", "ipywidgets", "google.colab"):
+    silent = ("otter", "grader", "IPython.display", "ipywidgets", "google.colab")
+    for name in (*silent, "matplotlib_inline", "matplotlib_inline.backend_inline"):
         sys.modules[name] = _module(name)
     vars(IPython).update(get_ipython=lambda: shell, display=sys.modules["IPython.display"])
     vars(sys.modules.setdefault("google", _module("google")))["colab"] = sys.modules["google.colab"]
     notebook.names.update(get_ipython=lambda: shell, display=Silent())
+    bars = sys.modules["tqdm.notebook"] = types.ModuleType("tqdm.notebook")
+    bars.__dict__["__getattr__"] = _plain_progress_bar
+    if "tqdm" in sys.modules:
+        vars(sys.modules["tqdm"])["notebook"] = bars
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"  # no compiler can be started here: what is compiled runs as it is
+
+
+def _plain_progress_bar(name: str) -> Any:
+    """In place of a notebook's bar, which is made of widgets, one of characters."""
+    if name not in _PROGRESS_BARS:
+        raise AttributeError(name)
+    return getattr(importlib.import_module("tqdm.std"), _PROGRESS_BARS[name])
 
 
 def _module(name: str) -> types.ModuleType:

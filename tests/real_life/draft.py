@@ -1,0 +1,182 @@
+"""Outside: a solved notebook on a student's desk, to be changed as students change theirs."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from grader.course import Course
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FULL = {"01_leaves": "5 6 5 5 5 5", "03_truncated_bptt": "8 6 6 5 5", "05_inplace_reinit": "5 5 5 5 5 5"}
+
+
+@cache
+def _course():
+    return Course.find(ROOT)
+
+
+def question(stem, function):
+    """The question that asks for a function."""
+    return next(q for q in _course().assignments[stem].questions if q.function == function)
+
+
+class Draft:
+    """The notebook of `assignments/`, every question answered as the reference does."""
+
+    def __init__(self, stem):
+        self.stem = stem
+        self.document = json.loads((ROOT / "assignments" / f"{stem}.ipynb").read_text(encoding="utf-8"))
+        self.cells = self.document["cells"]
+        for cell in self.cells:
+            cell["source"] = "".join(cell["source"])
+        for q in _course().assignments[stem].questions:
+            self.find(q.stub)["source"] = q.answer
+
+    @property
+    def code(self):
+        return [cell for cell in self.cells if cell["cell_type"] == "code"]
+
+    @property
+    def metadata(self):
+        return self.document["metadata"]
+
+    def find(self, text):
+        """The one code cell in which a text stands."""
+        (found,) = [cell for cell in self.code if text in cell["source"]]
+        return found
+
+    def answer(self, function):
+        """The cell that answers."""
+        return self.find(f"def {function}(")
+
+    def stub(self, function):
+        """A function as it was handed out."""
+        return question(self.stem, function).stub
+
+    def write(self, function, source):
+        """Another answer in the cell of a function."""
+        self.answer(function)["source"] = source
+
+    def edit(self, old, new):
+        """Replace a text in the one cell in which it stands."""
+        cell = self.find(old)
+        cell["source"] = cell["source"].replace(old, new)
+
+    def above(self, function, *sources):
+        """Add cells above an answer."""
+        place = self.cells.index(self.answer(function))
+        self.cells[place:place] = map(code, sources)
+
+    def top(self, *sources):
+        """Add cells at the beginning."""
+        self.cells[:0] = map(code, sources)
+
+    def end(self, *sources):
+        """Add cells at the end."""
+        self.cells += map(code, sources)
+
+    def forget_its_name(self):
+        """Take away what the metadata says, as Colab and other front ends do."""
+        self.document["metadata"] = {}
+
+    def text(self, **how):
+        return json.dumps(self.document, ensure_ascii=False, **how)
+
+
+def code(source, **fields):
+    """A code cell, as a front end writes it."""
+    return {
+        "cell_type": "code",
+        "execution_count": 7,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+        **fields,
+    }
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a student handed in, and what must come of it.
+
+    Attributes:
+        name: of the case, and the student's folder unless `files` says more.
+        title: what the student did; what must happen.
+        stem: the assignment, or None where nobody can tell.
+        points: of each question.
+        unanswered: the questions that are not `answered`, with their status.
+        cells: for each cell that failed, in order, how its error begins.
+        says: fragments of the messages of questions.
+        error: a fragment of the sentence, where the notebook is in error.
+        make: gives the files, by their path below the submissions.
+    """
+
+    name: str
+    title: str
+    stem: str
+    points: str
+    unanswered: dict[str, str]
+    cells: tuple[str, ...]
+    says: dict[str, str]
+    error: str | None
+    student: str
+    files: Callable[[], dict[str, bytes]]
+
+
+CASES: list[Case] = []
+
+
+def case(
+    stem="01_leaves",
+    points=None,
+    *,
+    file=None,
+    student=None,
+    unanswered=None,
+    cells=(),
+    says=None,
+    error=None,
+):
+    """Enter a function into the class.
+
+    It is given the solved draft and edits it, or returns what is handed in instead: text, bytes, or several
+    files by their names. `points` None: everything.
+    """
+
+    def enter(function):
+        name = function.__name__
+        owner = name if student is None else student
+        worth = FULL[stem] if points is None else points
+
+        def files():
+            draft = Draft(stem)
+            made = function(draft)
+            made = draft if made is None else made
+            made = made if isinstance(made, dict) else {file or f"{stem}.ipynb": made}
+            return {f"{owner}/{path}": _bytes(content) for path, content in made.items()}
+
+        title = " ".join((function.__doc__ or "").split())
+        CASES.append(
+            Case(
+                name,
+                title,
+                stem,
+                worth,
+                unanswered or {},
+                cells,
+                says or {},
+                error,
+                owner.partition("/")[0],
+                files,
+            )
+        )
+        return function
+
+    return enter
+
+
+def _bytes(content):
+    content = content.text() if isinstance(content, Draft) else content
+    return content.encode() if isinstance(content, str) else content

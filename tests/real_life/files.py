@@ -1,0 +1,299 @@
+"""Outside: what is handed in as a file: names, folders, formats, encodings, and what is no notebook."""
+
+import io
+import json
+import unicodedata
+import zipfile
+
+import nbformat
+from real_life.draft import Draft, case, code
+
+NOTHING = "0 0 0 0 0 0"
+
+# --- names and folders
+
+
+@case(file="Kopie von 01_leaves.ipynb")
+def a_copy_of_google_drive(draft):
+    """Google Drive put "Kopie von" before the name and took the metadata: it counts."""
+    draft.forget_its_name()
+
+
+@case(file="01_leaves (3).ipynb")
+def downloaded_for_the_third_time(draft):
+    """The browser counted downloads: it counts."""
+    draft.forget_its_name()
+
+
+@case(file="final_FINAL.ipynb")
+def final_final(draft):
+    """Renamed, and its metadata is gone: the functions tell the assignment."""
+    draft.forget_its_name()
+
+
+@case("03_truncated_bptt", file="Übung 3 Blätter 🍃 作业 (Jürgen).ipynb")
+def umlauts_emoji_and_chinese(draft):
+    """A name in three scripts: the functions tell the assignment."""
+    draft.forget_its_name()
+
+
+@case(file="Untitled7.ipynb", points="5 0 0 0 0 0", unanswered={f"q{n}": "missing" for n in range(2, 7)})
+def one_function_in_a_new_notebook(draft):
+    """Only the first answer, copied into a new notebook: it earns its points."""
+    answer = draft.answer("make_weight")
+    draft.forget_its_name()
+    draft.cells[:] = [code("import torch"), answer]
+
+
+@case(file="01_LEAVES.IPYNB")
+def a_name_in_capitals(draft):
+    """A name in capitals, its suffix too: it counts."""
+    draft.forget_its_name()
+
+
+@case(file="01_leaves.ipynb.txt")
+def saved_as_text(draft):
+    """The browser appended .txt to a notebook: it is one all the same."""
+
+
+@case("05_inplace_reinit", student="group 3/ana + bo/week 5/.final")
+def group_3(draft):
+    """A group handed in nested folders, one of them hidden: the first folder is the student."""
+
+
+@case(student="Ada Lovelace")
+def a_name_with_a_capital(draft):
+    """Two students' names differ in case only: each has a result (the other one earns less)."""
+
+
+@case(student="ada lovelace", points="0 6 5 5 5 5", unanswered={"q1": "untouched"})
+def a_name_without_a_capital(draft):
+    """Two students' names differ in case only: each has a result."""
+    draft.write("make_weight", draft.stub("make_weight"))
+
+
+@case(student=unicodedata.normalize("NFC", "Zoë"))
+def a_composed_name(draft):
+    """Two students' names look the same and differ in Unicode's form: each has a result."""
+
+
+@case("03_truncated_bptt", student=unicodedata.normalize("NFD", "Zoë"))
+def a_decomposed_name(draft):
+    """The other one: its result has a name of its own."""
+
+
+@case()
+def checkpoints_beside_it(draft):
+    """Jupyter's checkpoint lies beside the notebook and does not count."""
+    old = Draft("01_leaves")
+    old.cells[:] = []
+    return {"01_leaves.ipynb": draft, ".ipynb_checkpoints/01_leaves-checkpoint.ipynb": old}
+
+
+@case()
+def a_folder_named_like_a_notebook(draft):
+    """A tool unpacked the file into a folder of its name: the notebook in it counts."""
+    return {"01_leaves.ipynb/01_leaves.ipynb": draft, "01_leaves.ipynb/._01_leaves.ipynb": b"\0\5\x16\7"}
+
+
+# --- formats and front ends
+
+
+@case()
+def colab(draft):
+    """Colab's metadata, forms, widgets' state and first cells: nothing of it matters."""
+    draft.metadata.clear()
+    draft.metadata.update(
+        colab={"provenance": [{"file_id": "1x", "timestamp": 1}], "toc_visible": True, "gpuType": "T4"},
+        accelerator="GPU",
+        widgets={"application/vnd.jupyter.widget-state+json": {"a1": {"model_name": "HBoxModel"}}},
+    )
+    for number, cell in enumerate(draft.code):
+        cell["metadata"] = {"id": f"Q{number}", "colab": {"base_uri": "https://x"}, "cellView": "form"}
+        cell.pop("id", None)
+    draft.answer("make_weight")["source"] = "#@title Answer 1\n" + draft.answer("make_weight")["source"]
+    draft.top(
+        "from google.colab import drive, files\ndrive.mount('/content/drive')\nuploaded = files.upload()",
+        "seed = 7  #@param {type: 'slider', min: 0, max: 9}\n%cd /content/drive/MyDrive",
+    )
+
+
+@case()
+def vs_code(draft):
+    """VS Code's languages, interactive ids and no cell ids: nothing of it matters."""
+    for number, cell in enumerate(draft.code):
+        cell["metadata"] = {"vscode": {"languageId": "python", "interactiveWindow_cellIndex": number}}
+        cell.pop("id", None)
+    draft.metadata["interpreter"] = {"hash": "31f2aee4e71d21fbe5cf8b01ff0e069b"}
+
+
+@case("03_truncated_bptt", cells=("NameError: name 'dbutils'",))
+def databricks(draft):
+    """A notebook that went through Databricks: its magics do nothing, its dbutils costs one cell."""
+    draft.metadata["application/vnd.databricks.v1+notebook"] = {"dashboards": [], "language": "python"}
+    for cell in draft.code:
+        cell["metadata"]["application/vnd.databricks.v1+cell"] = {
+            "nuid": "x",
+            "title": "",
+            "inputWidgets": {},
+        }
+    draft.top("# Databricks notebook source\n%sql select 1", "dbutils.library.restartPython()", "%md\n# hi")
+
+
+@case("05_inplace_reinit")
+def kaggle(draft):
+    """A notebook that went through Kaggle, with the first cell that Kaggle writes."""
+    draft.metadata["kaggle"] = {"accelerator": "none", "dataSources": [], "dockerImageVersionId": 30559}
+    for cell in draft.code:
+        cell["metadata"] = {"_uuid": "8f2839f2", "_cell_guid": "b1076dfc", "trusted": True}
+    draft.top(
+        "import numpy as np # linear algebra\nimport os\n"
+        "for dirname, _, filenames in os.walk('/kaggle/input'):\n    for filename in filenames:\n"
+        "        print(os.path.join(dirname, filename))"
+    )
+
+
+@case()
+def deepnote_nbgrader_and_jupyterlab(draft):
+    """Leftovers of three tools in the metadata, and nbgrader's markers in an answer."""
+    draft.metadata.update(deepnote={"is_reactive": False}, deepnote_execution_queue=[], toc={"nav_menu": {}})
+    for cell in draft.code:
+        cell["metadata"] = {
+            "nbgrader": {
+                "grade": True,
+                "grade_id": "x",
+                "locked": True,
+                "schema_version": 3,
+                "solution": True,
+            },
+            "deepnote_cell_type": "code",
+            "jupyter": {"source_hidden": True},
+            "editable": False,
+            "slideshow": {"slide_type": "skip"},
+        }
+    draft.edit("    losses.backward(", "    ### BEGIN SOLUTION\n    losses.backward(")
+
+
+@case()
+def format_3(draft):
+    """A notebook of format 3, with worksheets, prompts and input: it counts."""
+    cells = [
+        {"cell_type": "code", "input": cell["source"].splitlines(keepends=True), "prompt_number": n}
+        for n, cell in enumerate(draft.code)
+    ]
+    return json.dumps(
+        {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]}
+    )
+
+
+@case()
+def formats_mixed_up(draft):
+    """4.0 without ids, 4.5 with equal ids, nothing but a source, text and lines: it counts."""
+    draft.document["nbformat_minor"] = 0
+    for number, cell in enumerate(draft.cells):
+        source = cell["source"].splitlines(keepends=True) if number % 2 else cell["source"]
+        kept = {"cell_type": cell["cell_type"], "source": source}
+        draft.cells[number] = {**cell, **kept, "id": "same"} if number % 3 else kept
+
+
+@case()
+def fifty_megabytes_of_pictures(draft):
+    """Outputs of fifty megabytes, and a hundred thousand lines of a progress bar: they are not looked at."""
+    picture = {"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBORw0K" * 6_500_000}}
+    bar = {"output_type": "stream", "name": "stderr", "text": ["\r 1%|█▏  | 1/99"] * 100_000}
+    draft.code[5]["outputs"] = [picture, bar]
+
+
+@case("03_truncated_bptt")
+def converted_by_jupytext(draft):
+    """Written anew by nbformat, with what jupytext puts into the metadata."""
+    draft.metadata["jupytext"] = {"formats": "ipynb,py:percent", "text_representation": {"extension": ".py"}}
+    return nbformat.writes(nbformat.reads(draft.text(), as_version=4))
+
+
+# --- encodings
+
+
+@case()
+def with_a_byte_order_mark(draft):
+    """An editor of Windows put a byte order mark before the JSON."""
+    return draft.text().encode("utf-8-sig")
+
+
+@case()
+def in_utf_16(draft):
+    """PowerShell's `>` wrote the notebook in UTF-16."""
+    return draft.text(indent=1).encode("utf-16")
+
+
+@case("03_truncated_bptt")
+def line_ends_of_windows(draft):
+    """Line ends of Windows, in the file and in every source."""
+    for cell in draft.cells:
+        cell["source"] = cell["source"].replace("\n", "\r\n")
+    return draft.text(indent=1).replace("\n", "\r\n")
+
+
+@case("05_inplace_reinit")
+def line_ends_of_old_macs(draft):
+    """Line ends of old Macs in every source."""
+    for cell in draft.cells:
+        cell["source"] = cell["source"].replace("\n", "\r").splitlines(keepends=True)
+
+
+@case()
+def in_latin_1(draft):
+    """An old editor saved comments in another encoding: the letters are lost, the answers are not."""
+    draft.edit("    losses.backward(", "    # für später\n    losses.backward(")
+    text = draft.text(indent=1).encode("latin-1", "replace")
+    assert b"f\xfcr" in text
+    return text
+
+
+# --- what is no notebook
+
+
+@case(points=NOTHING, error="Git left the markers of a merge conflict in it (line 3)")
+def conflict_markers(draft):
+    """Git could not merge two notebooks and left its markers: the sentence names them."""
+    text = draft.text(indent=1)
+    return text.replace(' "cells": [\n', f' "cells": [\n{"<" * 7} HEAD\n', 1)
+
+
+@case("03_truncated_bptt", "0 0 0 0 0", error="its text is not JSON")
+def cut_off(draft):
+    """The upload broke off in the middle: the sentence says so."""
+    return draft.text()[: len(draft.text()) // 2]
+
+
+@case(points=NOTHING, error="01_leaves.ipynb is empty.")
+def an_empty_file(draft):
+    """Saved while the disk was full: the sentence says that it is empty."""
+    return b""
+
+
+@case(points=NOTHING, error="is a ZIP archive, not a notebook")
+def a_zip(draft):
+    """An archive with the suffix of a notebook: the sentence says what it is."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("01_leaves.ipynb", draft.text())
+    return archive.getvalue()
+
+
+@case(points=NOTHING, error="is a web page, not a notebook")
+def a_web_page(draft):
+    """The page around the notebook was saved, as GitHub shows it: the sentence says what it is."""
+    return "\n\n<!DOCTYPE html>\n<html lang='en'><head><title>01_leaves.ipynb at main</title>"
+
+
+@case(points=NOTHING, error="its text is not JSON (line 1)")
+def a_script(draft):
+    """The answers exported as Python, and renamed: the sentence says that it is no notebook."""
+    return "# %%\n" + "\n\n# %%\n".join(cell["source"] for cell in draft.code)
+
+
+@case(points=NOTHING, error="it is JSON, but has no list of cells")
+def settings(draft):
+    """Another JSON file under the notebook's name."""
+    return {"01_leaves.ipynb": '{"python.defaultInterpreterPath": ".venv"}'}

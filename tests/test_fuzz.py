@@ -1,0 +1,216 @@
+"""Real notebooks and real answers of a worker, spoiled by chance: a result or a named error, nothing else."""
+
+import json
+import signal
+import struct
+from contextlib import contextmanager, suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutation import mutated, spoiled
+from real_life import files
+from real_life.draft import ROOT, Draft
+from test_wire import ANY, Case, check, closing
+
+from grader.check import assert_close, describe, raised
+from grader.course import Course
+from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
+from grader.facts import MalformedError, Raised, Tensor
+from grader.flags import flags_of
+from grader.judge import judge
+from grader.live import observe_reference
+from grader.notebook import NotebookError, read_notebook
+from grader.observation import Observation
+from grader.preload import modules_to_preload
+from grader.recognition import recognise
+from grader.wire import Wire, WireError, parse
+
+LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine
+STEMS = ("01_leaves", "03_truncated_bptt", "05_inplace_reinit")
+
+
+def some_and_many(some, many):
+    """So many cases in every run, and so many in the long one."""
+    numbers = [pytest.param(some, id="some"), pytest.param(many, id="many", marks=pytest.mark.long)]
+    return pytest.mark.parametrize("number", numbers)
+
+
+def fuzz(number, example):
+    """Call the function with so many sources of chance, the same in every run."""
+
+    @settings(
+        max_examples=number,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(chance=st.randoms(use_true_random=True))
+    def run(chance):
+        with time_limit():
+            example(chance)
+
+    run()
+
+
+@contextmanager
+def time_limit():
+    def fail(*_):
+        raise AssertionError(f"not finished after {LONGEST} s")
+
+    former = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(LONGEST)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, former)
+
+
+@pytest.fixture(scope="module")
+def course():
+    return Course.find(ROOT)
+
+
+@pytest.fixture(scope="module")
+def documents():
+    """Notebooks of the course, and one of format 3."""
+    return [*(Draft(stem).document for stem in STEMS), json.loads(files.format_3(Draft("01_leaves")))]
+
+
+@some_and_many(100, 2500)
+def test_a_spoiled_notebook(number, course, documents, tmp_path):
+    """A notebook with a few things wrong is read, recognised and searched, or refused with a sentence."""
+    path = tmp_path / "01_leaves.ipynb"
+
+    def example(chance):
+        document = chance.choice(documents)
+        document = mutated(document, chance) if chance.random() < 0.7 else document
+        content = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        path.write_bytes(spoiled(content, chance) if chance.random() < 0.7 else content)
+        try:
+            found = read_notebook(path)
+        except NotebookError as error:
+            assert str(error).startswith("01_leaves.ipynb ")
+            return
+        assert recognise("untitled", found, course.functions) in {None, *STEMS}
+        assert all(flag["cell"] for flag in flags_of(found.cells, ()))
+        modules_to_preload([found])
+        assert json.dumps([cell.source for cell in found.cells], ensure_ascii=False).encode()
+
+    fuzz(number, example)
+
+
+@pytest.fixture(scope="module")
+def heard(zygote, course):
+    """What honest workers answer, by operation, and the evidence of the references by stem."""
+    answers = {"cell": [{"raised": {"types": ["E", "Exception"], "text": "no", "where": "cell 1, line 2"}}]}
+    ask = Wire.ask
+
+    def listen(wire, operation, arguments, seconds):
+        answer = ask(wire, operation, arguments, seconds)
+        answers.setdefault(operation, []).append(answer)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Wire, "ask", listen)
+        references = {stem: observe_reference(zygote, course, stem, 0) for stem in STEMS}
+    return answers, references
+
+
+@some_and_many(100, 2500)
+def test_a_spoiled_frame(number, heard):
+    """A frame with a few bytes or values wrong is a value or a WireError, in time."""
+    answers, _ = heard
+    name = b"0" * 16
+
+    def example(chance):
+        answer = {"id": name.decode(), "ok": chance.choice(answers[chance.choice(list(answers))])}
+        payload = json.dumps(mutated(answer, chance) if chance.random() < 0.5 else answer).encode()
+        with suppress(WireError):
+            json.dumps(parse(spoiled(payload, chance)), ensure_ascii=False).encode()
+        frame = spoiled(struct.pack(">I", len(payload)) + payload, chance)
+        check(Case("spoiled", closing(lambda identity: frame.replace(name, identity)), [ANY]))
+
+    fuzz(number, example)
+
+
+@some_and_many(400, 4000)
+def test_spoiled_facts(number, heard):
+    """An answer with a few values wrong is malformed, or facts of which every helper makes a verdict."""
+    answers, _ = heard
+    readers = {
+        "probe": readable_answer,
+        "cell": readable_error,
+        "survey": lambda answer: readable_survey(answer, set(chosen["names"])),
+    }
+    chosen = {}
+
+    def example(chance):
+        operation = chance.choice(["probe", "probe", "probe", "cell", "survey"])
+        real = chance.choice(answers[operation])
+        chosen.update(names=real.get("names", ()))
+        answer = mutated(real, chance)
+        with suppress(WireError, MalformedError):
+            read = readers[operation](parse(json.dumps(answer).encode()))
+            if operation == "probe":
+                compare(read, readable_answer(real))
+
+    fuzz(number, example)
+
+
+def compare(seen, expected):
+    """What a check may do with facts: it gives a verdict, whatever they are."""
+    seen, expected = (Evidence(probes={"p": answer}).outcome("p") for answer in (seen, expected))
+    observation = Observation("p", seen, expected)
+    assert observation.mismatch is None or observation.mismatch.isprintable()
+    with suppress(AssertionError):
+        helpers(observation.seen, observation.expected)
+
+
+def helpers(seen, expected):
+    assert describe(seen)
+    raised(seen, RuntimeError, "modified")
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        for key, value in expected.items():
+            helpers(seen[key], value)
+    elif isinstance(expected, list | tuple) and isinstance(seen, list | tuple):
+        for one, value in zip(seen, expected, strict=False):
+            helpers(one, value)
+    elif expected is None or isinstance(expected, Tensor | int | float):
+        with suppress(AssertionError):
+            assert_close(seen, expected, "They differ.")
+    else:
+        assert isinstance(expected, Raised | str) or describe(expected)
+
+
+@some_and_many(30, 1000)
+def test_spoiled_evidence_is_judged(number, course, heard):
+    """The hidden checks judge facts with a few values wrong: every check has a verdict and says why."""
+    _, references = heard
+    waiting = {stem: {} for stem in STEMS}
+
+    def example(chance):
+        stem = chance.choice(STEMS)
+        evidence = references[stem].to_json()
+        for probe in chance.sample(sorted(evidence["probes"]), 3):
+            answer = {
+                "raised": None,
+                "facts": None,
+                **evidence["probes"][probe],
+                "changed": [],
+                "patched": [],
+            }
+            with suppress(WireError, MalformedError):
+                spoilt = json.dumps(mutated(answer, chance)).encode()
+                evidence["probes"][probe] = readable_answer(parse(spoilt))
+        waiting[stem][f"s{len(waiting[stem])}"] = Evidence.from_json(evidence)
+
+    fuzz(number, example)
+    for stem, spoiled_ones in waiting.items():
+        judged = judge(course.rubric(stem), spoiled_ones, references[stem])
+        assert set(judged) == set(spoiled_ones)
+        for verdicts in judged.values():
+            assert set(verdicts) == {check.id for check in course.rubric(stem).checks}
+            assert all(v.message for v in verdicts.values() if v.outcome != "passed")

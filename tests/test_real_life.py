@@ -1,0 +1,91 @@
+"""What students really hand in, graded as one class in one run: each case earns what it deserves."""
+
+import json
+import os
+from contextlib import nullcontext
+
+import pytest
+from real_life import answers, cells, files  # noqa: F401 - they enter their cases
+from real_life.draft import CASES, ROOT
+
+from grader import grading
+from grader.course import Course
+from grader.evidence import Evidence
+from grader.grading import Options, grade
+from grader.observer import Limits
+from grader.worker import syscalls
+
+pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
+
+SHORT = Limits(cell=3, question=3, notebook=60)
+
+
+class Graded:
+    """The results of the class, and the evidence, by the folder that was handed in."""
+
+    def __init__(self, out, outcome):
+        self.outcome = outcome
+        self.results = {result["notebook"].partition("/")[0]: result for _, result in outcome.results}
+        self.evidence = {}
+        for folder, result in self.results.items():
+            path = out / "evidence" / result["student"] / f"{result['assignment']}.json"
+            if path.exists():
+                stored = json.loads(path.read_text(encoding="utf-8"))
+                self.evidence[folder] = Evidence.from_json(stored["evidence"])
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, zygote):
+    """Everybody, graded at once."""
+    root = tmp_path_factory.mktemp("real life")
+    for case in CASES:
+        for place, content in case.files().items():
+            path = root / "submissions" / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            os.utime(path, (1_700_000_000, 1_700_000_000))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grading, "Zygote", lambda **_: nullcontext(zygote))
+        options = Options(jobs=2, limits=SHORT)
+        outcome = grade(Course.find(ROOT), root / "submissions", root / "out", options, lambda *_: None)
+    return Graded(root / "out", outcome)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_real_life(graded, case):
+    """The points and the status of each question, the cells that failed and what is said are as entered."""
+    result = graded.results[case.student]
+    questions = {q["id"]: q for q in result["questions"]}
+    assert result["assignment"] == case.stem, case.title
+    assert case.error in result["error"] if case.error else result["error"] is None, case.title
+    seen = " ".join(f"{question['score']:g}" for question in questions.values())
+    assert seen == case.points, f"{case.title} {_messages(questions)}"
+    if case.error is None:
+        unanswered = {name: q["status"] for name, q in questions.items() if q["status"] != "answered"}
+        assert unanswered == case.unanswered, case.title
+        _assert_cells(graded.evidence[case.student], case)
+    for name, fragment in case.says.items():
+        assert any(fragment in (check["message"] or "") for check in questions[name]["checks"]), (
+            f"{case.title} {_messages(questions)}"
+        )
+
+
+def _assert_cells(evidence, case):
+    failed = [
+        cell["fault"] or f"{cell['raised']['types'][0]}: {cell['raised']['text']}" for cell in evidence.cells
+    ]
+    assert len(failed) == len(case.cells), f"{case.title} {failed}"
+    for told, beginning in zip(failed, case.cells, strict=True):
+        assert told.startswith(beginning), case.title
+
+
+def _messages(questions):
+    return [c["message"] for q in questions.values() for c in q["checks"] if c["message"]]
+
+
+def test_everybody_has_one_result(graded):
+    """Nobody is lost and nobody counted twice."""
+    assert len(CASES) >= 50
+    assert sorted(graded.results) == sorted(case.student for case in CASES)
+    assert len(graded.outcome.results) == len(CASES)
+    assert graded.outcome.without == []
