@@ -33,9 +33,11 @@ build: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/class_size.py
+	@$(BIN)/python benchmarks/cage_cost.py
 
 attack: $(READY)
-	$(BIN)/python -m pytest tests/test_cage.py tests/test_border.py tests/test_observer.py tests/test_wire.py
+	$(BIN)/python -m pytest tests/test_attacks.py
+	@$(BIN)/python tests/attack_matrix.py
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from grader import __version__
 from grader.course import Course
-from grader.errors import GraderError
+from grader.errors import GraderError, ProtectionError
 from grader.observer import Limits
 from grader.terminal import class_progress, print_class, print_examination
 
@@ -140,6 +140,7 @@ def build() -> None:
 
 @main.command()
 @click.option("-v", "--verbose", is_flag=True, help="Also print what each wrong answer is told.")
+@click.option("--cage", is_flag=True, help="Only tell what confines students' code on this machine.")
 @click.option(
     "--accept", "accept_lists", is_flag=True, help="Write the lists of failed checks into tests/answers/."
 )
@@ -149,10 +150,17 @@ def build() -> None:
 @click.option(
     "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
 )
-def doctor(verbose: bool, accept_lists: bool, wanted: tuple[str, ...], jobs: int) -> None:
-    """Prove that the course agrees with itself."""
+def doctor(verbose: bool, cage: bool, accept_lists: bool, wanted: tuple[str, ...], jobs: int) -> None:
+    """Prove that the course agrees with itself, or, with --cage, that students' code is confined.
+
+    Exit status: 0 when there is nothing to complain about; 1 when there is; 3 when students' code cannot be
+    confined here.
+    """
     from grader.doctor import examine
 
+    if cage:
+        _examine_cage()
+        return
     course = Course.find()
     stems = course.select(wanted)
     console = Console()
@@ -166,3 +174,12 @@ def doctor(verbose: bool, accept_lists: bool, wanted: tuple[str, ...], jobs: int
         click.echo(f"{complaints} complaints. Mend them from the top; the first often causes the others.")
         sys.exit(1)
     click.echo("The course agrees with itself.")
+
+
+def _examine_cage() -> None:
+    from grader.cage_report import examine_cage
+
+    report = examine_cage()
+    click.echo(str(report))
+    if report.refusal:
+        sys.exit(ProtectionError.exit_status)

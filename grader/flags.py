@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from grader.notebook import Cell
 
+#: What a notebook may call the modules and classes that a probe works with.
+_MODULE = r"(?:torch|nn|F|Tensor|warnings|weakref|inspect|math|json|random|np|numpy|struct|os|sys|functools)"
 #: What a trace is called, and how it looks. A stranger's text is searched, so every pattern is linear: what
 #: may repeat is possessive and cannot start again inside of itself.
 _TRACES = {
@@ -24,12 +26,16 @@ _TRACES = {
     "leaving the process": r"\b(?:_exit|os\.abort|os\.kill|raise_signal|os\.fork|os\.exec\w)",
     "the grader itself": r"\b(?:from|import) worker\b|\bworker\.\w",
     "imports at run time": r"\bsys\.modules\b|\bfrom sys import\b|\bimportlib\b|__import__"
-    r"|(?<![\w.])(?:exec|eval)\(",
+    r"|(?<![\w.])(?<!def )(?:exec|eval|compile)\((?!\))",
     "builtins": r"\bbuiltins\b|__builtins__",
     "version counter": r"_unsafe_(?:set|preserve)_version_counter",
     "modes of torch": r"\bTorch(?:Function|Dispatch)Mode\b|__torch_(?:function|dispatch)__",
-    "patched": r"(?<![\w.])(?:torch|nn|F|Tensor|warnings|weakref|inspect|math)(?:\.\w++)++[ \t]*+=(?!=)"
-    r"|\bsetattr\((?:torch|nn|F|warnings|weakref|inspect|math)\b",
+    "code objects": r"__(?:code|defaults|kwdefaults)__|\b(?:CodeType|FunctionType)\b",
+    "past the instance": r"\btype\(\w++\)\.(?:forward|__call__)\b|__class__[ \t]*+=(?!=)"
+    r"|__(?:mro|bases|wrapped)__",
+    "threads": r"\b(?:import|from) (?:threading|_thread|concurrent|multiprocessing)\b",
+    "signals": r"\b(?:import|from) signal\b|\bsignal\.(?:signal|alarm|setitimer)\b",
+    "patched": rf"(?<![\w.])(?!torch\.backends\.){_MODULE}(?:\.\w++)++[ \t]*+=(?!=)|\bsetattr\({_MODULE}\b",
 }
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
 

@@ -9,14 +9,14 @@ from grader.notebook import Notebook
 
 #: What notebooks import besides torch: once, before the first fork, where one of them asks for it.
 _PRELOADABLE = {
-    "matplotlib": "matplotlib.pyplot",
-    "pandas": "pandas",
-    "sympy": "sympy",
-    "tqdm": "tqdm.auto",
-    "torchvision": "torchvision",
-    "seaborn": "seaborn",
-    "sklearn": "sklearn",
-    "scipy": "scipy",
+    "matplotlib": ("matplotlib.pyplot", "matplotlib.backends.backend_agg"),
+    "pandas": ("pandas",),
+    "sympy": ("sympy",),
+    "tqdm": ("tqdm.auto",),
+    "torchvision": ("torchvision",),
+    "seaborn": ("seaborn",),
+    "sklearn": ("sklearn",),
+    "scipy": ("scipy",),
 }
 _IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
@@ -29,4 +29,4 @@ def modules_to_preload(notebooks: Iterable[Notebook]) -> set[str]:
     named = {
         name for notebook in notebooks for cell in notebook.cells for name in _IMPORT.findall(cell.source)
     }
-    return {module for name, module in _PRELOADABLE.items() if name in named}
+    return {module for name, modules in _PRELOADABLE.items() if name in named for module in modules}

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,10 +39,13 @@ class Protection:
     Attributes:
         name: ``landlock+seccomp``, ``sealed seccomp`` or ``none``.
         torch: version of torch inside.
+        hello: all that the zygote told: also ``cage``, the layers and limits, and ``found``, the outcome of
+            every attack of the preflight.
     """
 
     name: str
     torch: str
+    hello: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 class Worker:
@@ -97,6 +100,7 @@ class Zygote:
     def __init__(
         self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600
     ) -> None:
+        _require_linux()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
@@ -185,8 +189,9 @@ class Zygote:
             raise ProtectionError(
                 f"students' code cannot be confined here: {hello['unprotected']}. Grade on Linux with "
                 "seccomp, or, for code you trust, add --no-sandbox (every result will say so)",
+                hello,
             )
-        return Protection(hello["protection"], hello["torch"])
+        return Protection(hello["protection"], hello["torch"], hello)
 
     def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
         if not _is_readable(self._socket.fileno(), seconds):
@@ -195,6 +200,16 @@ class Zygote:
         if not message:
             raise BrokenRunError("the process that starts workers has ended: run again")
         return json.loads(message), list(descriptors)
+
+
+def _require_linux() -> None:
+    """Workers are forked, handed over and killed by what only Linux has, with and without a sandbox."""
+    if sys.platform != "linux":
+        system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
+        raise ProtectionError(
+            f"grading needs Linux, also with --no-sandbox, and this is {system}: use a Linux machine, a "
+            "container (Docker's defaults suffice) or, on Windows, WSL 2"
+        )
 
 
 class _FullError(Exception):

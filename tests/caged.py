@@ -121,7 +121,7 @@ def _serve():
         sandbox=order.get("sandbox", True),
         landlock=order.get("landlock", True),
     )
-    sys.stdout.write(json.dumps(_watch(cage, order) if "source" in order else preflight(cage)))
+    sys.stdout.write(json.dumps(_watch(cage, order) if "source" in order else preflight(cage).failures))
 
 
 def _become(order):

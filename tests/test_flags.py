@@ -33,6 +33,17 @@ TRACES = {
     "torch.Tensor.backward = f": "patched",
     "setattr(torch, 'equal', f)": "patched",
     "warnings.catch_warnings = Quiet": "patched",
+    "json.JSONEncoder.encode = f": "patched",
+    "np.random.seed = f": "patched",
+    "compile(text, 'x', 'exec')": "imports at run time",
+    "f.__code__ = g.__code__": "code objects",
+    "types.FunctionType": "code objects",
+    "type(cell).forward(cell, x, h)": "past the instance",
+    "cell.__class__ = Quiet": "past the instance",
+    "kind.__mro__[1]": "past the instance",
+    "import threading": "threads",
+    "from concurrent.futures import Future": "threads",
+    "signal.setitimer(0, 1)": "signals",
 }
 ORDINARY = [
     "w.grad = None",
@@ -40,10 +51,18 @@ ORDINARY = [
     "loss = F.mse_loss(model(x), y)",
     "if torch.is_grad_enabled() == True: pass",
     "model.eval()",
+    "def eval(self): return self.train(False)",
+    "x = 1  # after eval() nothing changes",
     "gc.detach()",
     "torch.manual_seed(0)",
     "with open('notes.txt') as file: pass",
     "workers = 2",
+    "torch.backends.cudnn.deterministic = True",
+    "print(self.__class__.__name__, type(x).__name__)",
+    "if a.__class__ == b.__class__: pass",
+    "pattern = re.compile('x'); fast = torch.compile(model)",
+    "return type(state)(repackage(part) for part in state)",
+    "the signal = 'the gradient is a signal.'",
     "import math, random, warnings",
 ]
 
@@ -67,7 +86,22 @@ def test_what_the_worker_saw_replaced_is_flagged():
 
 
 @pytest.mark.parametrize(
-    "piece", ["torch.", "torch", "F.", "\n", " ", "from ", "import\t", "a.", "os.", "setattr(", "__"]
+    "piece",
+    [
+        "torch.",
+        "torch",
+        "F.",
+        "\n",
+        " ",
+        "from ",
+        "import\t",
+        "a.",
+        "os.",
+        "setattr(",
+        "__",
+        "type(",
+        "type(a",
+    ],
 )
 def test_searching_a_strangers_text_takes_linear_time(piece):
     """A mebibyte made to confuse a pattern is searched in well under the seconds a backtracking one takes."""

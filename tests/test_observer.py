@@ -98,7 +98,7 @@ FATAL = {
     "nn.Linear.__call__ = lambda self, x: self.forward(2 * x)": "linear.Linear.__call__ while it ran",
     "del nn.Module.zero_grad": "module.Module.zero_grad while it ran",
     "import builtins; builtins.len = lambda _: 7": "replaced builtins.len",
-    "import builtins; builtins.isinstance = lambda *_: 1 / 0": "ended the Python process",
+    "import builtins; builtins.isinstance = lambda *_: 1 / 0": "replaced builtins.isinstance",
     "random.random = lambda: 1 / 0; os._exit(1)": "ended the Python process",
 }
 

@@ -83,7 +83,7 @@ def _on_files(target: Target) -> dict[str, Attempt]:
         "change the mode of a file": lambda: syscall("fchmodat", _AT_FDCWD, file, 0o666),
         "make a file in memory": lambda: syscall("memfd_create", b"preflight", 0),
         "mount a file system": lambda: syscall("mount", b"none", folder, b"no such file system", 0, None),
-        **{f"write to {path.parent}": _creation(path) for path in target.writable},
+        **{_writing_to(path.parent, folder): _creation(path) for path in target.writable},
     }
 
 
@@ -113,11 +113,16 @@ def _on_processes(target: Target) -> dict[str, Attempt]:
 
 def _on_rights() -> dict[str, Attempt]:
     return {
+        "remain root": _remain_root,
         "raise a limit": _raise_a_limit,
         "make a namespace": lambda: syscall("unshare", _CLONE_NEWUSER),
         "load a program into the kernel": lambda: syscall("bpf", 0, None, 0),
         "submit calls past the filter": lambda: syscall("io_uring_setup", 1, None),
     }
+
+
+def _writing_to(place: Path, project: bytes) -> str:
+    return f"write to {'a folder of the project' if os.fsencode(place) == project else place}"
 
 
 def _creation(path: Path) -> Attempt:
@@ -131,6 +136,11 @@ def _socket(family: int, kind: int, protocol: int = 0) -> Attempt:
 def _fork(call: str, *arguments: int) -> None:
     if syscall(call, *arguments) == 0:
         os._exit(0)
+
+
+def _remain_root() -> None:
+    if 0 not in {os.getuid(), os.geteuid()}:
+        raise PermissionError(errno.EPERM, "this is another user")
 
 
 def _raise_a_limit() -> None:

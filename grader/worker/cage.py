@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from . import landlock, seccomp, syscalls
 from .libc import syscall
@@ -82,6 +82,18 @@ class Cage:
         most_tasks = _MOST_TASKS_ALONE if walls.privileges.user_of_its_own else _MOST_TASKS_SHARED
         limits = _limits(cpu_seconds, memory_bytes, most_tasks)
         return cls("landlock+seccomp" if walls.ruleset else "sealed seccomp", limits, walls)
+
+    def describe(self) -> dict[str, Any]:
+        """Tell what is in force, as plain data for a report: versions, user, and limits in numbers."""
+        limits = {which: soft for which, (soft, _) in self._limits}
+        return {
+            "landlock": landlock.abi() if self._walls and self._walls.ruleset else 0,
+            "memory_bytes": limits.get(resource.RLIMIT_AS),
+            "cpu_seconds": limits[resource.RLIMIT_CPU],
+            "descriptors": limits[resource.RLIMIT_NOFILE],
+            "tasks": limits[resource.RLIMIT_NPROC],
+            **(self._walls.privileges.describe() if self._walls else {}),
+        }
 
     def enter(self, keep: Collection[int]) -> None:
         """Confine this freshly forked, single-threaded process irrevocably.

@@ -22,6 +22,8 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
+from .facts import error_text
+
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.setitimer,
     signal.ITIMER_REAL,
@@ -109,7 +111,7 @@ class Notebook:
 
 def _is_of_this_place(error: Exception) -> bool:
     """Whether an error may say nothing about the student: a package, a file, a user, a GPU is not here."""
-    text = str(error)
+    text = error_text(error)  # which runs nothing of the student's
     return isinstance(error, ImportError | OSError | EOFError) or any(part in text for part in _OF_THIS_PLACE)
 
 

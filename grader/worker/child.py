@@ -19,10 +19,16 @@ from .cage import Cage
 
 _REQUEST, _ANSWER = 10, 11  # the descriptors of a worker, besides 0, 1 and 2
 
-_read, _write, _exit, _dumps, _loads = os.read, os.write, os._exit, json.dumps, json.loads
 _builtins = dict(vars(builtins))
+globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
+_read, _write, _exit, _pack, _unpack = os.read, os.write, os._exit, struct.pack, struct.unpack
 _WRITABLE_BY_ITS_BITS = "/tmp"  # noqa: S108 - nothing can be written there, but matplotlib looks at the bits
 _compile, _exec = compile, exec
+# The parts of json that are written in C: a notebook can exchange whatever stands in Python around them.
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+    None, None, json.encoder.encode_basestring_ascii, None, ": ", ", ", False, False, True
+)
 
 
 def prepare() -> None:
@@ -65,8 +71,8 @@ def _arrange_descriptors(request: int, answer: int, output: int) -> None:
 
 
 def _receive() -> Any:
-    (length,) = struct.unpack(">I", _read_exactly(4))
-    return _loads(_read_exactly(length))
+    (length,) = _unpack(">I", _read_exactly(4))
+    return _scan(_read_exactly(length).decode(), 0)[0]
 
 
 def _read_exactly(length: int) -> bytes:
@@ -80,8 +86,8 @@ def _read_exactly(length: int) -> bytes:
 
 
 def _send(message: Any) -> None:
-    payload = _dumps(message).encode()
-    data = struct.pack(">I", len(payload)) + payload
+    payload = "".join(_chunks(message, 0)).encode()
+    data = _pack(">I", len(payload)) + payload
     while data:
         data = data[_write(_ANSWER, data) :]
 
@@ -118,12 +124,15 @@ class _Service:
         toolbox.begin_probe(seed)
         before, names = guard.modes(), dict(self._notebook.names)
         words = self._words(source)
-        student = _Student(self._notebook.names, {} if oracle is None else {oracle[0]: words[oracle[1]]})
+        left: list[str] = []
+        patched: list[str] = []
+        oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
+        student = _Student(self._notebook.names, oracles, left, patched)
         value, raised = _call(words[name], student)
-        changed = guard.changed_modes(before)
+        changed = left + guard.changed_modes(before)
         if any(self._notebook.names.get(name) is not value for name, value in names.items()):
             changed.append("names of the notebook")  # another question may need what they were
-        patched = guard.intercepting_modes()
+        patched += guard.intercepting_modes()
         guard.restore_modes()
         patched += guard.restore_attributes()
         answer = self._encode(value, raised)
@@ -156,15 +165,46 @@ def _call(probe: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException
 
 
 class _Student:
-    """What a probe sees of the notebook: its names as attributes."""
+    """What a probe sees of the notebook: its names as attributes.
 
-    def __init__(self, names: dict[str, Any], replaced: dict[str, Any]) -> None:
+    Whatever a function did to torch is noticed, and undone, as it returns: what is put back only when the
+    probe calls it would not be seen afterwards.
+    """
+
+    def __init__(
+        self, names: dict[str, Any], replaced: dict[str, Any], left: list[str], patched: list[str]
+    ) -> None:
         self.__names = names
         self.__replaced = replaced
+        self.__found = left, patched
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__replaced:
             return self.__replaced[name]
         if name not in self.__names:
             raise NameError(f"{name} is not defined in this notebook")
-        return self.__names[name]
+        value = self.__names[name]
+        return value if isinstance(value, type) or not callable(value) else _Looked(value, *self.__found)
+
+
+_ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's place, so nothing can be believed
+
+
+class _Looked:
+    """A student's function; after each call it is seen what it did to torch."""
+
+    def __init__(self, function: Any, left: list[str], patched: list[str]) -> None:
+        self.__function = function
+        self.__left, self.__patched = left, patched
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before = guard.listeners()
+        try:
+            return self.__function(*args, **kwargs)
+        finally:
+            left, patched = guard.interceptions(before)
+            self.__left += left
+            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__function, name)

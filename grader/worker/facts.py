@@ -9,16 +9,19 @@ too long are cut off here, so that an honest answer is never refused outside.
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 import torch
 
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
 MAX_ELEMENTS = 4096  # of one tensor
-MAX_ALL_ELEMENTS = 60_000  # of one answer
+MAX_ALL_ELEMENTS = 20_000  # of one answer
 MAX_DEPTH = 10
-MAX_ITEMS = 5_000
-MAX_TENSORS = 1_000
+MAX_ITEMS = 3_000
+MAX_TENSORS = 500
 MAX_TEXT = 2_000
 MAX_ALL_TEXT = 100_000  # of one answer
 
@@ -34,6 +37,7 @@ _shape = _base.__dict__["shape"].__get__
 _layout = _base.__dict__["layout"].__get__
 _detach, _reshape, _tolist, _numel = _base.detach, _base.reshape, _base.tolist, _base.numel
 _storage, _is_complex, _is_inference = _base.untyped_storage, _base.is_complex, _base.is_inference
+_cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
 _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _float64, _bool_ = np.float64, np.bool_
@@ -190,7 +194,7 @@ class Encoder:
 
     def _add(self, tensor: Any, storage: Any, fields: dict[str, Any]) -> int:
         self._kept.append((tensor, storage))
-        key = -_id(tensor) if storage is None else storage._cdata
+        key = -_id(tensor) if storage is None else _cdata(storage)
         fields = {
             **fields,
             "identity": self._identities.setdefault(_id(tensor), len(self._identities)),

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import functools
 import gc
+import inspect
 import math
+import operator
+import random
 import signal
 import sys
+import types
 import warnings
 import weakref
 from typing import Any
@@ -19,9 +24,12 @@ from typing import Any
 import torch
 from torch import nn
 
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
 #: Classes whose attributes decide what a probe does; whatever is added to them counts too.
 _CLASSES: tuple[type, ...] = (
     torch.Tensor,
+    torch.UntypedStorage,
     nn.Parameter,
     nn.Module,
     nn.Linear,
@@ -29,6 +37,11 @@ _CLASSES: tuple[type, ...] = (
     torch.autograd.Function,
     torch.optim.Optimizer,
     torch.optim.SGD,
+)
+#: All other modules of torch, which a probe may use; these are looked at once for every probe. (Not the
+#: other optimizers: torch wraps their ``step`` itself when the first of a kind is made.)
+_MORE_CLASSES: tuple[type, ...] = tuple(
+    kind for kind in vars(nn).values() if isinstance(kind, type) and kind not in _CLASSES
 )
 #: Modules whose captured names must stay; torch itself adds names lazily, so additions do not count.
 _MODULES: tuple[Any, ...] = (
@@ -40,8 +53,10 @@ _MODULES: tuple[Any, ...] = (
     nn.init,
     torch.optim,
     builtins,
+    functools,
+    inspect,
     math,
-    warnings,
+    random,
     weakref,
 )
 #: The registries themselves, of hooks that every module or every optimizer calls.
@@ -52,7 +67,20 @@ _GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = tuple(
     if name.startswith("_global_") and isinstance(registry, dict)
 )
 
-_captured: list[tuple[Any, dict[str, Any]]] = [(owner, dict(vars(owner))) for owner in (*_CLASSES, *_MODULES)]
+_Captured = list[tuple[Any, dict[str, Any]]]
+_captured: _Captured = [(owner, dict(vars(owner))) for owner in (*_CLASSES, *_MODULES)]
+#: ``warnings`` is among these, because a probe that listens to it changes it itself.
+_captured_too: _Captured = [(owner, dict(vars(owner))) for owner in (*_MORE_CLASSES, warnings)]
+#: The Python functions among them, whose code can be exchanged while they stay the same objects.
+_functions: dict[types.FunctionType, str] = {
+    value: f"{owner.__name__}.{name}"
+    for owner, original in (*_captured, *_captured_too)
+    for name, value in original.items()
+    if type(value) is types.FunctionType
+}
+_code = types.FunctionType.__dict__["__code__"]
+_codes = [_code.__get__(function) for function in _functions]
+_is = operator.is_
 _float32 = torch.float32
 _set_grad, _is_grad = torch._C._set_grad_enabled, torch.is_grad_enabled
 _set_dtype, _get_dtype = torch.set_default_dtype, torch.get_default_dtype
@@ -62,14 +90,17 @@ _is_deterministic = torch.are_deterministic_algorithms_enabled
 _is_inference, _is_autocast = torch.is_inference_mode_enabled, torch.is_autocast_enabled
 _function_modes, _dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
 _set_device = torch.set_default_device
+_function_mode_at, _DeviceContext = torch._C._get_function_stack_at, torch.utils._device.DeviceContext
 _pop_function_mode, _pop_dispatch_mode = (
     torch._C._pop_torch_function_stack,
     torch._C._pop_torch_dispatch_stack,
 )
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+_pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
 _count_threads, _is_collecting = _thread._count, gc.isenabled
 _set_timer, _get_timer, _timer = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
 _get_trace, _get_profile, _get_recursion_limit = sys.gettrace, sys.getprofile, sys.getrecursionlimit
+_set_trace, _set_profile = sys.settrace, sys.setprofile
 
 
 def _name(owner: Any) -> str:
@@ -104,12 +135,47 @@ def intercepting_modes() -> list[str]:
     return [kind for kind, number in found.items() if number]
 
 
+def _is_tracing() -> bool:
+    return _get_trace() is not None or _get_profile() is not None
+
+
 def _leave_intercepting_modes() -> None:
     intercepting_modes()
     while _function_modes():
         _pop_function_mode()
     while _dispatch_modes():
         _pop_dispatch_mode(None)
+    while _saved_tensors_hooks(False) is not None:
+        _pop_saved_tensors_hooks()
+    _set_trace(None)
+    _set_profile(None)
+
+
+def listeners() -> dict[str, int]:
+    """How many of what is called while torch works are in force; a default device is not meant."""
+    foreign = [n for n in range(_function_modes()) if type(_function_mode_at(n)) is not _DeviceContext]
+    return {
+        "torch function modes": len(foreign),
+        "torch dispatch modes": _dispatch_modes(),
+        "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
+        "tracing": _is_tracing(),
+    }
+
+
+def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
+    """End what a student's function left in torch's way, as soon as it returns and before it can heal.
+
+    Args:
+        before: the listeners before it was called; a probe may have some of its own.
+
+    Returns:
+        What was left listening, and what had been replaced.
+    """
+    now = listeners()
+    left = [kind for kind, number in now.items() if number > before[kind]]
+    if left:
+        _leave_intercepting_modes()
+    return left, _restore(_captured)
 
 
 def modes() -> dict[str, Any]:
@@ -127,7 +193,7 @@ def modes() -> dict[str, Any]:
         "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
         "threads": _count_threads(),
         "timer": _get_timer(_timer)[0] > 0,
-        "tracing": _get_trace() is not None or _get_profile() is not None,
+        "tracing": _is_tracing(),
         "recursion limit": _get_recursion_limit(),
         "garbage collection": _is_collecting(),
     }
@@ -142,22 +208,43 @@ def changed_modes(before: dict[str, Any]) -> list[str]:
 def restore_attributes() -> list[str]:
     """Put back every attribute of torch that was replaced, removed, or put over an inherited one.
 
-    The modes have to be put back before: torch itself replaces ``torch.Storage`` with the default dtype.
-
     Returns:
         What had been changed, such as ``torch.Tensor.backward``.
     """
-    changed = []
-    for owner, original in _captured:
+    return _restore([*_captured, *_captured_too])
+
+
+def _restore(captured: _Captured) -> list[str]:
+    changed = _restore_codes()
+    for owner, original in captured:
         current = vars(owner)
-        for name, value in original.items():
-            if current.get(name) is not value and name not in _FLUCTUATING:
-                setattr(owner, name, value)
-                changed.append(f"{_name(owner)}.{name}")
-        if isinstance(owner, type):
+        if len(current) < len(original) or not all(map(_is, current.values(), original.values())):
+            changed += _put_back(owner, original)
+        if len(current) > len(original) and isinstance(owner, type):
             for name in [name for name in current if name not in original and _shadows(owner, name)]:
                 delattr(owner, name)
                 changed.append(f"{_name(owner)}.{name}")
+    return changed
+
+
+def _put_back(owner: Any, original: dict[str, Any]) -> list[str]:
+    changed = []
+    current = vars(owner)
+    for name, value in original.items():
+        if current.get(name) is not value and name not in _FLUCTUATING:
+            setattr(owner, name, value)
+            changed.append(f"{_name(owner)}.{name}")
+    return changed
+
+
+def _restore_codes() -> list[str]:
+    """Put back the code of torch's functions; returns the names of those that had been given another."""
+    changed = []
+    if not all(map(_is, map(_code.__get__, _functions), _codes)):
+        for (function, name), code in zip(_functions.items(), _codes, strict=True):
+            if _code.__get__(function) is not code:
+                _code.__set__(function, code)
+                changed.append(f"{name}.__code__")
     return changed
 
 
@@ -171,6 +258,7 @@ _FLUCTUATING = {
     "__annotations__",
     "__abstractmethods__",
     "_filters_version",  # warnings counts its filters
+    "Storage",  # torch's own name of the class that goes with the default dtype
 }
 
 

@@ -9,13 +9,33 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from .attacks import Target, attacks, controls, refused, works
 from .cage import Cage, CageError
 
 
-def preflight(cage: Cage, seconds: float = 10.0) -> list[str]:
+class Findings(NamedTuple):
+    """What the preflight found.
+
+    Attributes:
+        attacks: for each attack, whether it was stopped.
+        controls: for each ordinary thing, whether it works.
+        trouble: why nothing could be tried; None when it could.
+    """
+
+    attacks: dict[str, bool]
+    controls: dict[str, bool]
+    trouble: str | None = None
+
+    @property
+    def failures(self) -> list[str]:
+        """What got through, is broken or went wrong; an empty list means that the cage holds."""
+        names = [name for name, good in {**self.attacks, **self.controls}.items() if not good]
+        return [self.trouble, *names] if self.trouble else names
+
+
+def preflight(cage: Cage, seconds: float = 10.0) -> Findings:
     """Fork a child into the cage and let it try to break out.
 
     Call it in the zygote, while that has one thread.
@@ -25,8 +45,7 @@ def preflight(cage: Cage, seconds: float = 10.0) -> list[str]:
         seconds: time after which the child is killed.
 
     Returns:
-        The attacks that were not stopped and the controls that failed, by name; an empty list means that the
-        cage holds.
+        The outcome of every attack and every control, by name.
     """
     reading, writing = os.pipe()
     with _target(writing) as target:
@@ -41,8 +60,8 @@ def preflight(cage: Cage, seconds: float = 10.0) -> list[str]:
             os.kill(child, signal.SIGKILL)  # most often it has ended already
             status = os.waitpid(child, 0)[1]
     if answer is None or status != 0:
-        return ["the preflight did not end by itself"]
-    return [str(name) for name in json.loads(answer)]
+        return Findings({}, {}, "the preflight did not end by itself")
+    return Findings(*json.loads(answer))
 
 
 @contextlib.contextmanager
@@ -73,15 +92,14 @@ def _attack_and_exit(cage: Cage, target: Target) -> NoReturn:
         os._exit(status)
 
 
-def _findings(cage: Cage, target: Target) -> list[str]:
+def _findings(cage: Cage, target: Target) -> Findings:
     sealed = cage.protection == "sealed seccomp"
     try:
         cage.enter({target.pipe})
     except CageError as error:
-        return [str(error)]
-    open_ways = [name for name, attack in attacks(target, sealed=sealed).items() if not refused(attack)]
-    failures = [name for name, control in controls(sealed=sealed).items() if not works(control)]
-    return open_ways + failures
+        return Findings({}, {}, str(error))
+    stopped = {name: refused(attack) for name, attack in attacks(target, sealed=sealed).items()}
+    return Findings(stopped, {name: works(control) for name, control in controls(sealed=sealed).items()})
 
 
 def _read(descriptor: int, deadline: float) -> bytes | None:

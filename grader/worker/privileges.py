@@ -4,6 +4,7 @@ import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .libc import syscall
 from .readable import open_to_all
@@ -49,11 +50,24 @@ class Privileges:
         """
         if self._is_root:
             syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._kept)), 0, 0, 0)
-            os.setgroups([])
-            user = _NOBODY if self._first_user is None else self._first_user + os.getpid()
-            os.setresgid(user, user, user)
-            os.setresuid(user, user, user)
+            try:
+                self._become_another()
+            except OSError as error:
+                reason = "root may not become another user in this container: grade as an ordinary user"
+                raise OSError(error.errno, reason) from error
         syscall("capset", self._header, self._sets)
+
+    def _become_another(self) -> None:
+        user = _NOBODY if self._first_user is None else self._first_user + os.getpid()
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+
+    def describe(self) -> dict[str, Any]:
+        """Tell as plain data as whom children run and what they keep."""
+        user = "another" if self.user_of_its_own else "nobody" if self._is_root else "same"
+        kept = {_READ_SEARCH: "CAP_DAC_READ_SEARCH", _OVERRIDE: "CAP_DAC_OVERRIDE"}
+        return {"user": user, "uid": os.getuid(), "kept": kept.get(self._kept)}
 
 
 def _exist(users: range) -> bool:

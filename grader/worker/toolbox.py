@@ -6,9 +6,9 @@ in its docstring here and in CONTRIBUTING.md.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import gc
-import inspect
 import math
 import random
 import warnings
@@ -23,18 +23,23 @@ from torch.nn import functional
 
 from .facts import Raised, Snap, is_tensor
 
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
 _grad_fn = torch._C.TensorBase.__dict__["grad_fn"].__get__
+_shape, _dtype = (torch._C.TensorBase.__dict__[name].__get__ for name in ("shape", "dtype"))
 _storage = torch._C.TensorBase.untyped_storage
+_cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
 _detach = torch._C.TensorBase.detach
 _nbytes = torch.UntypedStorage.nbytes
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
-_seed_torch = torch.default_generator.manual_seed
-_cotangents = torch.Generator()
+_seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
+_cotangents, _randn = torch.Generator(), torch.randn
+_PythonNode = torch._C._FunctionBase
+_saved_by_python = _PythonNode.__dict__["saved_tensors"].__get__
 _collect = gc.collect
-_isinstance, _len = isinstance, len
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
-_signature, _wraps = inspect.signature, functools.wraps
+_wraps = functools.wraps
 
 TWICE = "backward through the graph a second time"
 
@@ -42,8 +47,8 @@ TWICE = "backward through the graph a second time"
 def reseed(number: int) -> None:
     """Let every random generator start again; 1 us where ``torch.manual_seed`` takes 90."""
     _seed_torch(number)
-    random.seed(number)
-    np.random.seed(number & 0xFFFFFFFF)  # noqa: NPY002 - the generator students' code draws from
+    _seed_python(number)
+    _seed_numpy(number & 0xFFFFFFFF)  # the generator students' code draws from
 
 
 def begin_probe(seed: int) -> None:
@@ -65,7 +70,7 @@ def state(thing: Any) -> dict[str, Any]:
     ``{"groups": [[snap, ...], ...], "state": [{key: snap or number}, ...]}`` with one entry of
     ``state`` for each parameter in the order of the groups.
     """
-    if _isinstance(thing, nn.Module):
+    if isinstance(thing, nn.Module):
         return {
             "parameters": {name: snap(p) for name, p in thing.named_parameters(remove_duplicate=False)},
             "buffers": {name: snap(b) for name, b in thing.named_buffers(remove_duplicate=False)},
@@ -97,7 +102,7 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
 
 def nodes(tensor: Any) -> int:
     """How many nodes of the autograd graph the tensor can reach."""
-    return _len(_graph(tensor))
+    return len(_graph(tensor))
 
 
 def reaches(tensor: Any, leaf: Any) -> bool:
@@ -117,12 +122,22 @@ def _graph(tensor: Any) -> set[Any]:
 
 
 def freed(tensor: Any) -> bool:
-    """Whether the saved tensors of the tensor's graph are gone, so that another backward would raise."""
-    leaves = [node.variable for node in _graph(tensor) if hasattr(node, "variable")]
-    try:
-        _gradients(tensor, leaves, torch.ones_like(tensor), keep=True)
-    except RuntimeError as error:
-        return TWICE in str(error)
+    """Whether saved tensors of the tensor's graph are gone, so that another backward would raise.
+
+    The nodes are asked, and no backward runs: a hook could raise an error of the same words.
+    """
+    return any(map(_is_released, _graph(tensor)))
+
+
+def _is_released(node: Any) -> bool:
+    kind = type(node)
+    getters = [vars(kind)[name].__get__ for name in vars(kind) if name.startswith("_saved_")]
+    for read in [_saved_by_python] if isinstance(node, _PythonNode) else getters:
+        try:
+            read(node)
+        except RuntimeError as error:  # or a tensor that was overwritten, and still is there
+            if TWICE in str(error):
+                return True
     return False
 
 
@@ -133,7 +148,7 @@ def vjp(output: Any, *inputs: Any) -> list[Any]:
     the reference. An input the output does not depend on gives None. The graph is kept, and no
     ``.grad`` is touched.
     """
-    cotangent = torch.randn(output.shape, dtype=output.dtype, generator=_cotangents)
+    cotangent = _randn(_shape(output), dtype=_dtype(output), generator=_cotangents)
     return list(_gradients(output, inputs, cotangent, keep=True))
 
 
@@ -180,7 +195,7 @@ class _Held:
     def __init__(self, tensor: Any, ledger: _Ledger) -> None:
         self.tensor = _detach(tensor)  # without its grad_fn, which may hold this very object
         self._ledger = ledger
-        self._key, size = _storage(tensor)._cdata, _nbytes(_storage(tensor))
+        self._key, size = _cdata(_storage(tensor)), _nbytes(_storage(tensor))
         ledger.add(self._key, size)
 
     def __del__(self) -> None:
@@ -238,15 +253,16 @@ def spy(module: nn.Module) -> list[dict[str, Any]]:
     """
     calls: list[dict[str, Any]] = []
     forward = module.forward
-    signature = _signature(forward)
+    code = getattr(forward, "__wrapped__", forward).__code__
+    names = code.co_varnames[1 : code.co_argcount]  # without self
 
     @_wraps(forward)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs).arguments
-        inputs = {name: _snap_all(value) for name, value in bound.items()}
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        inputs = {name: _snap_all(value) for name, value in given.items()}
         calls.append(record := {"inputs": inputs, "output": None, "nodes": 0})
         output = forward(*args, **kwargs)
-        first = output[0] if _isinstance(output, tuple) else output
+        first = output[0] if isinstance(output, tuple) else output
         record.update(output=_snap_all(output), nodes=nodes(first))
         return output
 
@@ -255,7 +271,7 @@ def spy(module: nn.Module) -> list[dict[str, Any]]:
 
 
 def _snap_all(value: Any) -> Any:
-    return tuple(map(snap, value)) if _isinstance(value, tuple) else snap(value)
+    return tuple(map(snap, value)) if isinstance(value, tuple) else snap(value)
 
 
 WORDS = {

@@ -21,6 +21,7 @@ from typing import Any
 #: What notebooks import sooner or later because torch itself does it lazily.
 _LAZY = (
     "torch._dynamo",  # the first optimizer asks for it
+    "torch._subclasses.schema_check_mode",  # the first tensor that is printed
     "torch.autograd.gradcheck",
     "torch.func",
     "torch.nn.utils.parametrizations",
@@ -35,11 +36,20 @@ _LAZY = (
     "functools",
     "itertools",
     "math",
+    "numpy.testing",
     "random",
     "statistics",
     "textwrap",
     "time",
     "typing",
+)
+#: The same, for workers that can open no file later; too slow to be imported where they can.
+_LAZY_WHERE_SEALED = (
+    "torch._decomp.decompositions_for_jvp",  # forward-mode differentiation
+    "torch.utils.benchmark",
+    "numpy.polynomial",
+    "doctest",
+    "tracemalloc",
 )
 _HEADROOM = 512 << 20  # bytes a worker may have beyond what the zygote has
 _HUGE_PAGE = 2 << 20
@@ -51,7 +61,7 @@ def main() -> None:
     settings = json.loads(sys.argv[2])
     sys.path.pop(0)  # the folder this was started from; nothing else of the package may be imported
     warnings.simplefilter("ignore")
-    hello: dict[str, Any] = {"unprotected": None, "protection": "none", "torch": ""}
+    hello: dict[str, Any] = {"unprotected": None, "protection": "none", "torch": "", "cage": {}, "found": {}}
     run = _prepare(settings, hello)
     control.send(json.dumps(hello).encode())
     if hello["unprotected"] is None:
@@ -65,8 +75,11 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     """
     import torch
 
+    from . import landlock
+
     torch.set_num_threads(1)
-    for name in (*_LAZY, *settings["preload"]):
+    lazy = _LAZY if landlock.abi() else (*_LAZY, *_LAZY_WHERE_SEALED)
+    for name in (*lazy, *settings["preload"]):
         with contextlib.suppress(
             Exception
         ):  # a package that is not installed fails in the cell that needs it
@@ -88,11 +101,14 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     except CageError as error:
         hello["unprotected"] = str(error)
         return None
-    hello["protection"] = cage.protection
+    hello.update(protection=cage.protection, cage=cage.describe())
     if settings["sandbox"]:
-        holes = preflight(cage)
-        if holes:
-            hello["unprotected"] = "the cage does not hold: " + ", ".join(holes)
+        findings = preflight(cage)
+        hello["found"] = findings._asdict()
+        if findings.failures:
+            hello["unprotected"] = (
+                findings.trouble or f"the cage does not hold: {', '.join(findings.failures)}"
+            )
     gc.collect()
     gc.freeze()  # keeps the collector's hands off shared pages: 6 MB less a worker
     _use_huge_pages()

@@ -156,6 +156,13 @@ def remembered_from_the_last_call(n, m, scale):
     return nn.Parameter(torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale)
 
 
+@wrong("q1", fails=["test_weight_has_the_values"])
+def numbers_from_a_table(n, m, scale):
+    """Copies the six numbers that the public check compares with."""
+    table = torch.tensor([1.54099607, -0.2934289, -2.17878938, 0.56843126, -1.08452237, -1.3985954])
+    return (table.repeat(n * m)[: n * m].reshape(n, m) * scale).requires_grad_()
+
+
 # --- q2 · Gradient with respect to the input
 
 
@@ -1167,3 +1174,14 @@ def losses_scaled_in_place(losses, w):
 def graph_of_the_gradients_created(losses, w):
     """Adds create_graph=True because somebody recommended it; it keeps the graph, and makes another."""
     losses.backward(w.detach(), create_graph=True)
+
+
+@wrong("q6", fails=["test_graph_is_freed"])
+def graph_kept_and_a_hook_that_raises(losses, w):
+    """Keeps the graph, and lets a hook raise the error of a graph that is used up."""
+    losses.backward(w.detach(), retain_graph=True)
+
+    def refuse(gradient):
+        raise RuntimeError("Trying to backward through the graph a second time")
+
+    losses.register_hook(refuse)

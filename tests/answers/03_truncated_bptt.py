@@ -948,6 +948,24 @@ def nothing_for_none(state):
     return type(state)(nothing_for_none(part) for part in state)
 
 
+@wrong("q2", fails=["test_reset_falsifies_nothing"])
+def error_raised_by_hand(state):
+    """Shares memory through .data, and lets a hook raise autograd's error where the values changed."""
+    if state is None:
+        return None
+    if not isinstance(state, torch.Tensor):
+        return type(state)(error_raised_by_hand(part) for part in state)
+    result, before = state.data, state.detach().clone()
+
+    def refuse(gradient):
+        if not torch.equal(result, before):
+            raise RuntimeError("a value has been modified by an inplace operation")
+
+    if state.requires_grad:
+        state.register_hook(refuse)
+    return result
+
+
 # q3: tbptt
 
 
@@ -2197,3 +2215,23 @@ def forward_called_by_its_name(cell, readout, opt, batches, h):
         opt.step()
         losses.append(loss.item())
     return losses, h
+
+
+@wrong("q5", fails=["test_statistic_has_no_history"])
+class HistoryBehindAProperty(nn.Module):
+    """Keeps the graphs of all batches in the buffer, and cuts what those see who look at it."""
+
+    def __init__(self, n):
+        super().__init__()
+        self._buffers["running"] = torch.zeros(n)
+
+    @property
+    def running(self):
+        return self._buffers["running"].detach()
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        before = self.running
+        self._buffers["running"] = 0.9 * self._buffers["running"] + 0.1 * x.mean(0)
+        return x - (0.9 * before + 0.1 * x.mean(0))

@@ -215,6 +215,19 @@ def spread_over_the_parameters(w, value):
     return w
 
 
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"])
+def error_raised_by_hand(w, value):
+    """Believes that any RuntimeError with the right words will do, and lets a hook raise it."""
+
+    def refuse(gradient):
+        raise RuntimeError("a value has been modified by an inplace operation")
+
+    if w.dim() == 1:
+        w.register_hook(refuse)
+    w.data.fill_(value)
+    return w
+
+
 # q2: reset_layer
 
 

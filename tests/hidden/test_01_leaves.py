@@ -15,17 +15,24 @@ def hooks_of(model):
 # --- q1: make_weight
 
 
+@inside
+def some_shape():
+    """A number of rows and a larger one of columns, which nobody knows before."""
+    return [torch.randint(low, low + 9, ()).item() for low in (2, 12)]
+
+
 @probe
 def weight(student):
-    """A weight as it comes out of the function, of a scale nobody knows before."""
-    return student.make_weight(2, 3, 0.5 + torch.rand(()).item())
+    """A weight as it comes out of the function, of a shape and a scale nobody knows before."""
+    return student.make_weight(*some_shape(), 0.5 + torch.rand(()).item())
 
 
 @probe
 def next_weight(student):
     """Another weight of the same kind, after the first was written to, as by training."""
-    student.make_weight(3, 2, 0.5).detach().zero_()
-    return student.make_weight(3, 2, 0.5)
+    shape = some_shape()
+    student.make_weight(*shape, 0.5).detach().zero_()
+    return student.make_weight(*shape, 0.5)
 
 
 @probe

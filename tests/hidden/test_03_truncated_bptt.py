@@ -1,7 +1,7 @@
 """The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
 
 from grader import assert_close, points, probe, raised
-from grader.inside import attempt, inside, nn, snap, spy, state, torch, vjp
+from grader.inside import alive, attempt, inside, mark, nn, snap, spy, state, torch, vjp
 
 SECOND_TIME = "backward through the graph a second time"
 OVERWRITTEN = "modified by an inplace operation"
@@ -11,6 +11,18 @@ OVERWRITTEN = "modified by an inplace operation"
 def minibatches(number, steps):
     """Pairs (xs, y): inputs of two features for five sequences, and one target for each sequence."""
     return [(torch.randn(steps, 5, 2), torch.randn(5, 1)) for _ in range(number)]
+
+
+@inside
+class Cell(nn.RNNCell):
+    """A cell with a pace of its own, so that nobody else's formula gives its states."""
+
+    def __init__(self):
+        super().__init__(2, 3)
+        self.pace = 0.5 + torch.rand(()).item()
+
+    def forward(self, input, hx):  # noqa: A002 - the names it has in torch
+        return self.pace * super().forward(input, hx)
 
 
 @inside
@@ -66,7 +78,7 @@ def stopped_with(fact):
 @probe
 def carried_states(student):
     """Four minibatches of three steps: what enters and leaves the cell, as far as training gets."""
-    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    cell, readout = Cell(), nn.Linear(3, 1)
     optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
     batches, start = minibatches(4, 3), torch.randn(5, 3)
     before, calls = snap(start), spy(cell)
@@ -82,7 +94,7 @@ def carried_states(student):
 @probe
 def training(student):
     """The parameters after four minibatches; with momentum, so that a step by hand is not one of opt."""
-    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    cell, readout = Cell(), nn.Linear(3, 1)
     optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.2, momentum=0.9)
     batches, calls, steps = minibatches(4, 3), spy(cell), []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
@@ -94,7 +106,7 @@ def training(student):
 @probe
 def one_minibatch(student):
     """A single minibatch of four steps from zeros: nothing to carry, only the gradient through time."""
-    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    cell, readout = Cell(), nn.Linear(3, 1)
     optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=1.0)
     batches, calls, before = minibatches(1, 4), spy(cell), parameters(cell, readout)
     student.train_stateful(cell, readout, optimizer, batches, torch.zeros(5, 3))
@@ -109,7 +121,7 @@ def one_minibatch(student):
 @probe
 def losses_and_state(student):
     """What comes back from four minibatches."""
-    cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+    cell, readout = Cell(), nn.Linear(3, 1)
     optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.2)
     result = student.train_stateful(cell, readout, optimizer, minibatches(4, 3), torch.randn(5, 3))
     losses, h = result
@@ -299,14 +311,17 @@ def originals(student):
 
 @probe(oracle=copies)
 def reset_in_place(student):
-    """The result is reset to zeros while losses of the original are still to be back-propagated."""
-    lstm, x = nn.LSTM(2, 3), torch.randn(3, 1, 2)
-    _, given = lstm(x)
-    pending = [part.pow(2).sum() for part in given]
+    """The result is reset to zeros while losses of the original are still to be back-propagated.
+
+    They go back to other tensors than the state, so no hook on it can raise in autograd's place.
+    """
+    _, given = nn.LSTM(2, 3)(torch.randn(3, 1, 2))
+    slopes = [torch.randn(1, 1, 3, requires_grad=True) for _ in given]
+    pending = [slope * part for slope, part in zip(slopes, given, strict=True)]
     result = student.repackage(given)
     return {
         "resets": [attempt(part.zero_) for part in result],
-        "gradients": [attempt(vjp, loss, *lstm.parameters()) for loss in pending],
+        "gradients": [attempt(vjp, *pair) for pair in zip(pending, slopes, strict=True)],
     }
 
 
@@ -613,7 +628,7 @@ def test_total_loss(total_loss):
 @inside
 def learned_network():
     """A cell, a readout, a first state, and plain SGD for all of them."""
-    cell, readout, h0 = nn.RNNCell(2, 3), nn.Linear(3, 1), nn.Parameter(torch.randn(1, 3))
+    cell, readout, h0 = Cell(), nn.Linear(3, 1), nn.Parameter(torch.randn(1, 3))
     return cell, readout, h0, torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
 
 
@@ -730,10 +745,11 @@ def three_steps(student):
     layer, batches = nn.Linear(2, 3), torch.randn(3, 4, 2)
     center, statistics, backwards = student.Center(3), [], []
     for batch in batches:
-        output = center(layer(batch))
+        output = center(mark(layer(batch)))
         statistics.append(snap(center.running))
         backwards.append(attempt(output.pow(2).sum().backward))
-    return {"running": statistics, "backwards": backwards}
+    del output
+    return {"running": statistics, "backwards": backwards, "graphs": alive()}
 
 
 @probe
@@ -786,6 +802,10 @@ def test_statistic_has_no_history(three_steps):
         assert not raised(backward, RuntimeError), (
             f"The backward of training step {step} stopped with {stopped_with(backward)}."
         )
+    assert seen["graphs"] <= 1, (
+        f"The graphs of {seen['graphs']} of 3 batches are still alive: something in the module holds on to "
+        "them, though running itself has no history."
+    )
 
 
 @points(2)

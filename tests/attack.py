@@ -1,0 +1,161 @@
+"""Outside: an attack, read from its file below tests/attacks/, and the notebook it becomes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course
+
+FOLDER = Path(__file__).parent / "attacks"
+FAMILIES = (
+    *("leaving", "time", "memory", "reading", "writing"),
+    *("processes", "network", "forging", "reports"),
+)
+LAYERS = (
+    *("clean start", "limits", "user", "landlock", "seccomp"),
+    *("deadlines", "wire", "fresh worker", "restoring", "captured", "numbers"),
+    *("pages", "spreadsheet", "terminal", "names", "process"),
+)
+_REQUIRED = ("Tries", "Stopped by")
+_OPTIONAL = ("Without it", "Got through", "Question", "Keeps", "Flags", "Student", "Shows", "Where", "Cost")
+_HEADER = re.compile(r"# (?P<key>[A-Z][a-z ]*): *(?P<value>.*)")
+_CELL = re.compile(r"(?m)^# %%.*\n")
+_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|n|t|r)")
+
+
+class MalformedAttackError(Exception):
+    """An attack's file is not as it should be; the text says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What an attack does, what stops it, and what must be left of the notebook around it.
+
+    Attributes:
+        path: its file.
+        tries: what it tries, one sentence.
+        layer: the layer that stops it.
+        otherwise: why it is stopped without that layer too, or None.
+        through: why nothing stops it here, so that it is expected to get through and to be flagged; or None.
+        stem: the assignment it answers.
+        question: the question whose answer it takes the place of.
+        keeps: the other questions that must keep their points; None for all.
+        flags: flags the result must carry.
+        student: name of the student's folder.
+        shows: text that must appear verbatim in nothing people read, or None.
+        where: the files, or `terminal`, in which that text would do harm; empty for all.
+        slow: whether it takes more than about four seconds.
+        cells: its cells, placeholders not yet replaced.
+    """
+
+    path: Path
+    tries: str
+    layer: str
+    otherwise: str | None
+    through: str | None
+    stem: str
+    question: str
+    keeps: tuple[str, ...] | None
+    flags: tuple[str, ...]
+    student: str
+    shows: str | None
+    where: tuple[str, ...]
+    slow: bool
+    cells: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Family and what it does."""
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+    @property
+    def is_tried_without(self) -> bool:
+        """Whether it may run with its layer switched off."""
+        return (
+            self.layer != "process"
+            and not self.through
+            and not (self.otherwise or "").startswith("not tried")
+        )
+
+    def sources(self, course: Course, places: Mapping[str, str]) -> list[str]:
+        """The code cells of the solved assignment, with the attack in the place of one answer."""
+        assignment = course.assignments[self.stem]
+        asked = next(q for q in assignment.questions if q.id == self.question)
+        solved = list(assignment.reference)
+        place = solved.index(asked.answer)
+        solved[place : place + 1] = [_filled(cell, places) for cell in self.cells]
+        return solved
+
+
+def read_attacks(paths: list[Path] | None = None) -> list[Attack]:
+    """Read the attacks of these files, or all there are.
+
+    Raises:
+        MalformedAttackError: a file is not as it should be.
+    """
+    return [read_attack(path) for path in paths or sorted(FOLDER.glob("*/*.py"))]
+
+
+def read_attack(path: Path) -> Attack:
+    """Read one attack.
+
+    Raises:
+        MalformedAttackError: the file is not as it should be.
+    """
+    top, *cells = _CELL.split(path.read_text(encoding="utf-8"))
+    header = _read_header(path, top)
+    stem, _, question = header.get("Question", "01_leaves q1").partition(" ")
+    keeps = header.get("Keeps")
+    attack = Attack(
+        path=path.resolve(),
+        tries=header["Tries"],
+        layer=header["Stopped by"],
+        otherwise=header.get("Without it"),
+        through=header.get("Got through"),
+        stem=stem,
+        question=question,
+        keeps=None if keeps is None else () if keeps == "none" else _listed(keeps),
+        flags=_listed(header.get("Flags", "")),
+        student=_unescaped(header.get("Student", path.stem)),
+        shows=_unescaped(header["Shows"]) if "Shows" in header else None,
+        where=_listed(header.get("Where", "")),
+        slow=header.get("Cost") == "slow",
+        cells=tuple(cells),
+    )
+    if attack.layer not in LAYERS or not cells or attack.path.parent.name not in FAMILIES:
+        raise MalformedAttackError(f"{path}: an unknown layer ({attack.layer}) or family, or no cell")
+    if header.get("Cost", "slow") != "slow" or (attack.layer == "process" and not attack.otherwise):
+        raise MalformedAttackError(f"{path}: Cost is slow or left out; `process` wants a `Without it`")
+    return attack
+
+
+def _read_header(path: Path, top: str) -> dict[str, str]:
+    """The lines before the first cell; one that is indented goes on with the one before it."""
+    header: dict[str, str] = {}
+    for line in filter(None, top.split("\n")):
+        found = _HEADER.fullmatch(line)
+        if found and found["key"] in _REQUIRED + _OPTIONAL and found["key"] not in header:
+            header[found["key"]] = found["value"]
+        elif header and line.startswith("#   "):
+            header[next(reversed(header))] += " " + line[1:].strip()
+        else:
+            raise MalformedAttackError(f"{path}: a line that means nothing here: {line}")
+    if list(header)[:1] != ["Tries"] or not all(header.get(key) for key in _REQUIRED):
+        raise MalformedAttackError(f"{path}: begins with {' and '.join(_REQUIRED)}")
+    return header
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _unescaped(text: str) -> str:
+    r"""Text in which control characters are written as ``\n``, ``\x1b`` or ``\u202e``."""
+    return _ESCAPE.sub(lambda escape: escape[0].encode().decode("unicode_escape"), text)
+
+
+def _filled(cell: str, places: Mapping[str, str]) -> str:
+    for placeholder, value in places.items():
+        cell = cell.replace(placeholder, value)
+    return cell.strip("\n")

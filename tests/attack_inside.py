@@ -1,0 +1,154 @@
+"""Inside: switches off one layer in the zygote, for the matrix of attacks only.
+
+Imported by the zygote in the place of nothing else: the production code knows no switches. Every switch
+is thrown after torch has warmed up, at the moment at which the zygote imports the rest itself.
+"""
+
+import json
+import random
+import resource
+
+_MOST_MEMORY = 3 << 30  # without limits there is still this one, or the machine would have to serve for proof
+
+
+def switch_off(layer):
+    """Let the zygote run without a layer; a preflight would only report what is known."""
+    from worker import zygote
+
+    warm_up = zygote._warm_up
+
+    def warm_up_and_patch(torch):
+        from worker import preflight
+
+        warm_up(torch)
+        preflight.preflight = lambda *_, **__: preflight.Findings({}, {})
+        SWITCHES[layer]()
+
+    zygote._warm_up = warm_up_and_patch
+
+
+def _clean_start():
+    from worker import cage
+
+    cage._close_all_but = lambda _: None
+
+
+def _limits():
+    """Far beyond what a worker may have, and yet not beyond what a machine can give."""
+    from worker import cage, zygote
+
+    limits, hard = cage._limits, resource.getrlimit
+    memory = zygote._virtual_memory() + _MOST_MEMORY
+    lifted = {
+        resource.RLIMIT_AS: (memory, memory),
+        resource.RLIMIT_NOFILE: (hard(resource.RLIMIT_NOFILE)[1],) * 2,
+        resource.RLIMIT_NPROC: (4096, 4096),
+        resource.RLIMIT_FSIZE: (_MOST_MEMORY, _MOST_MEMORY),
+    }
+    cage._limits = lambda *given: tuple((which, lifted.get(which, pair)) for which, pair in limits(*given))
+
+
+def _user():
+    from worker import privileges
+
+    privileges.Privileges.shed = lambda *_: None
+
+
+def _landlock():
+    import os
+
+    from worker import landlock
+
+    landlock.Ruleset.enforce = lambda ruleset: os.close(ruleset.descriptor)
+
+
+def _seccomp():
+    from worker import seccomp
+
+    seccomp.Filter.install = lambda *_: None
+
+
+def _wire():
+    from worker import facts
+
+    for cap in [name for name in vars(facts) if name.startswith("MAX_")]:
+        setattr(facts, cap, 1 << 62)
+
+
+def _restoring():
+    from worker import guard
+
+    guard.restore_modes = lambda: None
+    for name in ("restore_attributes", "intercepting_modes"):
+        setattr(guard, name, list)
+    guard.interceptions = lambda _: ([], [])
+    guard.changed_modes = lambda _: []
+
+
+def _captured():
+    """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
+    import torch
+    from worker import child, facts, toolbox
+
+    def attribute(name):
+        return lambda value: getattr(value, name)
+
+    def method(name):
+        return lambda value, *arguments: getattr(value, name)(*arguments)
+
+    def kind(value):
+        known = (
+            torch.nn.Parameter,
+            torch.Tensor,
+            facts.Snap,
+            facts.Raised,
+            bool,
+            int,
+            float,
+            str,
+            list,
+            tuple,
+            dict,
+        )
+        return next((k for k in known if isinstance(value, k)), type(value))
+
+    for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "_version", "grad", "dtype", "shape"):
+        setattr(facts, f"_{name.lstrip('_')}", attribute(name))
+    facts._layout = attribute("layout")
+    names = ("detach", "reshape", "tolist", "numel", "is_complex", "is_inference")
+    for name in names:
+        setattr(facts, f"_{name}", method(name))
+    facts._storage = method("untyped_storage")
+    facts._type = kind
+    facts.is_tensor = toolbox.is_tensor = lambda value: isinstance(value, torch.Tensor)
+    facts.error_text = str
+    child._chunks = lambda message, _: json.dumps(message)
+    child._scan = lambda text, _: (json.loads(text), None)
+    toolbox._seed_python = random.seed
+    toolbox.WORDS["freed"] = _is_freed
+    toolbox._grad_fn, toolbox._storage, toolbox._detach = (
+        attribute("grad_fn"),
+        method("untyped_storage"),
+        method("detach"),
+    )
+
+
+def _is_freed(tensor):
+    """As anybody would find out: by trying."""
+    try:
+        tensor.backward(retain_graph=True)
+    except RuntimeError as error:
+        return "a second time" in str(error)
+    return False
+
+
+SWITCHES = {
+    "clean start": _clean_start,
+    "limits": _limits,
+    "user": _user,
+    "landlock": _landlock,
+    "seccomp": _seccomp,
+    "wire": _wire,
+    "restoring": _restoring,
+    "captured": _captured,
+}

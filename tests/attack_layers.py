@@ -1,0 +1,167 @@
+"""Outside: every layer of the protection, and how a test takes it away; the grader itself has no switches."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from attack_inside import SWITCHES as INSIDE
+
+import grader
+from grader import gradebook, observer, pages, submission, terminal, wire, zygote
+from grader.observer import Limits
+
+Patch = pytest.MonkeyPatch
+
+LIMITS = Limits(cell=1, question=2, notebook=20)
+#: Without deadlines nothing would ever end; what has not ended by then counts as hanging.
+NO_LIMITS = Limits(cell=8, question=8, notebook=8)
+_MOST_OUTPUT = 400 << 20
+
+
+@contextmanager
+def without(layer: str | None) -> Iterator[Limits]:
+    """Switch a layer off (None: none) for as long as the block lasts; gives the limits to grade with."""
+    with pytest.MonkeyPatch.context() as patch:
+        if layer in INSIDE:
+            boot = (
+                f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import attack_inside;"
+                f" sys.path.pop(0); sys.path.insert(0, {str(zygote._PACKAGE)!r});"
+                f" attack_inside.switch_off({layer!r}); del sys.modules['attack_inside'];"
+                " from worker.zygote import main; main()"
+            )
+            patch.setattr(zygote, "_BOOT", boot)
+        if layer in OUTSIDE:
+            OUTSIDE[layer](patch)
+        yield NO_LIMITS if layer == "deadlines" else LIMITS
+
+
+def _clean_start(patch: Patch) -> None:
+    clean = zygote._environment
+    patch.setattr(zygote, "_environment", lambda: {**os.environ, **clean()})
+
+    def popen(*arguments: Any, pass_fds: object, **options: Any) -> Any:
+        """Everything inheritable is inherited, among it what has to be."""
+        for descriptor in pass_fds:
+            os.set_inheritable(descriptor, True)
+        return subprocess.Popen(*arguments, close_fds=False, **options)
+
+    patch.setattr(zygote, "subprocess", _like(subprocess, Popen=popen))
+
+
+def _like(module: Any, **replaced: Any) -> Any:
+    return SimpleNamespace(**{**vars(module), **replaced})
+
+
+def _deadlines(patch: Patch) -> None:
+    ask = observer._Observer._ask
+
+    def ask_patiently(self: Any, wire: Any, probe: Any, end: float, *, strict: bool) -> Any:
+        return ask(self, wire, replace(probe, seconds=NO_LIMITS.question), end, strict=strict)
+
+    patch.setattr(observer._Observer, "_ask", ask_patiently)
+    patch.setattr(observer, "_PATIENCE_SECONDS", NO_LIMITS.question)
+    patch.setattr(observer, "_CELLS_SHARE", 1.0)
+
+
+def _wire(patch: Patch) -> None:
+    """Whatever a worker writes is taken for the answer to what it was asked."""
+
+    def ask(self: wire.Wire, operation: str, arguments: Any, seconds: float) -> Any:
+        deadline = wire.time.monotonic() + seconds
+        self._send({"id": "0", "op": operation, "args": arguments}, deadline)
+        return self._receive(deadline)["ok"]
+
+    patch.setattr(wire.Wire, "ask", ask)
+    for cap in ("MAX_FRAME", "MAX_TOTAL", "MAX_ITEMS"):
+        patch.setattr(wire, cap, 24 << 20)  # ten times the memory of that is what it may cost
+    patch.setattr(wire, "MAX_NESTING", 10_000)
+    patch.setattr(wire.Wire, "_drain", _drain)
+    patch.setattr(observer._Observer, "_finish", lambda *_: None)
+    patch.setattr(observer, "readable_answer", _believed)
+    patch.setattr(observer, "readable_error", lambda answer: answer["raised"])
+    patch.setattr(observer, "readable_survey", lambda answer, _: (answer["names"], answer["patched"]))
+
+
+def _drain(self: wire.Wire) -> bool:
+    """Keep everything that was printed, up to what this machine can bear."""
+    chunk = os.read(self._output, 1 << 16)
+    if len(self.printed) < _MOST_OUTPUT:
+        self.printed = bytearray(self.printed) if type(self.printed) is bytes else self.printed
+        self.printed += chunk
+    self._open_output = bool(chunk)
+    return self._open_output
+
+
+def _believed(answer: Any) -> Any:
+    kind = "facts" if answer["raised"] is None else "raised"
+    return {kind: answer[kind]}
+
+
+def _fresh_worker(patch: Patch) -> None:
+    """One worker for all questions, whatever happened in it."""
+
+    def ask_all(self: Any, wire: Any, probes: Any) -> dict[str, Any]:
+        end = observer.time.monotonic() + self._limits.question
+        found = {}
+        for probe in probes:
+            try:
+                found[probe.name] = self._ask(wire, probe, end, strict=False)
+            except (observer._ProbeFaultError, observer._NeedsIsolationError) as fault:
+                found[probe.name] = {"fault": str(fault) or "forged"}
+        return found
+
+    patch.setattr(observer._Observer, "_ask_all", ask_all)
+    patch.setattr(observer._Observer, "_drop", _give_up)
+    patch.setattr(observer._Observer, "_finish", lambda *_: None)
+
+
+def _give_up(*_: object) -> None:
+    raise observer._NothingObservedError("a worker that has died is the last one")
+
+
+def _numbers(patch: Patch) -> None:
+    """Check files import it by name, so this has to come before them."""
+    patch.setattr(grader, "assert_close", lambda *_, **__: None)
+
+
+def _pages(patch: Patch) -> None:
+    patch.setattr(pages._html, "autoescape", False)
+    patch.setitem(pages._markdown.filters, "text", str)
+    for environment in (pages._html, pages._markdown):
+        patch.setattr(environment, "cache", None)
+
+
+def _spreadsheet(patch: Patch) -> None:
+    patch.setattr(gradebook, "harmless", str)
+    patch.setattr(gradebook, "_SEPARATORS", re.compile("(?!)"))  # which nothing matches
+
+
+def _terminal(patch: Patch) -> None:
+    for name in ("_plain", "escape", "inert"):
+        patch.setattr(terminal, name, str)
+
+
+def _names(patch: Patch) -> None:
+    patch.setattr(submission, "file_name", str)
+    patch.setattr(submission, "distinct_file_name", lambda text, *_: text)
+
+
+OUTSIDE: dict[str | None, Callable[[Patch], None]] = {
+    "clean start": _clean_start,
+    "deadlines": _deadlines,
+    "wire": _wire,
+    "fresh worker": _fresh_worker,
+    "numbers": _numbers,
+    "pages": _pages,
+    "spreadsheet": _spreadsheet,
+    "terminal": _terminal,
+    "names": _names,
+}
+SWITCHES = (*INSIDE, *(layer for layer in OUTSIDE if layer not in INSIDE))

@@ -1,0 +1,220 @@
+"""Outside: prints which attack is stopped by which layer, and what happens when that layer is taken away.
+
+``.venv/bin/python tests/attack_matrix.py [ATTACK.py ...]``. Every layer is switched off in a process of its
+own, which is killed when it takes too long. Exit status 1 where a row is not explained.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+
+from attack import Attack, read_attacks  # noqa: E402
+from attack_layers import SWITCHES  # noqa: E402
+from attack_run import Arena, common_harms, harms, own_harms  # noqa: E402
+from attack_world import marked  # noqa: E402
+
+_START_SECONDS, _ATTACK_SECONDS = 120, 60
+_CLASS = "all together"  # the row of what cannot be laid at one attacker's door
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of an attack: with everything in force, and with its layer off (None: not run)."""
+
+    attack: Attack
+    inside: list[str] | None
+    outside: list[str] | None
+
+    @property
+    def complaint(self) -> str | None:
+        """What is not as the attack's file says."""
+        if self.attack.through:
+            as_known = self.inside == [f"got {self.attack.question}"]
+            return None if as_known else f"should get through, and be flagged: {self.inside or 'stopped'}"
+        if self.inside is None or self.inside:
+            return f"not stopped: {'; '.join(self.inside or ['the run did not end'])}"
+        if not self.attack.is_tried_without or (self.attack.layer == "user" and os.getuid() != 0):
+            return None
+        if self.outside and self.attack.otherwise:
+            return "gets through, though its file says that something else stops it"
+        if not self.outside and not self.attack.otherwise:
+            return "is stopped without its layer too, and nobody says why"
+        return None
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        attack = self.attack
+        stopped = "stopped" if self.inside == [] else f"[red]{escape(self.complaint or '')}[/]"
+        if attack.through and not self.complaint:
+            stopped = "gets through, flagged"
+        return [escape(attack.name), escape(attack.tries), attack.layer, stopped, escape(self._without())]
+
+    def _without(self) -> str:
+        if not self.attack.is_tried_without:
+            return self.attack.through or self.attack.otherwise or ""
+        if self.outside is None:
+            return "there is no such layer for this user"
+        if self.outside:
+            return f"gets through: {'; '.join(self.outside)}"
+        return f"still stopped: {self.attack.otherwise or '?'}"
+
+
+def main() -> int:
+    """Print the matrix."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("attacks", nargs="*", type=Path, help="only these files")
+    parser.add_argument("--layer", help=argparse.SUPPRESS)
+    parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    attacks = read_attacks(chosen.attacks)
+    if chosen.report:
+        _try_all(attacks, chosen.layer, chosen.report)
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing may go on when this is told to end
+    with _progress(attacks) as advance:
+        rows, common = _rows(attacks, advance)
+    return _print(rows, common)
+
+
+def _try_all(attacks: Sequence[Attack], layer: str | None, report: Path) -> None:
+    """In a process of its own: all in one class where every layer is in force, else one by one."""
+    with report.open("a", encoding="utf-8", buffering=1) as file:
+        if layer is None:
+            with Arena() as arena:
+                run = arena.grade(attacks)
+            found = {attack.name: own_harms(attack, run) for attack in attacks}
+            found[_CLASS] = common_harms(run, arena.alone)
+            file.writelines(json.dumps(pair) + "\n" for pair in found.items())
+            return
+        for attack, found in _one_by_one(attacks, layer):
+            file.write(json.dumps([attack.name, found]) + "\n")
+
+
+def _one_by_one(attacks: Sequence[Attack], layer: str) -> Iterator[tuple[Attack, list[str]]]:
+    """The harms of each attack among honest neighbours; who broke the run starts the next in a new one."""
+    waiting = list(attacks)
+    while waiting:
+        with Arena(layer) as arena:
+            while waiting:
+                attack = waiting.pop(0)
+                try:
+                    yield attack, harms(attack, arena.grade([attack]), arena.alone)
+                except Exception as error:  # noqa: BLE001 - without a layer anything may break
+                    yield attack, [f"breaks the run ({type(error).__name__}: {str(error)[:80]})"]
+                    break
+
+
+def _rows(attacks: Sequence[Attack], advance: Callable[[str], None]) -> tuple[list[Row], list[str]]:
+    inside = _tried(attacks, None, advance)
+    outside: dict[str, list[str]] = {}
+    for layer in SWITCHES:
+        named = [attack for attack in attacks if attack.layer == layer and attack.is_tried_without]
+        if named and (layer != "user" or os.getuid() == 0):
+            outside |= _tried(named, layer, advance)
+    rows = [Row(attack, inside.get(attack.name), outside.get(attack.name)) for attack in attacks]
+    return rows, inside.get(_CLASS, [])
+
+
+def _tried(
+    attacks: Sequence[Attack], layer: str | None, advance: Callable[[str], None]
+) -> dict[str, list[str]]:
+    """What each attack did, tried in a process that is ended when it takes too long."""
+    found: dict[str, list[str]] = {}
+    waiting = list(attacks)
+    while waiting:
+        found |= _run_bounded(waiting, layer, advance)
+        waiting = [attack for attack in waiting if attack.name not in found]
+        if waiting and layer is not None:  # the first of them took the process along
+            found[waiting.pop(0).name] = ["ends or blocks the whole grader"]
+        elif waiting:
+            sys.exit("with every layer in force the class did not come to its end")
+    return found
+
+
+def _run_bounded(
+    attacks: Sequence[Attack], layer: str | None, advance: Callable[[str], None]
+) -> dict[str, list[str]]:
+    """What is known when the process has ended, or had to be ended."""
+    with _report(layer, attacks) as (command, folder):
+        report, errors = folder / "report", folder / "errors"
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        with errors.open("wb") as told:
+            process = subprocess.Popen(command, env=environment, stderr=told, start_new_session=True)
+        end = time.monotonic() + _START_SECONDS + _ATTACK_SECONDS * len(attacks)
+        try:
+            while process.poll() is None and time.monotonic() < end:
+                time.sleep(0.2)
+                advance(f"without {layer}" if layer else "every layer in force")
+        finally:
+            _end(process, folder)
+        if process.returncode > 0:  # not an attack's doing: those end it by a signal, or are caught
+            sys.exit(f"the attacks could not be tried:\n{errors.read_text(encoding='utf-8')}")
+        return dict(map(json.loads, report.read_text(encoding="utf-8").splitlines()))
+
+
+@contextlib.contextmanager
+def _report(layer: str | None, attacks: Sequence[Attack]) -> Iterator[tuple[list[str], Path]]:
+    """The command that tries attacks, and the folder for everything it makes."""
+    with tempfile.TemporaryDirectory(prefix="attack-matrix-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # attacks shall be able to reach what lies around the grader
+        (folder / "report").touch()
+        paths = (str(attack.path) for attack in attacks)
+        command = [sys.executable, __file__, "--report", str(folder / "report"), *paths]
+        yield command + ([] if layer is None else ["--layer", layer]), folder
+
+
+def _end(process: subprocess.Popen, folder: Path) -> None:
+    """End the process and everything that carries its mark."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for pid in marked(f"ATTACK_WORLD={folder}/"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _progress(attacks: Sequence[Attack]) -> Iterator[Callable[[str], None]]:
+    """A function that is told what goes on, and shows it where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+        yield lambda what: shown.update(task, description=f"{len(attacks)} attacks, {what}")
+
+
+def _print(rows: Sequence[Row], common: Sequence[str]) -> int:
+    console = Console(emoji=False, width=None if sys.stdout.isatty() else 200)
+    table = Table("attack", "tries", "stopped by", "everything in force", "without that layer", box=None)
+    for row in rows:
+        table.add_row(*row.cells())
+    console.print(table)
+    complaints = [f"{row.attack.name}: {row.complaint}" for row in rows if row.complaint]
+    complaints += [f"{_CLASS}: {harm}" for harm in common]
+    for complaint in complaints:
+        console.print(f"[red]{escape(complaint)}[/]", highlight=False)
+    console.print(f"{len(rows)} attacks, {len(complaints)} unexplained.", highlight=False)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,263 @@
+"""Outside: grades one class of attackers and honest neighbours, and says what harm each attack did."""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+import pytest
+from attack import Attack
+from attack_layers import NO_LIMITS, without
+from attack_world import NEIGHBOUR, World, world
+from rich.console import Console
+from tiny_course import write_notebook
+
+from grader import grading, terminal
+from grader.course import Course
+from grader.grading import Options, grade
+from grader.result import Result
+from grader.submission import Submission
+from grader.text import printable
+from grader.zygote import Zygote
+
+COURSE = Course.find(Path(__file__).parent)
+#: The outside may grow by this much, whatever a class does.
+MOST_GROWTH = 128 << 20
+_SEED = 20_261_121
+_READ_BY_PEOPLE = {".html", ".md", ".csv"}
+_HONEST = {"honest-ada": "01_leaves", "honest-bo": "05_inplace_reinit", "honest-cy": "01_leaves"}
+
+
+@dataclass
+class Run:
+    """What came of grading a class.
+
+    Attributes:
+        results: by notebook, all results of it.
+        seconds: by notebook, how long it was observed.
+        shown: everything written for people, by file name, and the terminal's output.
+        honest: the results of honest students, without the times of their making.
+        survivors: processes that were left.
+        loot: files that an attack wrote.
+        growth: bytes by which the outside's peak of memory grew.
+        wall: seconds that everything took.
+        patience: seconds after which a notebook hangs.
+    """
+
+    attacks: dict[str, Attack]
+    results: dict[str, list[Result]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
+    honest: dict[str, Result] = field(default_factory=dict)
+    survivors: list[int] = field(default_factory=list)
+    loot: list[str] = field(default_factory=list)
+    growth: int = 0
+    wall: float = 0.0
+    patience: float = 0.0
+
+    def results_of(self, attack: Attack) -> list[Result]:
+        """The results of an attacker's notebook."""
+        return self.results.get(_notebook(attack), [])
+
+
+def _notebook(attack: Attack) -> str:
+    return printable(f"{attack.student}/{attack.stem}.ipynb")
+
+
+class Arena:
+    """A world, a zygote in which a layer may be switched off, and classes that are graded there.
+
+    Args:
+        layer: the layer that is switched off, or None.
+    """
+
+    def __init__(self, layer: str | None = None) -> None:
+        with contextlib.ExitStack() as stack:
+            self._world = stack.enter_context(world(COURSE))
+            self._limits = stack.enter_context(without(layer))
+            self._folder = stack.enter_context(_own_folder())
+            self._zygote = stack.enter_context(Zygote(cpu_seconds=90))
+            patch = stack.enter_context(pytest.MonkeyPatch.context())
+            patch.setattr(grading, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
+            self._classes = 0
+            self.alone = self.grade([]).honest
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def grade(self, attacks: Sequence[Attack]) -> Run:
+        """Grade attackers among honest students, in this process, always with the same seed."""
+        run = Run({attack.name: attack for attack in attacks})
+        self._classes += 1
+        submissions = self._folder / str(self._classes) / "submissions"
+        out = submissions.with_name("results")
+        _hand_in(submissions, attacks, self._world)
+        out.mkdir()
+        (out / "run.json").write_text(json.dumps({"seed": _SEED}), encoding="utf-8")
+        _forget_peak_memory()
+        before, begun = _peak_memory(), time.monotonic()
+        with _stopwatch(run):
+            outcome = grade(COURSE, submissions, out, Options(jobs=2, limits=self._limits), lambda *_: None)
+        run.wall, run.growth = time.monotonic() - begun, _peak_memory() - before
+        run.patience = self._limits.notebook * (0.9 if self._limits == NO_LIMITS else 1.5)
+        _collect(run, outcome, out)
+        self._look_for_traces(run)
+        return run
+
+    def _look_for_traces(self, run: Run) -> None:
+        """What is still there after the kernel has had its time to take it down; then it has to go."""
+        end = time.monotonic() + 5
+        while (left := self._survivors()) and time.monotonic() < end:
+            time.sleep(0.05)
+        run.survivors, run.loot = left, self._world.loot()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._world.tidy()
+
+    def _survivors(self) -> list[int]:
+        return self._world.survivors(self._zygote._process.pid)
+
+
+@contextlib.contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder for submissions and results that only the grader can look into."""
+    folder = Path(tempfile.mkdtemp(prefix="attacked-class-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def harms(attack: Attack, run: Run, alone: dict[str, Result]) -> list[str]:
+    """What an attack did, and what was done in its class; nothing, if it was stopped.
+
+    Args:
+        attack: one of the class.
+        run: the class.
+        alone: results of the honest students without any attacker.
+    """
+    return own_harms(attack, run) + common_harms(run, alone)
+
+
+def own_harms(attack: Attack, run: Run) -> list[str]:
+    """What can be laid at one attacker's door."""
+    results = run.results_of(attack)
+    if len(results) != 1:
+        return [f"has {len(results)} results"]
+    found = [f"got {question}" for question in earned(results[0], attack)]
+    taken = ", ".join(lost(results[0], attack))
+    found += [f"took points of {taken}"] if taken else []
+    if run.seconds.get(_notebook(attack), 0) > run.patience:
+        found.append(f"hangs ({run.seconds[_notebook(attack)]:.0f} s)")
+    found += [f"shows in {place}" for place in shown_in(attack, run)]
+    missing = set(attack.flags) - {flag["what"] for flag in results[0]["flags"]}
+    return found + [f"is not flagged: {what}" for what in sorted(missing)]
+
+
+def common_harms(run: Run, alone: dict[str, Result]) -> list[str]:
+    """What somebody in the class did."""
+    found = [f"changed {student}'s result" for student in alone if run.honest.get(student) != alone[student]]
+    found += ["left processes"] if run.survivors else []
+    found += [f"wrote {path}" for path in run.loot]
+    return found + ([f"cost the grader {run.growth >> 20} MB"] if run.growth > MOST_GROWTH else [])
+
+
+def earned(result: Result, attack: Attack) -> list[str]:
+    """The attacked question, if it was earned in full."""
+    return [
+        q["id"] for q in result["questions"] if q["id"] == attack.question and q["score"] == q["max_score"]
+    ]
+
+
+def lost(result: Result, attack: Attack) -> list[str]:
+    """Questions that should have kept their points."""
+    kept = [q["id"] for q in result["questions"] if q["id"] != attack.question]
+    kept = kept if attack.keeps is None else list(attack.keeps)
+    return [q["id"] for q in result["questions"] if q["id"] in kept and q["score"] < q["max_score"]]
+
+
+def shown_in(attack: Attack, run: Run) -> list[str]:
+    """Where the text that must not be seen stands verbatim."""
+    places = attack.where or run.shown
+    return [place for place in places if attack.shows is not None and attack.shows in run.shown[place]]
+
+
+def _hand_in(submissions: Path, attacks: Sequence[Attack], around: World) -> None:
+    for attack in attacks:
+        neighbour = around.neighbour() if NEIGHBOUR in "".join(attack.cells) else {}
+        sources = attack.sources(COURSE, around.places() | neighbour)
+        write_notebook(submissions / attack.student / f"{attack.stem}.ipynb", sources)
+    for student, stem in _HONEST.items():
+        write_notebook(submissions / student / f"{stem}.ipynb", list(COURSE.assignments[stem].reference))
+    partly = COURSE.root / "submissions" / "lea" / "01_leaves.ipynb"
+    shutil.copy(partly, submissions / "honest-cy" / partly.name)
+
+
+@contextlib.contextmanager
+def _stopwatch(run: Run) -> Iterator[None]:
+    """Take the time for which each notebook is observed."""
+    evidence = grading._Grading._evidence
+
+    def timed(self: object, submission: Submission, **options: object) -> object:
+        begun = time.monotonic()
+        try:
+            return evidence(self, submission, **options)
+        finally:
+            run.seconds[submission.relative] = time.monotonic() - begun
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grading._Grading, "_evidence", timed)
+        yield
+
+
+def _collect(run: Run, outcome: grading.Outcome, out: Path) -> None:
+    for _, result in outcome.results:
+        run.results.setdefault(result["notebook"], []).append(result)
+        if result["student"] in _HONEST:
+            run.honest[result["student"]] = _timeless(result)
+    for path in out.rglob("*"):
+        if path.suffix in _READ_BY_PEOPLE:
+            name = path.name if path.parent == out else f"feedback{path.suffix}"
+            run.shown[name] = run.shown.get(name, "") + path.read_text(encoding="utf-8")
+    run.shown["terminal"] = _printed(outcome, out)
+
+
+def _printed(outcome: grading.Outcome, out: Path) -> str:
+    """What the command line shows of the class on a terminal that can do everything."""
+    screen = io.StringIO()
+    console = partial(Console, file=screen, force_terminal=True, width=300)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terminal, "Console", console)
+        terminal.print_class(outcome, out)
+    return screen.getvalue()
+
+
+def _timeless(result: Result) -> Result:
+    provenance = {key: value for key, value in result["provenance"].items() if key != "graded_at"}
+    return {**result, "provenance": provenance}
+
+
+def _peak_memory() -> int:
+    """The most memory this process ever had at once, in bytes."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+
+
+def _forget_peak_memory() -> None:
+    """Let the peak start anew, where the kernel lets us."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")

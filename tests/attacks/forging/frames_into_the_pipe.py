@@ -1,0 +1,15 @@
+# Tries: to write well-formed answers into the pipe before anybody asked.
+# Stopped by: wire
+# Without it: the facts would have to hold numbers that nobody knows before.
+# Keeps: none
+# Flags: raw descriptors
+# %%
+import json
+import os
+import struct
+
+
+def make_weight(n, m, scale):
+    payload = json.dumps({"id": "0", "ok": {"raised": None, "facts": None, "changed": [], "patched": []}}).encode()
+    os.write(11, (struct.pack(">I", len(payload)) + payload) * 20)
+    return torch.zeros(n, m, requires_grad=True)

@@ -1,0 +1,5 @@
+# Tries: to raise an error with a text of twenty-four million characters.
+# Stopped by: wire
+# %%
+def make_weight(n, m, scale):
+    raise ValueError("so " * 8_000_000)

@@ -1,0 +1,11 @@
+# Tries: to look up the address of a host, which can carry a message out.
+# Stopped by: seccomp
+# Without it: landlock keeps the files closed that say how names are looked up; with neither it gets through.
+# %%
+import socket
+
+if socket.getaddrinfo("localhost", 80):
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

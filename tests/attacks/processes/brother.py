@@ -1,0 +1,18 @@
+# Tries: to make a process whose parent is the zygote, so that it does not look like a child of this one.
+# Stopped by: seccomp
+# Flags: ctypes
+# %%
+import ctypes
+import os
+import platform
+
+clone = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+CLONE_PARENT, SIGCHLD = 0x8000, 17
+brother = ctypes.CDLL(None, use_errno=True).syscall(clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
+if brother == 0:
+    os._exit(0)
+if brother > 0:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

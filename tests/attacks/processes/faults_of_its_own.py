@@ -1,0 +1,13 @@
+# Tries: to handle page faults itself, which holds the kernel up in the middle of a call.
+# Stopped by: seccomp
+# Flags: ctypes
+# %%
+import ctypes
+import platform
+
+userfaultfd = {"x86_64": 323, "aarch64": 282}[platform.machine()]
+if ctypes.CDLL(None, use_errno=True).syscall(userfaultfd, 1) >= 0:  # UFFD_USER_MODE_ONLY
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

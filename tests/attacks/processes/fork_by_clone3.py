@@ -1,0 +1,18 @@
+# Tries: to fork by clone3, whose flags lie in memory where no filter can see them.
+# Stopped by: seccomp
+# Flags: ctypes
+# %%
+import ctypes
+import os
+import struct
+
+CLONE3, SIGCHLD = 435, 17  # the same on x86_64 and aarch64
+arguments = struct.pack("8Q", 0, 0, 0, 0, SIGCHLD, 0, 0, 0)
+child = ctypes.CDLL(None, use_errno=True).syscall(CLONE3, arguments, len(arguments))
+if child == 0:
+    os._exit(0)
+if child > 0:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,18 @@
+# Tries: to fork by the bare system call, past the C library's.
+# Stopped by: seccomp
+# Flags: ctypes
+# %%
+import ctypes
+import os
+import platform
+
+libc = ctypes.CDLL(None, use_errno=True)
+# aarch64 has no fork: clone(SIGCHLD) is the same
+child = libc.syscall(57) if platform.machine() == "x86_64" else libc.syscall(220, 17, 0, 0, 0, 0)
+if child == 0:
+    os._exit(0)
+if child > 0:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,18 @@
+# Tries: to read the disk below all files, the memory of the kernel, or its log.
+# Stopped by: landlock
+# Without it: only root may; with both away it gets through.
+# Flags: raw descriptors
+# %%
+import contextlib
+import glob
+
+size = 0
+for path in (*glob.glob("/dev/[vsx]d[a-z]"), "/dev/mem", "/dev/kmem", "/dev/port", "/proc/kcore", "/dev/kmsg"):
+    with contextlib.suppress(OSError), open(path, "rb", 0) as device:
+        size += len(device.read(8192))
+# %%
+if size:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,10 @@
+# Tries: to import the master of the assignment, in which the answer stands, as a module.
+# Stopped by: landlock
+# Flags: imports at run time
+# %%
+import importlib
+import sys
+
+sys.path.insert(0, "__COURSE__/solutions")
+importlib.invalidate_caches()
+make_weight = importlib.import_module("01_leaves").make_weight

@@ -1,0 +1,164 @@
+# Tries: to stay below the limit of a cell in every cell, of which there are many.
+# Stopped by: deadlines
+# Keeps: none
+# Cost: slow
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)
+# %%
+import time
+
+time.sleep(0.9)

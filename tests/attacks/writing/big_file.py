@@ -1,0 +1,17 @@
+# Tries: to fill the disk by one file.
+# Stopped by: landlock
+# Without it: no file may be larger than nothing (the limit on the size of files).
+# %%
+import os
+
+with open("/tmp/loot.bin", "wb", 0) as file:
+    try:
+        size = sum(file.write(bytes(1 << 20)) for _ in range(64))
+    finally:
+        os.path.exists("/tmp/loot.bin") and os.truncate("/tmp/loot.bin", 0)
+# %%
+if size == 64 << 20:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,12 @@
+# Tries: to make a file that lies in memory alone, outside of every folder and of the limit on memory.
+# Stopped by: seccomp
+# %%
+import os
+
+memory = os.memfd_create("loot")
+# %%
+if memory >= 0:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,17 @@
+# Tries: to write into the files that a shell of the grader's user runs at its start.
+# Stopped by: landlock
+# Without it: they belong to another user; with neither it gets through.
+# %%
+import contextlib
+import glob
+
+changeable = []
+for path in (*glob.glob("/root/.[bp]*rc"), *glob.glob("/root/.profile"), *glob.glob("/home/*/.profile")):
+    with contextlib.suppress(OSError), open(path, "a"):  # the proof is enough: nothing is appended
+        changeable.append(path)
+# %%
+if changeable:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,14 @@
+# Tries: to have torch put a tensor into shared memory, where another worker could find it.
+# Stopped by: seccomp
+# Without it: landlock lets no file be made in /dev/shm, and the limit on the size of files no room in it.
+# %%
+import torch.multiprocessing
+
+torch.multiprocessing.set_sharing_strategy("file_system")
+shared = torch.zeros(4).share_memory_()
+# %%
+if shared.is_shared():
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

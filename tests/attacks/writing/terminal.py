@@ -1,0 +1,18 @@
+# Tries: to print onto the terminal of whoever grades.
+# Stopped by: landlock
+# Without it: terminal and log belong to another user; with neither it gets through.
+# %%
+import contextlib
+import glob
+import os
+
+written = 0
+for path in ("/dev/tty", "/dev/console", "/dev/kmsg", *glob.glob("/dev/pts/[0-9]*")):
+    with contextlib.suppress(OSError):
+        written += os.open(path, os.O_WRONLY | os.O_NOCTTY) > 0
+# %%
+if written:
+
+    def make_weight(n, m, scale):
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()

@@ -1,0 +1,159 @@
+"""Outside: attackers and honest students in one class; the attackers gain nothing, the honest lose nothing.
+
+Every file below tests/attacks/ is an attack in its author's words; tests/attack_matrix.py shows what becomes
+of each when the layer that stops it is taken away.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_attacks
+from attack_layers import LIMITS, SWITCHES
+from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, shown_in
+
+from grader.worker import syscalls
+
+pytestmark = [
+    pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only"),
+    pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="what is left behind is looked up in /proc"),
+]
+
+ATTACKS = read_attacks()
+LONG = pytest.mark.long
+
+
+def of_each_attack(test):
+    """Once for every attack; the slow ones are in a class of their own."""
+    parameters = [pytest.param(a, id=a.name, marks=[LONG] if a.slow else []) for a in ATTACKS]
+    return pytest.mark.parametrize("attack", parameters)(test)
+
+
+def of_each_class(test):
+    return pytest.mark.parametrize("slow", [False, pytest.param(True, marks=LONG)], ids=["quick", "slow"])(
+        test
+    )
+
+
+@pytest.fixture(scope="module")
+def arena():
+    with Arena() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def graded(arena):
+    """The class of the quick attackers or of the slow ones, graded when it is first asked for."""
+    return cache(lambda slow: arena.grade([attack for attack in ATTACKS if attack.slow == slow]))
+
+
+# Each attack
+
+
+@of_each_attack
+def test_it_is_not_rewarded(attack, graded):
+    """There is one result, and the question is not earned: or it is flagged, where nothing can stop it."""
+    (result,) = graded(attack.slow).results_of(attack)
+    assert earned(result, attack) == ([attack.question] if attack.through else [])
+    assert not attack.through or attack.flags
+
+
+@of_each_attack
+def test_the_other_questions_keep_their_points(attack, graded):
+    """What the same notebook answers honestly counts in full, or as far as the attack's file says."""
+    (result,) = graded(attack.slow).results_of(attack)
+    assert lost(result, attack) == []
+
+
+@of_each_attack
+def test_it_is_flagged(attack, graded):
+    """The result carries the flags that a human should see."""
+    (result,) = graded(attack.slow).results_of(attack)
+    assert set(attack.flags) <= {flag["what"] for flag in result["flags"]}
+
+
+@of_each_attack
+def test_it_shows_nowhere(attack, graded):
+    """What an attack wants to have shown stands as it is in no page, no table and on no terminal."""
+    assert shown_in(attack, graded(attack.slow)) == []
+
+
+# The class
+
+
+@of_each_class
+def test_honest_neighbours_lose_nothing(slow, arena, graded):
+    """An honest student's result is the same in every detail with the attackers and without them."""
+    assert graded(slow).honest == arena.alone
+    assert {name: result["score"] for name, result in arena.alone.items()} == {
+        "honest-ada": 31,
+        "honest-bo": 30,
+        "honest-cy": 12.5,
+    }
+
+
+@of_each_class
+def test_nothing_is_left(slow, graded):
+    """No process outlives its notebook, and no file was written."""
+    assert graded(slow).survivors == []
+    assert graded(slow).loot == []
+
+
+@of_each_class
+def test_the_grader_stays_small(slow, graded):
+    """Whatever is answered and printed, the grader needs no more memory for it than for an honest class."""
+    assert graded(slow).growth < MOST_GROWTH
+
+
+@of_each_class
+def test_the_class_comes_to_its_end(slow, graded):
+    """Each notebook gets its time, twice where the machine was busy, and no attacker gets more."""
+    run = graded(slow)
+    assert run.wall < 30 + 2 * LIMITS.notebook * len(run.attacks)
+    assert [name for name, seconds in run.seconds.items() if seconds > run.patience] == []
+
+
+# The attacks' files
+
+
+def test_there_are_attacks_of_every_kind():
+    """Every family is there, and every layer stops something."""
+    assert len(ATTACKS) >= 70
+    assert {attack.path.parent.name for attack in ATTACKS} == set(FAMILIES)
+    assert {attack.layer for attack in ATTACKS} == set(LAYERS)
+    assert {*SWITCHES, "process"} == set(LAYERS)
+
+
+def test_every_attacker_has_a_name_of_its_own():
+    """No attack is superseded by another."""
+    names = [(attack.student, attack.stem) for attack in ATTACKS]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_every_attack_takes_a_question_that_exists():
+    """The question that is attacked, and those that are kept, are in the assignment."""
+    for attack in ATTACKS:
+        questions = {question.id for question in COURSE.assignments[attack.stem].questions}
+        assert {attack.question, *(attack.keeps or ())} <= questions, attack.name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# %%\npass\n",
+        "# Tries: x.\n# %%\npass\n",
+        "# Stopped by: wire\n# Tries: x.\n# %%\npass\n",
+        "# Tries: x.\n# Stopped by: nobody\n# %%\npass\n",
+        "# Tries: x.\n# Stopped by: wire\n",
+        "# Tries: x.\n# Stopped by: wire\n# Stops: q1\n# %%\npass\n",
+        "# Tries: x.\n# Stopped by: wire\n# Cost: dear\n# %%\npass\n",
+        "# Tries: x.\n# Stopped by: process\n# %%\npass\n",
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(text, tmp_path):
+    """A header that is missing, unknown or means nothing is not passed over."""
+    path = tmp_path / "time" / "attack.py"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(MalformedAttackError):
+        read_attack(path)

@@ -1,0 +1,91 @@
+"""Outside: what `doctor --cage` says about this machine's cage, and about cages of other machines."""
+
+from contextlib import nullcontext
+
+import pytest
+from click.testing import CliRunner
+
+from grader import cage_report
+from grader.cage_report import CageReport
+from grader.cli import main
+from grader.errors import ProtectionError
+from grader.worker import landlock
+
+LIMITS = {"memory_bytes": 1 << 30, "cpu_seconds": 60, "descriptors": 64, "tasks": 128}
+CAGE = {"landlock": 7, "user": "another", "uid": 0, "kept": None, **LIMITS}
+FOUND = {"attacks": {"fork": True, "open a socket": False}, "controls": {"import": False}, "trouble": None}
+
+
+def report(refusal=None, *, name="landlock+seccomp", found=FOUND, **cage):
+    """The report about a cage that differs from a good one, as one line of words."""
+    hello = {"protection": name, "torch": "2.13.0", "cage": {**CAGE, **cage}, "found": found}
+    return " ".join(str(CageReport(hello, refusal)).split())
+
+
+@pytest.fixture
+def doctor(monkeypatch):
+    """Runs `doctor --cage` with something else in the zygote's place."""
+
+    def run(start):
+        monkeypatch.setattr(cage_report, "Zygote", start)
+        return CliRunner().invoke(main, ["doctor", "--cage"])
+
+    return run
+
+
+def test_this_machines_cage_holds(zygote, doctor):
+    """Every attack is named and stopped, everything that must work does, and no line is too long."""
+    done = doctor(lambda: nullcontext(zygote))
+    assert done.exit_code == 0, done.output
+    assert "The cage holds." in done.output
+    assert f"protection     {zygote.protection.name}" in done.output
+    assert done.output.count(": stopped") == len(zygote.protection.hello["found"]["attacks"]) >= 25
+    assert done.output.count(": works") == len(zygote.protection.hello["found"]["controls"]) >= 2
+    assert not {"GOT THROUGH", "BROKEN"} & set(done.output.split(": "))
+    assert max(map(len, done.output.splitlines())) < 80
+
+
+def test_the_report_tells_the_limits_in_force(zygote):
+    """The numbers are those the zygote told, and the kernel's."""
+    told = zygote.protection.hello["cage"]
+    assert told["landlock"] == landlock.abi()
+    assert told["descriptors"] == 64
+    assert told["memory_bytes"] > 512 << 20
+
+
+def test_a_refusal_is_the_one_of_grade(doctor):
+    """Where no cage is to be had, the exit status is 3 and the sentence is the one `grade` says."""
+
+    def refuse():
+        raise ProtectionError("grading needs Linux, and this is something else")
+
+    done = doctor(refuse)
+    assert done.exit_code == 3
+    assert "grader: grading needs Linux, and this is something else." in done.output
+    assert "protection     none" in done.output
+
+
+def test_what_got_through_is_told_by_name(doctor):
+    """Each attack and each control has its own outcome, the bad ones in capitals."""
+    hello = {"protection": "landlock+seccomp", "torch": "2.13.0", "cage": CAGE, "found": FOUND}
+
+    def refuse():
+        raise ProtectionError("the cage does not hold: open a socket, import", hello)
+
+    done = doctor(refuse)
+    assert done.exit_code == 3
+    for outcome in ("fork: stopped", "open a socket: GOT THROUGH", "import: BROKEN"):
+        assert outcome in done.output
+    assert "not in force" in done.output
+
+
+def test_what_is_missing_is_explained():
+    """Without Landlock or root, in a small container, below a private home: what it means stands there."""
+    whole = report()
+    assert "version 7" in whole
+    assert "user of its own" in whole
+    assert "none is kept" in whole
+    assert "grader/preload.py" in report(name="sealed seccomp", landlock=0)
+    assert "workers run as you (uid 1000)" in report(user="same", uid=1000)
+    assert "become nobody" in report(user="nobody")
+    assert "CAP_DAC_READ_SEARCH is kept" in report(kept="CAP_DAC_READ_SEARCH")

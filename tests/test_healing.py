@@ -1,0 +1,129 @@
+"""Patches that heal before a probe ends, and ways around what was captured: noticed, or without effect."""
+
+import pytest
+from observing import look, probe
+
+from grader.evidence import Fault
+from grader.facts import Raised
+
+HONEST = "def second():\n    return torch.ones(2)"
+FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"
+
+
+def of_first(zygote, body, facts, before=""):
+    """What a probe sees of a function, beside an honest one that must not suffer."""
+    cells = [FUNCTION.format(before=before, body=body), HONEST]
+    seen = look(zygote, cells, first=probe("first", facts), second="student.second()")
+    assert seen["second"].value == (1.0, 1.0)
+    return seen["first"]
+
+
+HEALING = {
+    "torch.Tensor.backward": (
+        "honest = torch.Tensor.backward\ndef patch(*args):\n    torch.Tensor.backward = honest\n    1 / 0",
+        "torch.Tensor.backward = patch",
+    ),
+    "Tensor.backward.__code__": (
+        "def patch(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):\n    return 7",
+        "torch.Tensor.backward.__code__ = patch.__code__",
+    ),
+    "torch function modes": (
+        "from torch.overrides import TorchFunctionMode as Mode",
+        "kept = Mode(); kept.__enter__()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HEALING)
+def test_what_would_heal_when_it_is_called_is_seen_before(zygote, what):
+    """The probe calls backward() after the function; by then the patch is undone, and nothing is believed."""
+    before, body = HEALING[what]
+    facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\nw.sum().backward()\nreturn w"
+    seen = of_first(zygote, body, facts, before)
+    assert isinstance(seen, Fault)
+    assert f"replaced {what}" in seen.reason
+
+
+LISTENING = {
+    "a tracer": (
+        "def lie(frame, event, argument):\n    1 / 0 if frame.f_code.co_name == 'backward' else None",
+        "import sys; sys.settrace(lie)",
+    ),
+    "hooks on saved tensors": (
+        "",
+        "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t).__enter__()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LISTENING)
+def test_what_listens_is_ended_as_the_function_returns(zygote, what):
+    """The rest of the probe runs without it, so its facts are what they are."""
+    before, body = LISTENING[what]
+    facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\n(w * w).sum().backward()\nreturn w.grad"
+    assert of_first(zygote, body, facts, before).value == (2.0, 2.0)
+
+
+def test_words_do_not_use_the_builtins_of_a_notebook(zygote):
+    """any() of the module builtins may say what it likes, and heal."""
+    before = (
+        "import builtins\nclass Liar:\n    any = any\n    @staticmethod\n    def begin():\n"
+        "        builtins.any = lambda values: True\n    @classmethod\n    def end(cls):\n"
+        "        builtins.any = cls.any"
+    )
+    facts = (
+        "a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)\nstudent.first()\n"
+        "student.Liar.begin()\nfound = [reaches(2 * a, b), reaches(2 * a, a)]\nstudent.Liar.end()\n"
+        "return found"
+    )
+    assert of_first(zygote, "return None", facts, before) == [False, True]
+
+
+def test_answers_do_not_pass_through_pythons_json(zygote):
+    """Neither encoder nor decoder of the module json is asked."""
+    before = (
+        "import json, struct\n"
+        "def lie(*_, **__):\n    1 / 0\n"
+        "json.JSONEncoder.encode = json.JSONDecoder.decode = json.dumps = json.loads = lie\n"
+        "json.encoder.c_make_encoder = json.decoder.scanstring = struct.pack = struct.unpack = None"
+    )
+    assert of_first(zygote, "return 3", "student.first()", before) == 3
+
+
+def test_seeds_are_not_told_to_a_patched_generator(zygote):
+    """random.seed may be anything; what sets the seed of a probe was kept before."""
+    before = "import random\nseen = []\nrandom.seed = seen.append"
+    assert of_first(zygote, "return list(seen)", "student.first()", before) == []
+
+
+def test_a_freed_graph_is_not_a_matter_of_words(zygote):
+    """A hook may raise the error of a used-up graph; the saved tensors are there all the same."""
+    facts = (
+        "p = torch.ones(2, requires_grad=True)\nlosses = p * torch.rand(2)\nstudent.first(losses)\n"
+        "kept = freed(losses.sum())\nattempt(lambda: losses.sum().backward())\n"
+        "return kept"
+    )
+    text = "Trying to backward through the graph a second time"
+    before = f"def refuse(gradient):\n    raise RuntimeError({text!r})"
+    assert of_first(zygote, "args[0].register_hook(refuse)", facts, before) is False
+
+
+def test_a_freed_graph_of_a_function_of_python_is_seen(zygote):
+    """Nodes of torch.autograd.Function keep their saved tensors elsewhere."""
+    before = (
+        "class Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n        return 2 * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return 2 * g"
+    )
+    facts = (
+        "p = torch.ones(2, requires_grad=True)\ny = student.first(p)\nbefore = freed(y)\ny.sum().backward()\n"
+        "return [before, freed(y)]"
+    )
+    assert of_first(zygote, "return Double.apply(*args)", facts, before) == [False, True]
+
+
+def test_an_error_in_a_function_is_still_its_own(zygote):
+    """Looking after a function's return hides neither its error nor its place."""
+    seen = of_first(zygote, "return 1 / 0", "attempt(student.first)")
+    assert isinstance(seen, Raised)
+    assert (seen.type, seen.where) == ("ZeroDivisionError", "cell 1, line 4")
