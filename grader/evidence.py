@@ -6,12 +6,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
+from grader.notebook import MAX_CODE_CELLS
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
     "missing": "No cell of this notebook defines {name}, or the cell that does stopped before.",
     "untouched": "{name} is still as it was handed out.",
 }
+
+
+#: What a worker noticed (one of the words below), and the cell it happened in, or None.
+Trace = tuple[str, int | None]
+_NOTICED = {"code objects", "ctypes", "frames", "gc", "imports at run time", "settrace"}
+_MAX_TRACES = 50
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class Evidence:
         cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each
             cell that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
+        traces: what else only deceivers need and a worker noticed.
         fault: why nothing could be observed at all, or None.
         starved: whether time ran out while other processes had the processors, so that the notebook is not to
             blame and deserves another look.
@@ -52,6 +60,7 @@ class Evidence:
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
     cells: list[dict[str, Any]] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
     fault: str | None = None
     starved: bool = False
     size: int = 0
@@ -70,7 +79,7 @@ class Evidence:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Evidence:
         """The evidence of a stored form."""
-        return cls(**stored)
+        return cls(**{**stored, "traces": [(what, cell) for what, cell in stored["traces"]]})
 
 
 def readable_answer(answer: Any) -> dict[str, Any]:
@@ -124,6 +133,28 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
     if not good or not _is_words(answer["patched"]):
         raise MalformedError("the answer is malformed")
     return names, answer["patched"]
+
+
+def readable_traces(answer: Any) -> list[Trace]:
+    """A worker's last answer: the traces it noticed.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    traces = answer["traces"] if type(answer) is dict and set(answer) == {"traces"} else None
+    if type(traces) is not list or len(traces) > _MAX_TRACES or not all(map(_is_trace, traces)):
+        raise MalformedError("the answer is malformed")
+    return [(what, cell) for what, cell in traces]
+
+
+def _is_trace(value: Any) -> bool:
+    return (
+        type(value) is list
+        and len(value) == 2
+        and type(value[0]) is str
+        and value[0] in _NOTICED
+        and (value[1] is None or (type(value[1]) is int and 0 < value[1] <= MAX_CODE_CELLS))
+    )
 
 
 def _is_words(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Outside: traces of the known ways to deceive a grader, flagged for a human and never scored.
 
-Found in the text of the cells, so an innocent use is flagged too: a flag is a reason to look.
+Found in the text of the cells, and by what a worker noticed while it ran them. A flag is a reason to look:
+innocent uses are flagged too.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from grader.evidence import Trace
 from grader.notebook import Cell
 
 #: What a notebook may call the modules and classes that a probe works with.
@@ -40,20 +42,26 @@ _TRACES = {
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
 
 
-def flags_of(cells: Sequence[Cell], patched: Sequence[str]) -> list[dict[str, object]]:
+def flags_of(
+    cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Trace] = ()
+) -> list[dict[str, object]]:
     """The flags of a notebook.
 
     Args:
         cells: its code cells.
         patched: what the worker saw changed in torch.
+        traces: what the worker noticed by Python's audit events, however the text was written.
 
     Returns:
         ``{"what": ..., "cell": ...}`` each; the cell is None where only the worker noticed.
     """
-    found: list[dict[str, object]] = [
-        {"what": what, "cell": cell.number}
+    read = [
+        (what, cell.number)
         for cell in cells
         for what, pattern in _PATTERNS.items()
         if pattern.search(cell.source)
+    ]
+    found: list[dict[str, object]] = [
+        {"what": what, "cell": cell} for what, cell in dict.fromkeys([*read, *traces])
     ]
     return found + [{"what": f"{name[:60]} was replaced", "cell": None} for name in patched[:5]]

@@ -63,7 +63,7 @@ class ResultsFolder:
         stored = self._read(self._evidence_path(student, name))
         if not isinstance(stored, dict) or stored.get("fingerprint") != fingerprint:
             return None
-        with contextlib.suppress(TypeError):
+        with contextlib.suppress(KeyError, TypeError, ValueError):
             return Evidence.from_json(stored["evidence"])
         return None
 

@@ -12,7 +12,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
+from grader.evidence import (
+    Evidence,
+    Trace,
+    readable_answer,
+    readable_error,
+    readable_survey,
+    readable_traces,
+)
 from grader.facts import MalformedError
 from grader.notebook import Cell
 from grader.wire import WireError
@@ -96,6 +103,7 @@ class _Observer:
         self._killers = 0
         self._names: dict[str, str] = {}  # the status of each function
         self._patched: set[str] = set()
+        self._traces: set[Trace] = set()
 
     def shared(self) -> Evidence:
         """All questions in one worker; probes that asked for one of their own get it."""
@@ -121,7 +129,14 @@ class _Observer:
         cells = [self._failed[number] for number in sorted(self._failed)]
         starved = self._ran_out and self._waited > _STARVED_SHARE * (time.monotonic() - self._begun)
         return Evidence(
-            self._names, probes, cells, sorted(self._patched), fault, starved=starved, size=self._size
+            self._names,
+            probes,
+            cells,
+            sorted(self._patched),
+            sorted(self._traces, key=str),
+            fault,
+            starved=starved,
+            size=self._size,
         )
 
     def _worth_asking(self) -> list[tuple[Assigned, ...]]:
@@ -287,11 +302,9 @@ class _Observer:
     def _finish(self, worker: Worker) -> None:
         """Make sure that the worker answered exactly what it was asked."""
         try:
-            if worker.wire.ask("end", None, self._limits.cell) == "end":
-                return
-        except WireError:
-            pass
-        raise _NeedsIsolationError
+            self._traces.update(readable_traces(worker.wire.ask("end", None, self._limits.cell)))
+        except (WireError, MalformedError):
+            raise _NeedsIsolationError from None
 
     def _seconds_left(self, end: float = float("inf")) -> float:
         return max(0.01, min(end, self._deadline) - time.monotonic())

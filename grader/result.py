@@ -32,7 +32,9 @@ def graded(
         return failed(submission, f"{evidence.fault[:1].upper()}{evidence.fault[1:]}.", provenance, rubric)
     questions = [_question(q, rubric, evidence.names[q.function], verdicts) for q in rubric.questions]
     cells = submission.notebook.cells if submission.notebook else ()
-    return _result(submission, None, questions, flags_of(cells, evidence.patched), provenance)
+    return _result(
+        submission, None, questions, flags_of(cells, evidence.patched, evidence.traces), provenance
+    )
 
 
 def failed(

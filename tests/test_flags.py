@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from observing import look
 
 from grader.flags import flags_of
 from grader.notebook import Cell, Notebook
@@ -110,3 +111,27 @@ def test_searching_a_strangers_text_takes_linear_time(piece):
     flags_of([Cell(1, text)], [])
     modules_to_preload([Notebook("", (Cell(1, text),), None)])
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    {
+        "frames": "getattr(sys, '_get' + 'frame')()",
+        "gc": "getattr(__import__('g' + 'c'), 'get_' + 'objects')()",
+        "ctypes": "getattr(__import__('cty' + 'pes'), 'string_' + 'at')(b'x')",
+        "settrace": "getattr(sys, 'set' + 'trace')(None)",
+        "code objects": "setattr(leaf, '__co' + 'de__', (lambda: 1).__getattribute__('__co' + 'de__'))",
+        "imports at run time": "vars(__builtins__ or sys)['ex' + 'ec']('1')",
+    }.items(),
+)
+def test_what_the_text_hides_is_noticed(zygote, what, code):
+    """However it is spelt, and whether a cell or a function does it, a human is told where to look."""
+    ordinary = (
+        "import sys, inspect, collections\nP = collections.namedtuple('P', 'x')\ninspect.signature(print)"
+    )
+    seen = look(zygote, [ordinary, f"def leaf():\n    {code}\n    return 1"], leaf="student.leaf()")
+    assert (what, 2) in seen.evidence.traces
+    assert {cell for _, cell in seen.evidence.traces} == {2}
+    in_a_cell = look(zygote, [ordinary, f"def leaf():\n    return 1\n{code}"], leaf="student.leaf()")
+    assert (what, 2) in in_a_cell.evidence.traces
+    assert {"what": what, "cell": 2} in flags_of([], [], in_a_cell.evidence.traces)

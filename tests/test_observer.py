@@ -406,7 +406,7 @@ def steal():
     while True:
         (length,) = struct.unpack(">I", os.read(10, 4))
         stolen = json.loads(os.read(10, length))
-        forge(json.dumps({"id": stolen["id"], "ok": WON if stolen["op"] == "probe" else "end"}))
+        forge(json.dumps({"id": stolen["id"], "ok": WON if stolen["op"] == "probe" else {"traces": []}}))
 
 def good():
     return "good"

@@ -14,8 +14,8 @@ answered by ``{"id", "ok"}``:
 ``probe``   {"name", "source", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
             "tensors"}, "changed": [...], "patched": [...]}
             runs a probe and answers with facts; ``oracle`` is null or [question's name, oracle's name].
-``end``     null -> "end"
-            the last request: proves that nothing else waited in the pipe.
+``end``     null -> {"traces": [[what, number of the cell or null], ...]}
+            the last request: proves that nothing else waited in the pipe, and tells what was noticed.
 
 An error is ``{"types", "text", "where"}``. Facts are described in ``facts.py``.
 """

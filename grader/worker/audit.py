@@ -1,7 +1,7 @@
 """Inside: notices, by Python's own audit events, what only deceivers need, however it is spelt.
 
-The text of a cell shows ``sys._getframe``, but not ``getattr(sys, "_get" + "frame")``. Python raises an event for both
-(PEP 578; the library's table of audit events). A trace is a reason for a human to look, never a verdict.
+The text of a cell shows ``sys._getframe``, but not ``getattr(sys, "_get" + "frame")``. Python raises an event
+for both (PEP 578; the library's table of audit events). A trace is a reason to look, never a verdict.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import cells, facts, guard, standins, toolbox
+from . import audit, cells, facts, guard, standins, toolbox
 from .cage import Cage
 
 _REQUEST, _ANSWER = 10, 11  # the descriptors of a worker, besides 0, 1 and 2
@@ -51,6 +51,7 @@ def run(cage: Cage, request: int, answer: int, output: int) -> None:
     main.__dict__.update(notebook.names)
     notebook.names = main.__dict__
     standins.install(notebook)
+    audit.begin()
     for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
         del sys.modules[name]  # nothing a notebook needs to import
     service = _Service(notebook)
@@ -106,7 +107,7 @@ class _Service:
             return self._survey(**arguments)
         if operation == "probe":
             return self._probe(**arguments)
-        return "end"
+        return {"traces": audit.traces()}
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
