@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import audit, cells, facts, guard, standins, toolbox
+from . import audit, cells, facts, guard, standins, status, toolbox
 from .cage import Cage
 
 _REQUEST, _ANSWER = 10, 11  # the descriptors of a worker, besides 0, 1 and 2
@@ -116,7 +116,7 @@ class _Service:
     def _survey(self, stubs: dict[str, str]) -> Any:
         guard.restore_modes()
         patched = guard.restore_attributes()
-        names = {name: cells.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
+        names = {name: status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
 
     def _probe(self, name: str, source: str, seed: int, oracle: list[str] | None) -> Any:
