@@ -24,6 +24,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from . import audit
+
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 #: Classes whose attributes decide what a probe does; whatever is added to them counts too.
@@ -147,8 +149,9 @@ def _leave_intercepting_modes() -> None:
         _pop_dispatch_mode(None)
     while _saved_tensors_hooks(False) is not None:
         _pop_saved_tensors_hooks()
-    _set_trace(None)
-    _set_profile(None)
+    if _is_tracing():  # to end what is not there costs milliseconds
+        _set_trace(None)
+        _set_profile(None)
 
 
 def listeners() -> dict[str, int]:
@@ -239,12 +242,13 @@ def _put_back(owner: Any, original: dict[str, Any]) -> list[str]:
 
 def _restore_codes() -> list[str]:
     """Put back the code of torch's functions; returns the names of those that had been given another."""
+    if not audit.code_was_set():
+        return []
     changed = []
-    if not all(map(_is, map(_code.__get__, _functions), _codes)):
-        for (function, name), code in zip(_functions.items(), _codes, strict=True):
-            if _code.__get__(function) is not code:
-                _code.__set__(function, code)
-                changed.append(f"{name}.__code__")
+    for (function, name), code in zip(_functions.items(), _codes, strict=True):
+        if _code.__get__(function) is not code:
+            _code.__set__(function, code)
+            changed.append(f"{name}.__code__")
     return changed
 
 
