@@ -1,5 +1,6 @@
 # Tries: to have KeyboardInterrupt rise in the worker's own code, between two questions.
 # Stopped by: fresh worker
+# Without it: not tried, because what an interrupt meets depends on the moment.
 # %%
 import _thread
 import threading
