@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from grader.evidence import Trace
 from grader.notebook import Cell
@@ -42,6 +43,11 @@ _TRACES = {
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
 
 
+@lru_cache(maxsize=10_000)  # most cells of a class are the handed-out ones
+def _traces_in(source: str) -> tuple[str, ...]:
+    return tuple(what for what, pattern in _PATTERNS.items() if pattern.search(source))
+
+
 def flags_of(
     cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Trace] = ()
 ) -> list[dict[str, object]]:
@@ -55,12 +61,7 @@ def flags_of(
     Returns:
         ``{"what": ..., "cell": ...}`` each; the cell is None where only the worker noticed.
     """
-    read = [
-        (what, cell.number)
-        for cell in cells
-        for what, pattern in _PATTERNS.items()
-        if pattern.search(cell.source)
-    ]
+    read = [(what, cell.number) for cell in cells for what in _traces_in(cell.source)]
     found: list[dict[str, object]] = [
         {"what": what, "cell": cell} for what, cell in dict.fromkeys([*read, *traces])
     ]

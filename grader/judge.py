@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import Any, Literal, cast
 
@@ -11,7 +12,7 @@ import pytest
 
 from grader import plugin
 from grader.errors import CourseError
-from grader.evidence import Evidence
+from grader.evidence import Evidence, Outcome
 from grader.observation import Observation
 from grader.rubric import Rubric
 
@@ -46,8 +47,9 @@ def judge(
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
     verdicts: dict[str, dict[str, Verdict]] = {}
+    expected = cache(reference.outcome)  # decoded once, not for every submission
     for batch in _batches(submissions):
-        recorder = _Recorder([_Judged(name, evidence, reference) for name, evidence in batch])
+        recorder = _Recorder([_Judged(name, evidence, expected) for name, evidence in batch])
         status = pytest.main(
             [*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, recorder]
         )
@@ -74,6 +76,7 @@ _ARGUMENTS = (
     "-pno:unraisableexception",
     "-pno:threadexception",
     "-pno:faulthandler",
+    "-pno:logging",
 )
 
 
@@ -89,10 +92,10 @@ class _Judged:
 
     id: str
     evidence: Evidence
-    reference: Evidence
+    expected: Callable[[str], Outcome]
 
     def observation(self, probe: str) -> Observation:
-        return Observation(probe, self.evidence.outcome(probe), self.reference.outcome(probe))
+        return Observation(probe, self.evidence.outcome(probe), self.expected(probe))
 
 
 @dataclass

@@ -13,6 +13,7 @@ import asyncio
 import builtins
 import inspect
 import linecache
+import re
 import signal
 import time
 import types
@@ -33,6 +34,17 @@ _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
 _exec, _compile = exec, compile
 _POSTPONED = __future__.annotations.compiler_flag
 _OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory")  # errors of torch that have no class
+
+
+# What IPython's transformer may have to do with; where nothing of it is, there is nothing to transform.
+_MAGIC = re.compile(r"(?m)^[ \t]*(?:[%!?;,/]|>>>|\.\.\.|In ?\[)|=\s*[%!]|\?[ \t]*$|\A\s")
+
+
+def _as_python(source: str) -> str:
+    """A cell without Jupyter's own syntax; the transformer takes as long as an ordinary cell takes to run."""
+    if _MAGIC.search(source):
+        return str(TransformerManager().transform_cell(source))  # type: ignore[no-untyped-call]
+    return source if source.endswith("\n") else source + "\n"
 
 
 class CellTimeout(BaseException):
@@ -64,7 +76,7 @@ class Notebook:
 
     def execute(self, source: str, file: str) -> None:
         """Transform, compile and run a piece of notebook source."""
-        text = TransformerManager().transform_cell(source)  # type: ignore[no-untyped-call]
+        text = _as_python(source)
         self.sources[file] = text
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
         self._run(text, file)
