@@ -40,9 +40,13 @@ class ResultsFolder:
 
     def seed(self, *, forget: bool) -> int:
         """The secret seed of the run before, so that resuming asks the same; a new one for a new folder."""
-        run = None if forget else self._read(self.path / "run.json")
-        seed = run.get("seed") if isinstance(run, dict) else None
+        seed = None if forget else self.run().get("seed")
         return seed if isinstance(seed, int) else secrets.randbits(63)
+
+    def run(self) -> dict[str, Any]:
+        """What is known of the run before; empty where there was none."""
+        run = self._read(self.path / "run.json")
+        return run if isinstance(run, dict) else {}
 
     def write_run(self, run: dict[str, Any]) -> None:
         """Keep what the next run needs to go on from here."""
@@ -60,17 +64,30 @@ class ResultsFolder:
 
     def evidence(self, student: str, name: str, fingerprint: str) -> Evidence | None:
         """What was observed of a submission before, if by the same questions asked of the same notebook."""
-        stored = self._read(self._evidence_path(student, name))
-        if not isinstance(stored, dict) or stored.get("fingerprint") != fingerprint:
-            return None
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            return Evidence.from_json(stored["evidence"])
-        return None
+        return self._evidence(self._evidence_path(student, name), fingerprint)
 
     def write_evidence(self, student: str, name: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed, so that a changed assertion need not run anybody's code again."""
-        text = json.dumps({"fingerprint": fingerprint, "evidence": evidence.to_json()})
-        self.write(self._evidence_path(student, name), text)
+        self._write_evidence(self._evidence_path(student, name), fingerprint, evidence)
+
+    def reference(self, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed of a reference before; whoever reads it knows the expected values."""
+        return self._evidence(self.path / "reference" / f"{stem}.json", fingerprint)
+
+    def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store what was observed of a reference."""
+        self._write_evidence(self.path / "reference" / f"{stem}.json", fingerprint, evidence)
+
+    def _evidence(self, path: Path, fingerprint: str) -> Evidence | None:
+        stored = self._read(path)
+        if not isinstance(stored, dict) or stored.get("fingerprint") != fingerprint:
+            return None
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+            return Evidence.from_json(stored["evidence"])
+        return None
+
+    def _write_evidence(self, path: Path, fingerprint: str, evidence: Evidence) -> None:
+        self.write(path, json.dumps({"fingerprint": fingerprint, "evidence": evidence.to_json()}))
 
     def write(self, path: Path, text: str) -> None:
         """Write a file under a temporary name and rename it.

@@ -6,32 +6,26 @@ so a run that was stopped goes on where it was.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from grader import __version__
 from grader.course import Course
-from grader.errors import CourseError, GraderError
-from grader.evidence import Evidence, Fault, Stopped
+from grader.errors import GraderError
+from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.gradebook import gradebook
 from grader.judge import MAX_BATCH, judge
-from grader.live import observe_reference
-from grader.observer import Limits, observe
+from grader.observatory import Conditions, Observatory
+from grader.observer import Limits
 from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
 from grader.preload import modules_to_preload
 from grader.result import Result, failed, graded
 from grader.submission import Submission, find_submissions, read_roster
 from grader.text import printable
-from grader.zygote import Zygote
 
 
 @dataclass(frozen=True)
@@ -142,24 +136,27 @@ class _Grading:
         self._seed = folder.seed(forget=options.force)
         self._references: dict[str, Evidence] = {}
         self._done = 0
+        preload = modules_to_preload(s.notebook for s in selected if s.notebook)
+        conditions = Conditions(
+            self._seed, options.jobs, options.force, options.sandbox, options.limits, tuple(sorted(preload))
+        )
+        self._observatory = Observatory(course, self._rubrics, folder, conditions)
 
     def run(self, found: Sequence[Submission], submissions: Path) -> Outcome:
-        preload = modules_to_preload(s.notebook for s in self._selected if s.notebook)
-        cpu_seconds = int(self._options.limits.notebook) + 60
-        with Zygote(preload=preload, sandbox=self._options.sandbox, cpu_seconds=cpu_seconds) as zygote:
-            self._zygote = zygote
-            self._write_run(submissions)
+        with self._observatory:
             waiting = [s for s in self._selected if self._options.force or not self._is_current(s)]
             self._progress(0, len(waiting))
+            self._write_run(submissions)
             for submission in waiting:
                 if submission.notebook is None:
                     self._write_unreadable(submission, len(waiting))
             self._observe_and_judge([s for s in waiting if s.notebook is not None], len(waiting))
+            self._write_run(submissions)
         results = [(s.name, r) for s in found if (r := self._folder.result(s.student, s.name)) is not None]
         outcome = Outcome(
             results,
             _absent(found, submissions),
-            zygote.protection.name,
+            self._observatory.protection.name,
             len(waiting),
             _without(found, submissions),
         )
@@ -178,10 +175,10 @@ class _Grading:
 
     def _observe_and_judge(self, submissions: Sequence[Submission], total: int) -> None:
         """Observe in parallel, judge what has come in whenever a batch is full."""
-        for stem in sorted({s.assignment for s in submissions if s.assignment}):
-            self._references[stem] = self._reference(stem)
-        batches: dict[str, _Batch] = {stem: _Batch() for stem in self._references}
-        for submission, evidence in self._observed_fairly(submissions):
+        stems = sorted({s.assignment for s in submissions if s.assignment})
+        self._references = {stem: self._observatory.reference(stem) for stem in stems}
+        batches: dict[str, _Batch] = {stem: _Batch() for stem in stems}
+        for submission, evidence in self._observatory.observe(submissions):
             stem = submission.assignment or ""
             batches[stem].add(submission, evidence)
             if batches[stem].is_full:
@@ -189,75 +186,6 @@ class _Grading:
                 batches[stem] = _Batch()
         for stem, batch in batches.items():
             self._judge(stem, batch.content, total)
-
-    def _observed_fairly(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, Evidence]]:
-        """Evidence of submissions; whose time ran out because of others is looked at again, alone."""
-        starved: list[Submission] = []
-        for submission, evidence in self._observed(submissions):
-            if evidence.starved and self._options.jobs > 1:
-                starved.append(submission)
-            else:
-                yield submission, evidence
-        for submission in starved:
-            yield submission, self._evidence(submission, alone=True)
-
-    def _observed(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, Evidence]]:
-        """Evidence of submissions, in the order in which it comes; few wait, so that memory stays small."""
-        waiting = iter(submissions)
-        pool = ThreadPoolExecutor(self._options.jobs)
-        try:
-            futures: dict[Future[Evidence], Submission] = {}
-            while True:
-                for submission in islice(waiting, 2 * self._options.jobs - len(futures)):
-                    futures[pool.submit(self._evidence, submission)] = submission
-                if not futures:
-                    return
-                for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                    yield futures.pop(future), future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _evidence(self, submission: Submission, *, alone: bool = False) -> Evidence:
-        """What is known about a submission from a run before, or what a worker sees now."""
-        assert submission.notebook is not None
-        assert submission.assignment is not None
-        stem = submission.assignment
-        asked = self._rubrics[stem].questionnaire(self._seed)
-        known = [submission.notebook.sha256, asdict(asked), asdict(self._options.limits), self._surroundings]
-        fingerprint = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
-        stored = (
-            None
-            if self._options.force
-            else self._folder.evidence(submission.student, submission.name, fingerprint)
-        )
-        if stored is not None:
-            return stored
-        evidence = observe(self._zygote, submission.notebook.cells, asked, self._options.limits)
-        if alone or self._options.jobs == 1 or not evidence.starved:
-            self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
-        return evidence
-
-    @cached_property
-    def _surroundings(self) -> list[str]:
-        """What else decides what a worker sees: torch, the protection, and the inside's own code."""
-        inside = sorted((Path(__file__).parent / "worker").glob("*.py"))
-        code = hashlib.sha256(b"".join(path.read_bytes() for path in inside)).hexdigest()
-        return [self._zygote.protection.torch, self._zygote.protection.name, code]
-
-    def _reference(self, stem: str) -> Evidence:
-        """The reference's evidence, once per run.
-
-        Raises:
-            CourseError: a probe has no facts of it, so nobody could be judged fairly.
-        """
-        evidence = observe_reference(self._zygote, self._course, stem, self._seed)
-        for probe in self._rubrics[stem].probes:
-            outcome = evidence.outcome(probe)
-            if isinstance(outcome, Stopped | Fault):
-                raise CourseError(
-                    f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`"
-                )
-        return evidence
 
     def _judge(self, stem: str, batch: Sequence[tuple[Submission, Evidence]], total: int) -> None:
         names = {f"{submission.student}/{submission.name}": evidence for submission, evidence in batch}
@@ -304,8 +232,8 @@ class _Grading:
             "notebook_sha256": submission.sha256,
             "checks_sha256": self._checks_sha256.get(submission.assignment or ""),
             "grader": __version__,
-            "torch": self._zygote.protection.torch,
-            "protection": self._zygote.protection.name,
+            "torch": self._observatory.protection.torch,
+            "protection": self._observatory.protection.name,
             "graded_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
 
@@ -314,8 +242,8 @@ class _Grading:
             "seed": self._seed,
             "submissions": str(submissions),
             "grader": __version__,
-            "torch": self._zygote.protection.torch,
-            "protection": self._zygote.protection.name,
+            "torch": self._observatory.protection.torch,
+            "protection": self._observatory.protection.name,
             "limits": asdict(self._options.limits),
         }
         self._folder.write_run(run)
