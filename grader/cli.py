@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -40,6 +41,9 @@ def cores() -> int:
 @click.version_option(__version__)
 def main() -> None:
     """Grade notebooks of the autograd course, and keep the course itself in order."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII only shows names all the same
+            stream.reconfigure(errors="backslashreplace")
 
 
 @main.command()

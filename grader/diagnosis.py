@@ -87,6 +87,10 @@ _DIAGNOSES = {
     "invalid gradient at index": "the backward of a Function returned a gradient of the wrong shape",
     "marked as dirty": "a tensor passed to mark_dirty must also be returned by forward",
     "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
+    "before Module.__init__() call": "the first line of __init__ has to be super().__init__()",
+    "does not support the context manager protocol": (
+        "what stands behind `with` is no context; are the parentheses missing (with torch.no_grad():)?"
+    ),
     "cannot assign": (
         "a Parameter cannot be replaced by a computed tensor; change its values in place under no_grad"
     ),

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
-from grader.notebook import MAX_CODE_CELLS
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -17,8 +16,12 @@ UNANSWERED = {
 
 #: What a worker noticed (one of the words below), and the cell it happened in, or None.
 Trace = tuple[str, int | None]
-_NOTICED = {"code objects", "ctypes", "frames", "gc", "imports at run time", "settrace"}
-_MAX_TRACES = 50
+_NOTICED = {
+    *("builtins", "code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch"),
+    *("modes of torch", "names put together", "past the instance", "patched", "raw memory", "settrace"),
+    *("the grader itself", "version counter"),
+}
+_MAX_TRACES = 100
 
 
 @dataclass(frozen=True)
@@ -135,26 +138,17 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
     return names, answer["patched"]
 
 
-def readable_traces(answer: Any) -> list[Trace]:
-    """A worker's last answer: the traces it noticed.
-
-    Raises:
-        MalformedError: it breaks the schema.
-    """
-    traces = answer["traces"] if type(answer) is dict and set(answer) == {"traces"} else None
-    if type(traces) is not list or len(traces) > _MAX_TRACES or not all(map(_is_trace, traces)):
-        raise MalformedError("the answer is malformed")
-    return [(what, cell) for what, cell in traces]
+def readable_traces(notices: bytes) -> set[Trace]:
+    """What a worker noticed; what is no notice was written by somebody else, which is a trace as well."""
+    lines = notices.decode("ascii", "replace").split("\n")
+    return {_trace(line) for line in lines[:_MAX_TRACES] if line}
 
 
-def _is_trace(value: Any) -> bool:
-    return (
-        type(value) is list
-        and len(value) == 2
-        and type(value[0]) is str
-        and value[0] in _NOTICED
-        and (value[1] is None or (type(value[1]) is int and 0 < value[1] <= MAX_CODE_CELLS))
-    )
+def _trace(line: str) -> Trace:
+    what, _, number = line.partition("\t")
+    if what not in _NOTICED or not (number == "" or (number.isdecimal() and len(number) < 6)):
+        return "raw descriptors", None
+    return what, int(number) if number else None
 
 
 def _is_words(value: Any) -> bool:

@@ -20,25 +20,27 @@ _MODULE = r"(?:torch|nn|F|Tensor|warnings|weakref|inspect|math|json|random|np|nu
 _TRACES = {
     "ctypes": r"\b_?ctypes\b",
     "__array_interface__": r"__array_(?:interface|struct)__",
-    "gc": r"\b(?:import|from) gc\b|(?m:^[ \t]*+import [^\n]*\bgc\b)",
+    "gc": r"\bgc\.(?:get_|callbacks\b|garbage\b)|\bfrom gc import\b|\bimport gc as\b",
     "frames": r"\b(?:_getframe|_current_frames|currentframe|f_(?:back|locals|globals|builtins))\b"
-    r"|\b(?:tb|gi)_frame\b|\binspect\.(?:stack|trace)\b|__(?:globals|traceback|closure|subclasses)__",
+    r"|\b(?:tb|gi)_frame\b|\binspect\.(?:stack|trace)\b|__(?:globals|closure|subclasses)__",
     "settrace": r"\b(?:settrace|setprofile|sys\.monitoring)\b",
     "raw descriptors": r"\bos\.(?:read|write|pread|pwrite|dup2?|fdopen|pipe)\b|/proc/|/dev/fd"
-    r"|\bopen\(\d|\bFileIO\b|\bposix\b|\bfrom os import\b",
+    r"|\bopen\(\d|\bFileIO\b|\bposix\b"
+    r"|\bfrom os import [^\n]{0,80}\b(?:read|write|dup2?|fdopen|pipe|_exit)\b",
     "leaving the process": r"\b(?:_exit|os\.abort|os\.kill|raise_signal|os\.fork|os\.exec\w)",
-    "the grader itself": r"\b(?:from|import) worker\b|\bworker\.\w",
-    "imports at run time": r"\bsys\.modules\b|\bfrom sys import\b|\bimportlib\b|__import__"
-    r"|(?<![\w.])(?<!def )(?:exec|eval|compile)\((?!\))",
+    "the grader itself": r"\b(?:from|import) worker\b",
+    "imports at run time": r"(?<!in )\bsys\.modules\b|\bfrom sys import [^\n]{0,80}\bmodules\b"
+    r"|\bimportlib\.import_module\b|\bimport import_module\b|__import__|(?<![\w.])(?<!def )exec\((?!\))",
     "builtins": r"\bbuiltins\b|__builtins__",
     "version counter": r"_unsafe_(?:set|preserve)_version_counter",
     "modes of torch": r"\bTorch(?:Function|Dispatch)Mode\b|__torch_(?:function|dispatch)__",
-    "code objects": r"__(?:code|defaults|kwdefaults)__|\b(?:CodeType|FunctionType)\b",
+    "code objects": r"__(?:code|defaults|kwdefaults)__|\bCodeType\b",
     "past the instance": r"\btype\(\w++\)\.(?:forward|__call__)\b|__class__[ \t]*+=(?!=)"
     r"|__(?:mro|bases|wrapped)__",
-    "threads": r"\b(?:import|from) (?:threading|_thread|concurrent|multiprocessing)\b",
+    "threads": r"\b(?:import|from) (?:threading|_thread)\b",
     "signals": r"\b(?:import|from) signal\b|\bsignal\.(?:signal|alarm|setitimer)\b",
-    "patched": rf"(?<![\w.])(?!torch\.backends\.){_MODULE}(?:\.\w++)++[ \t]*+=(?!=)|\bsetattr\({_MODULE}\b",
+    "patched": rf"(?<![\w.:])(?<!: )(?!torch\.backends\.){_MODULE}(?:\.\w++)++[ \t]*+=(?!=)"
+    rf"|\bsetattr\({_MODULE}\b",
 }
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
 

@@ -38,10 +38,12 @@ class ResultsFolder:
                 f"results cannot be written to {path} ({error.strerror}): choose another --out"
             ) from error
 
-    def seed(self, *, forget: bool) -> int:
-        """The secret seed of the run before, so that resuming asks the same; a new one for a new folder."""
-        seed = None if forget else self.run().get("seed")
-        return seed if isinstance(seed, int) else secrets.randbits(63)
+    def seeds(self) -> list[int]:
+        """The secret seeds of the runs before that were not forgotten, the newest first."""
+        run = self.run()
+        earlier = run.get("earlier_seeds")
+        known = [run.get("seed"), *(earlier if isinstance(earlier, list) else [])]
+        return [seed for seed in known if isinstance(seed, int)]
 
     def run(self) -> dict[str, Any]:
         """What is known of the run before; empty where there was none."""
@@ -62,9 +64,13 @@ class ResultsFolder:
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         self.write(self._result_path(result["student"], name), text)
 
-    def evidence(self, student: str, name: str, fingerprint: str) -> Evidence | None:
-        """What was observed of a submission before, if by the same questions asked of the same notebook."""
-        return self._evidence(self._evidence_path(student, name), fingerprint)
+    def observed(self, student: str, name: str) -> str | None:
+        """The fingerprint of what was observed of a submission before, or None."""
+        return self._fingerprint(self._evidence_path(student, name))
+
+    def evidence(self, student: str, name: str) -> Evidence | None:
+        """What was observed of a submission before."""
+        return self._evidence(self._evidence_path(student, name))
 
     def write_evidence(self, student: str, name: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed, so that a changed assertion need not run anybody's code again."""
@@ -72,22 +78,33 @@ class ResultsFolder:
 
     def reference(self, stem: str, fingerprint: str) -> Evidence | None:
         """What was observed of a reference before; whoever reads it knows the expected values."""
-        return self._evidence(self.path / "reference" / f"{stem}.json", fingerprint)
+        path = self._reference_path(stem, fingerprint)
+        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
 
     def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
-        """Store what was observed of a reference."""
-        self._write_evidence(self.path / "reference" / f"{stem}.json", fingerprint, evidence)
+        """Store what was observed of a reference, beside what was by other questions."""
+        self._write_evidence(self._reference_path(stem, fingerprint), fingerprint, evidence)
 
-    def _evidence(self, path: Path, fingerprint: str) -> Evidence | None:
-        stored = self._read(path)
-        if not isinstance(stored, dict) or stored.get("fingerprint") != fingerprint:
+    def _reference_path(self, stem: str, fingerprint: str) -> Path:
+        return self.path / "reference" / f"{stem}-{fingerprint[:16]}.json"
+
+    @staticmethod
+    def _fingerprint(path: Path) -> str | None:
+        """The first line, so that the rest need not be read."""
+        try:
+            with path.open(encoding="utf-8") as file:
+                return file.readline().strip()
+        except (OSError, ValueError):
             return None
-        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
-            return Evidence.from_json(stored["evidence"])
+
+    @staticmethod
+    def _evidence(path: Path) -> Evidence | None:
+        with contextlib.suppress(AttributeError, KeyError, OSError, TypeError, ValueError):
+            return Evidence.from_json(json.loads(path.read_text(encoding="utf-8").partition("\n")[2]))
         return None
 
     def _write_evidence(self, path: Path, fingerprint: str, evidence: Evidence) -> None:
-        self.write(path, json.dumps({"fingerprint": fingerprint, "evidence": evidence.to_json()}))
+        self.write(path, f"{fingerprint}\n{json.dumps(evidence.to_json())}\n")
 
     def write(self, path: Path, text: str) -> None:
         """Write a file under a temporary name and rename it.

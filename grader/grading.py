@@ -6,6 +6,7 @@ so a run that was stopped goes on where it was.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -102,6 +103,7 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
     Raises:
         GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
     """
+    _refuse_a_course_of_a_student(course, submissions)
     wanted = course.select(options.assignments)
     found = find_submissions(submissions, course.functions)
     selected = [s for s in found if _is_selected(s, wanted, options)]
@@ -109,6 +111,20 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
         asked = ", ".join([*options.students, *options.assignments])
         raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}")
     return _Grading(course, ResultsFolder(out), selected, options, progress).run(found, submissions)
+
+
+def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
+    """A course's checks run unconfined, so none that was handed in may be taken for the course.
+
+    Raises:
+        GraderError: the course lies in the folder that is to be graded.
+    """
+    handed_in = submissions.resolve()
+    if handed_in in (course.root, *course.root.parents):
+        raise GraderError(
+            f"{course.root} holds a course, but lies in {submissions}, where only students' work may be: go "
+            "to the folder of your own course, and name the folder that holds the students' folders"
+        )
 
 
 def _is_selected(submission: Submission, wanted: Collection[str], options: Options) -> bool:
@@ -133,12 +149,10 @@ class _Grading:
             stem: course.rubric(stem) for stem in sorted({s.assignment for s in selected if s.assignment})
         }
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in self._rubrics}
-        self._seed = folder.seed(forget=options.force)
-        self._references: dict[str, Evidence] = {}
         self._done = 0
         preload = modules_to_preload(s.notebook for s in selected if s.notebook)
         conditions = Conditions(
-            self._seed, options.jobs, options.force, options.sandbox, options.limits, tuple(sorted(preload))
+            options.jobs, options.force, options.sandbox, options.limits, tuple(sorted(preload))
         )
         self._observatory = Observatory(course, self._rubrics, folder, conditions)
 
@@ -146,12 +160,14 @@ class _Grading:
         with self._observatory:
             waiting = [s for s in self._selected if self._options.force or not self._is_current(s)]
             self._progress(0, len(waiting))
-            self._write_run(submissions)
+            seeds = self._observatory.seeds(waiting)
+            if waiting:
+                self._write_run(submissions, seeds, finished=False)
             for submission in waiting:
                 if submission.notebook is None:
                     self._write_unreadable(submission, len(waiting))
             self._observe_and_judge([s for s in waiting if s.notebook is not None], len(waiting))
-            self._write_run(submissions)
+            self._write_run(submissions, seeds, finished=True)
         results = [(s.name, r) for s in found if (r := self._folder.result(s.student, s.name)) is not None]
         outcome = Outcome(
             results,
@@ -175,21 +191,18 @@ class _Grading:
 
     def _observe_and_judge(self, submissions: Sequence[Submission], total: int) -> None:
         """Observe in parallel, judge what has come in whenever a batch is full."""
-        stems = sorted({s.assignment for s in submissions if s.assignment})
-        self._references = {stem: self._observatory.reference(stem) for stem in stems}
-        batches: dict[str, _Batch] = {stem: _Batch() for stem in stems}
-        for submission, evidence in self._observatory.observe(submissions):
-            stem = submission.assignment or ""
-            batches[stem].add(submission, evidence)
-            if batches[stem].is_full:
-                self._judge(stem, batches[stem].content, total)
-                batches[stem] = _Batch()
-        for stem, batch in batches.items():
-            self._judge(stem, batch.content, total)
+        batches: dict[tuple[str, int], _Batch] = defaultdict(_Batch)
+        for submission, seed, evidence in self._observatory.observe(submissions):
+            key = submission.assignment or "", seed
+            batches[key].add(submission, evidence)
+            if batches[key].is_full:
+                self._judge(*key, batches.pop(key).content, total)
+        for key, batch in batches.items():
+            self._judge(*key, batch.content, total)
 
-    def _judge(self, stem: str, batch: Sequence[tuple[Submission, Evidence]], total: int) -> None:
+    def _judge(self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]], total: int) -> None:
         names = {f"{submission.student}/{submission.name}": evidence for submission, evidence in batch}
-        verdicts = judge(self._rubrics[stem], names, self._references[stem])
+        verdicts = judge(self._rubrics[stem], names, self._observatory.reference(stem, seed))
         for submission, evidence in batch:
             result = graded(
                 submission,
@@ -217,7 +230,7 @@ class _Grading:
     def _is_current(self, submission: Submission) -> bool:
         """Whether the stored result is what grading would give again."""
         result = self._folder.result(submission.student, submission.name)
-        if not isinstance(result, dict):
+        if not isinstance(result, dict) or not self._observatory.is_current(submission):
             return False
         stored = {**result.get("provenance", {}), "graded_at": None}
         same: dict[str, Any] = {"notebook": submission.relative, "superseded": list(submission.superseded)}
@@ -237,9 +250,11 @@ class _Grading:
             "graded_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
 
-    def _write_run(self, submissions: Path) -> None:
+    def _write_run(self, submissions: Path, seeds: Sequence[int], *, finished: bool) -> None:
         run: dict[str, Any] = {
-            "seed": self._seed,
+            "seed": seeds[0],
+            "earlier_seeds": seeds[1:],
+            "finished": finished,
             "submissions": str(submissions),
             "grader": __version__,
             "torch": self._observatory.protection.torch,

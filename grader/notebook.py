@@ -18,13 +18,15 @@ from typing import Any
 from grader.errors import GraderError
 from grader.text import encodable, printable
 
-MAX_FILE_BYTES = 256 * 1024**2
+MAX_FILE_BYTES = 100 * 1024**2
+MAX_OTHER_ENCODING_BYTES = 16 * 1024**2  # to decode broken UTF-16 takes a hundred times as long as UTF-8
 MAX_CODE_CELLS = 5_000
 MAX_CELL_BYTES = 1024**2
 MAX_SOURCE_BYTES = 16 * 1024**2
 # A JSON value of two bytes costs up to a hundred once it is read: without this cap a file of the permitted
 # size would take the machine down. Fifty megabytes of ordinary outputs stay below it.
 MAX_JSON_MARKS = 8_000_000
+MAX_MARKS = 30_000_000  # those within texts included, which take seconds to tell apart
 
 _SAVE_AGAIN = (
     "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
@@ -103,7 +105,10 @@ def _read_text(path: Path, name: str) -> tuple[str, str]:
         raise NotebookError(
             f"{name} cannot be read ({reason}): see to it that it exists and may be read, then grade again."
         ) from error
-    return content.decode(json.detect_encoding(content), "replace"), hashlib.sha256(content).hexdigest()
+    encoding = json.detect_encoding(content)
+    if not encoding.startswith("utf-8") and len(content) > MAX_OTHER_ENCODING_BYTES:
+        raise NotebookError(f"{name} is {encoding} and large. Save it as UTF-8 and hand it in anew.")
+    return content.decode(encoding, "replace"), hashlib.sha256(content).hexdigest()
 
 
 def _open_without_following(path: str, flags: int) -> int:
@@ -149,8 +154,9 @@ def _parse(text: str, name: str) -> Any:
 
 def _has_too_many_values(text: str) -> bool:
     """Tell whether brackets, commas and colons announce more values than a notebook may have."""
-    if sum(map(text.count, "[{,:")) <= MAX_JSON_MARKS:
-        return False
+    marks = sum(map(text.count, "[{,:"))
+    if not MAX_JSON_MARKS < marks <= MAX_MARKS:
+        return marks > MAX_MARKS
     return sum(map(_JSON_STRING.sub("", text).count, "[{,:")) > MAX_JSON_MARKS
 
 
@@ -176,13 +182,15 @@ def _read_sources(cells: list[Any], name: str) -> list[str]:
     sources: list[str] = []
     total = 0
     for raw in _raw_sources(cells):
+        if len(raw) > MAX_CELL_BYTES:  # before it is copied
+            raise _too_large(name, len(sources) + 1)
         source = encodable(raw).replace("\r\n", "\n").replace("\r", "\n")
         size = len(source.encode())
         total += size
         sources.append(source)
         if size > MAX_CELL_BYTES:
-            excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {len(sources)}"
-        elif total > MAX_SOURCE_BYTES:
+            raise _too_large(name, len(sources))
+        if total > MAX_SOURCE_BYTES:
             excess = f"more than {MAX_SOURCE_BYTES // 1024**2} MiB of code"
         elif len(sources) > MAX_CODE_CELLS:
             excess = f"more than {MAX_CODE_CELLS} code cells"
@@ -190,6 +198,11 @@ def _read_sources(cells: list[Any], name: str) -> list[str]:
             continue
         raise NotebookError(f"{name} has {excess}. Take out what the assignment did not ask for.")
     return sources
+
+
+def _too_large(name: str, cell: int) -> NotebookError:
+    excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {cell}"
+    return NotebookError(f"{name} has {excess}. Take out what the assignment did not ask for.")
 
 
 def _raw_sources(cells: list[Any]) -> Iterator[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +32,6 @@ class Conditions:
     """How a run observes.
 
     Attributes:
-        seed: the run's secret seed.
         jobs: workers at a time.
         force: observe again what was observed before.
         sandbox: False forgoes the cage.
@@ -38,7 +39,6 @@ class Conditions:
         preload: modules that workers shall have at hand.
     """
 
-    seed: int
     jobs: int
     force: bool
     sandbox: bool
@@ -61,14 +61,20 @@ class Observatory:
     ) -> None:
         self._course, self._rubrics, self._folder, self._conditions = course, rubrics, folder, conditions
         self._lock = threading.Lock()
+        self._asked: dict[tuple[str, int, bool], str] = {}
+        self._references: dict[tuple[str, int], Evidence] = {}
+        known = [] if conditions.force else folder.seeds()
+        # Who has read feedback may know the inputs and hands in again: a run that came to its end is over.
+        self._seed = known[0] if known and not folder.run().get("finished") else secrets.randbits(63)
+        self._earlier_seeds = [seed for seed in known if seed != self._seed]
+        self._stack = ExitStack()
         self._started: Zygote | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._started:
-            self._started.close()
+        self._stack.close()
 
     @property
     def protection(self) -> Protection:
@@ -84,31 +90,40 @@ class Observatory:
         is_as_installed = torch == version("torch").partition("+")[0]
         return Protection(str(name), str(torch)) if is_as_asked and is_as_installed else None
 
+    def seeds(self, waiting: Collection[Submission]) -> list[int]:
+        """The seeds of all evidence, the newest first, once these submissions are observed.
+
+        This run's own is among them only where somebody is observed with it.
+        """
+        is_used = not self._earlier_seeds or not all(map(self.is_current, waiting))
+        return [self._seed, *self._earlier_seeds] if is_used else self._earlier_seeds
+
     def _zygote(self) -> Zygote:
         with self._lock:
             if self._started is None:
-                self._started = Zygote(
+                zygote = Zygote(
                     preload=self._conditions.preload,
                     sandbox=self._conditions.sandbox,
                     cpu_seconds=int(self._conditions.limits.notebook) + 60,
                 )
+                self._started = self._stack.enter_context(zygote)
             return self._started
 
-    def reference(self, stem: str) -> Evidence:
-        """The reference's evidence.
+    def reference(self, stem: str, seed: int) -> Evidence:
+        """The reference's evidence, on the inputs of a seed.
 
         Raises:
             CourseError: a probe has no facts of it, so nobody could be judged fairly.
         """
-        cells = [cell.source for cell in reference_cells(self._course, stem)]
-        questionnaire = self._rubrics[stem].questionnaire(self._conditions.seed, oracle=True)
-        fingerprint = self._fingerprint([cells, asdict(questionnaire)])
-        evidence = None if self._conditions.force else self._folder.reference(stem, fingerprint)
-        if evidence is None:
-            evidence = observe_reference(self._zygote(), self._course, stem, self._conditions.seed)
-            self._refuse_faults(stem, evidence)
-            self._folder.write_reference(stem, fingerprint, evidence)
-        return evidence
+        if (stem, seed) not in self._references:
+            fingerprint = self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
+            evidence = self._folder.reference(stem, fingerprint)
+            if evidence is None:
+                evidence = observe_reference(self._zygote(), self._course, stem, seed)
+                self._refuse_faults(stem, evidence)
+                self._folder.write_reference(stem, fingerprint, evidence)
+            self._references[stem, seed] = evidence
+        return self._references[stem, seed]
 
     def _refuse_faults(self, stem: str, evidence: Evidence) -> None:
         for probe in self._rubrics[stem].probes:
@@ -118,25 +133,34 @@ class Observatory:
                     f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`"
                 )
 
-    def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, Evidence]]:
-        """Evidence of submissions; whose time ran out because of others is looked at again, alone."""
+    def is_current(self, submission: Submission) -> bool:
+        """Whether what was observed of a submission before is what would be observed now."""
+        return submission.notebook is None or self._known_seed(submission) is not None
+
+    def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
+        """Submissions, each with the seed of its inputs and its evidence.
+
+        Whose time ran out because of others is looked at again, alone.
+        """
+        for stem in sorted({s.assignment for s in submissions if s.assignment}):
+            self.reference(stem, self._seed)  # first, because nobody can be judged where it fails
         starved: list[Submission] = []
-        for submission, evidence in self._observe_side_by_side(submissions):
+        for submission, (seed, evidence) in self._observe_side_by_side(submissions):
             if evidence.starved and self._conditions.jobs > 1:
                 starved.append(submission)
             else:
-                yield submission, evidence
+                yield submission, seed, evidence
         for submission in starved:
-            yield submission, self._evidence(submission, alone=True)
+            yield submission, *self._evidence(submission, alone=True)
 
     def _observe_side_by_side(
         self, submissions: Sequence[Submission]
-    ) -> Iterator[tuple[Submission, Evidence]]:
+    ) -> Iterator[tuple[Submission, tuple[int, Evidence]]]:
         """Evidence in the order in which it comes; few wait, so that memory stays small."""
         waiting = iter(submissions)
         pool = ThreadPoolExecutor(self._conditions.jobs)
         try:
-            futures: dict[Future[Evidence], Submission] = {}
+            futures: dict[Future[tuple[int, Evidence]], Submission] = {}
             while True:
                 for submission in islice(waiting, 2 * self._conditions.jobs - len(futures)):
                     futures[pool.submit(self._evidence, submission)] = submission
@@ -147,28 +171,54 @@ class Observatory:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _evidence(self, submission: Submission, *, alone: bool = False) -> Evidence:
-        """What is known about a submission from a run before, or what a worker sees now."""
+    def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
+        """What is known about a submission from a run before, or what a worker sees now; and the seed."""
         assert submission.notebook is not None
-        assert submission.assignment is not None
-        limits = self._conditions.limits
-        asked = self._rubrics[submission.assignment].questionnaire(self._conditions.seed)
-        fingerprint = self._fingerprint([submission.notebook.sha256, asdict(asked), asdict(limits)])
-        if not self._conditions.force:
-            stored = self._folder.evidence(submission.student, submission.name, fingerprint)
-            if stored is not None:
-                return stored
-        evidence = observe(self._zygote(), submission.notebook.cells, asked, limits)
+        seed = self._known_seed(submission)
+        stored = None if seed is None else self._folder.evidence(submission.student, submission.name)
+        if seed is not None and stored is not None:
+            return seed, stored
+        asked = self._rubrics[submission.assignment or ""].questionnaire(self._seed)
+        evidence = observe(self._zygote(), submission.notebook.cells, asked, self._conditions.limits)
         if alone or self._conditions.jobs == 1 or not evidence.starved:
+            fingerprint = self._fingerprint_of(submission, self._seed)
             self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
-        return evidence
+        return self._seed, evidence
+
+    def _known_seed(self, submission: Submission) -> int | None:
+        """The seed of what was observed of a submission before, if it would be observed like that now."""
+        if self._conditions.force:
+            return None
+        known = self._folder.observed(submission.student, submission.name)
+        seeds = [self._seed, *self._earlier_seeds]
+        return next((seed for seed in seeds if known == self._fingerprint_of(submission, seed)), None)
+
+    def _fingerprint_of(self, submission: Submission, seed: int) -> str:
+        """What decides about a submission's evidence, as one hash."""
+        assert submission.notebook is not None
+        questions = self._questions(submission.assignment or "", seed, oracle=False)
+        return self._fingerprint([submission.notebook.sha256, asdict(self._conditions.limits), questions])
 
     def _fingerprint(self, known: list[Any]) -> str:
-        """What decides about evidence: notebook, questions, torch, protection and the inside's own code."""
-        surroundings = [self.protection.torch, self.protection.name, _inside_sha256()]
-        return hashlib.sha256(json.dumps([known, surroundings], sort_keys=True).encode()).hexdigest()
+        return _sha256([known, self._surroundings, self.protection.name])
+
+    @cached_property
+    def _surroundings(self) -> list[str]:
+        """What the whole run has in common: the packages, torch among them, and the inside's own code."""
+        inside = sorted((Path(__file__).parent / "worker").glob("*.py"))
+        code = hashlib.sha256(b"".join(path.read_bytes() for path in inside)).hexdigest()
+        return [code, *sorted(f"{package.name} {package.version}" for package in distributions())]
+
+    def _questions(self, stem: str, seed: int, *, oracle: bool) -> str:
+        """A hash of what is asked, which is the same for a whole class."""
+        key = stem, seed, oracle
+        if key not in self._asked:
+            cells = [cell.source for cell in reference_cells(self._course, stem)] if oracle else []
+            self._asked[key] = _sha256(
+                [cells, asdict(self._rubrics[stem].questionnaire(seed, oracle=oracle))]
+            )
+        return self._asked[key]
 
 
-def _inside_sha256() -> str:
-    inside = sorted((Path(__file__).parent / "worker").glob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in inside)).hexdigest()
+def _sha256(known: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()

@@ -23,13 +23,12 @@ from grader.evidence import (
 from grader.facts import MalformedError
 from grader.notebook import Cell
 from grader.wire import WireError
-from grader.zygote import Worker, Zygote
+from grader.zygote import Clock, Worker, Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
-_STARVED_SHARE = 0.25  # of the time it took, spent waiting for a processor that others had
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
 
 
@@ -94,9 +93,8 @@ class _Observer:
         self._begun = time.monotonic()
         self._deadline = self._begun + limits.notebook
         self._cells_end = self._begun + limits.notebook * _CELLS_SHARE
-        self._ran_out = False  # whether any time ran out
+        self._starved = False  # whether time ran out while others had the processors
         self._size = 0  # bytes of the answers
-        self._waited = 0.0  # seconds in which workers could have run and were not let
         self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
         self._skipped: set[int] = set()  # cells not run again, because they killed a worker
         self._slow: set[int] = set()  # cells whose time ran out
@@ -127,7 +125,6 @@ class _Observer:
     def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
         """What is known, as evidence."""
         cells = [self._failed[number] for number in sorted(self._failed)]
-        starved = self._ran_out and self._waited > _STARVED_SHARE * (time.monotonic() - self._begun)
         return Evidence(
             self._names,
             probes,
@@ -135,7 +132,7 @@ class _Observer:
             sorted(self._patched),
             sorted(self._traces, key=str),
             fault,
-            starved=starved,
+            starved=self._starved,
             size=self._size,
         )
 
@@ -159,7 +156,6 @@ class _Observer:
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._deadline):
-                self._ran_out = True
                 return found | {probe.name: {"fault": _TOO_LATE} for probe in waiting}
             try:
                 with self._loaded() as worker:
@@ -192,6 +188,7 @@ class _Observer:
         """
         patience = _PATIENCE_SECONDS if strict else probe.seconds
         seconds = min(patience, probe.seconds, self._seconds_left(question_end))
+        begun = worker.clock()
         request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
         try:
             raw = worker.wire.ask("probe", request, seconds)
@@ -199,7 +196,8 @@ class _Observer:
         except WireError as error:
             if error.kind == "forged":  # then the answers before this one may be forged too
                 raise _NeedsIsolationError from None
-            self._ran_out |= error.kind == "timeout" and not strict
+            if error.kind == "timeout" and not strict:
+                self._blame(worker, begun)
             kind = "late" if error.kind == "timeout" and seconds < patience else error.kind
             reason = _SAYS[kind].format(seconds=seconds, question=self._limits.question)
             raise _ProbeFaultError(probe.name, reason) from None
@@ -249,15 +247,14 @@ class _Observer:
                 return
 
     def _take_stock(self, worker: Worker) -> None:
-        self._waited += worker.seconds_waited()
         self._size += worker.wire.received
+        self._traces.update(readable_traces(worker.notices()))
 
     def _give_up_cells(self, place: int) -> None:
         """The cells before this one took all the time that cells may take; what is defined by now counts.
 
         When they ran before and are run again, there is no use in half of them.
         """
-        self._ran_out = True
         if self._names:
             raise _NothingObservedError(_TOO_LATE_FOR_NOTEBOOK)
         for cell in self._cells[place:]:
@@ -272,11 +269,17 @@ class _Observer:
         longest = _AGAIN_SECONDS if cell.number in self._slow else self._limits.cell
         seconds = min(longest, self._limits.cell, self._seconds_left())
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
-        raised = readable_error(worker.wire.ask("cell", request, seconds + _GRACE_SECONDS))
+        begun = worker.clock()
+        try:
+            raised = readable_error(worker.wire.ask("cell", request, seconds + _GRACE_SECONDS))
+        except WireError as error:
+            if error.kind == "timeout":
+                self._blame(worker, begun)
+            raise
         if raised is not None:
             self._failed[cell.number] = {"cell": cell.number, "raised": raised, "fault": None}
             if "CellTimeout" in raised["types"]:
-                self._ran_out = True
+                self._blame(worker, begun)
                 self._slow.add(cell.number)  # remembered, not paid again
 
     def _survey(self, worker: Worker) -> dict[str, str]:
@@ -287,7 +290,6 @@ class _Observer:
 
     def _drop(self, place: int, kind: str) -> None:
         """Leave out the cell that killed its worker; the third takes everything after it along."""
-        self._ran_out |= kind == "timeout"
         if place >= len(self._cells) or time.monotonic() >= self._deadline or self._killers > _MAX_DROPPED:
             raise _NothingObservedError(
                 "the notebook ended or blocked its process before its functions could be looked at"
@@ -299,12 +301,18 @@ class _Observer:
         last = self._killers > _MAX_DROPPED
         self._skipped.update(cell.number for cell in self._cells[place : None if last else place + 1])
 
+    def _blame(self, worker: Worker, begun: Clock) -> None:
+        """Time ran out since then: through the notebook's fault, or because others had the processors?"""
+        self._starved |= begun.was_starved_until(worker.clock())
+
     def _finish(self, worker: Worker) -> None:
         """Make sure that the worker answered exactly what it was asked."""
         try:
-            self._traces.update(readable_traces(worker.wire.ask("end", None, self._limits.cell)))
-        except (WireError, MalformedError):
-            raise _NeedsIsolationError from None
+            if worker.wire.ask("end", None, self._limits.cell) == "end":
+                return
+        except WireError:
+            pass
+        raise _NeedsIsolationError
 
     def _seconds_left(self, end: float = float("inf")) -> float:
         return max(0.01, min(end, self._deadline) - time.monotonic())

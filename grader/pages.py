@@ -105,8 +105,11 @@ def _summary(stem: str, results: Sequence[Result]) -> dict[str, object]:
     """Per question of one assignment, how many earned it in full, in part, not at all; and why."""
     of_stem = [r for r in results if r["assignment"] == stem]
     questions = []
-    for place, question in enumerate(max(of_stem, key=lambda r: len(r["questions"]))["questions"]):
-        answers = [r["questions"][place] for r in of_stem if r["questions"]]
+    # A run for one student leaves the others' results as they are, perhaps by an older course.
+    for question in max(of_stem, key=lambda r: (r["provenance"]["graded_at"], len(r["questions"])))[
+        "questions"
+    ]:
+        answers = [a for r in of_stem for a in r["questions"] if a["id"] == question["id"]]
         questions.append(
             {
                 **question,
@@ -114,19 +117,20 @@ def _summary(stem: str, results: Sequence[Result]) -> dict[str, object]:
                 "none": sum(a["score"] == 0 for a in answers),
                 "part": sum(0 < a["score"] < a["max_score"] for a in answers),
                 "untouched": sum(a["status"] != "answered" for a in answers),
-                "checks": [_check_summary(number, answers) for number in range(len(question["checks"]))],
+                "checks": [_check_summary(check, answers) for check in question["checks"]],
             },
         )
     return {"stem": stem, "count": len(of_stem), "questions": questions}
 
 
-def _check_summary(place: int, answers: Sequence[dict[str, Any]]) -> dict[str, object]:
+def _check_summary(check: dict[str, Any], answers: Sequence[dict[str, Any]]) -> dict[str, object]:
     """How often a check failed among those who answered, and the most frequent diagnosis."""
-    checks = [a["checks"][place] for a in answers if a["status"] == "answered"]
+    answered = [a for a in answers if a["status"] == "answered"]
+    checks = [c for a in answered for c in a["checks"] if c["id"] == check["id"]]
     messages = [check["message"] for check in checks if check["outcome"] != "passed"]
     common = max(messages, key=messages.count, default=None)
     return {
-        "title": answers[0]["checks"][place]["title"],
+        "title": check["title"],
         "failed": len(messages),
         "of": len(checks),
         "message": common,

@@ -9,6 +9,7 @@ from grader.errors import GraderError
 from grader.text import file_name
 
 ROSTER = "roster.csv"
+_MAX_BYTES = 10 << 20
 
 _HEADINGS = {"student", "students", "name", "username", "user", "login", "id", "email"}
 
@@ -24,7 +25,7 @@ def read_roster(folder: Path) -> tuple[str, ...]:
         GraderError: The file cannot be read as CSV, or a line of it names nobody.
     """
     for path in (folder / ROSTER, folder.resolve().parent / ROSTER):
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():  # a student may have put it there
             return tuple(dict.fromkeys(_read_names(path)))
     return ()
 
@@ -54,6 +55,8 @@ def _read_names(path: Path) -> Iterator[str]:
 
 def _read_text(path: Path) -> str:
     try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise GraderError(f"{path} is larger than {_MAX_BYTES >> 20} MiB: is it a list of students?")
         content = path.read_bytes()
     except OSError as error:
         raise GraderError(

@@ -16,6 +16,9 @@ _BREAKS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # Characters that make what stands around them appear elsewhere than it is written. The marks which
 # names in Arabic or Hebrew need are not among them.
 _TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends of lines
+# Characters that are not seen and that no script needs, so that two names would look the same.
+_INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 
@@ -26,15 +29,15 @@ def encodable(text: str) -> str:
 
 
 def straight(text: str) -> str:
-    """Return the text with every character replaced that would show others out of their order."""
-    return _TURNS_TEXT.sub(_REPLACEMENT, text)
+    """Return the text with every character replaced that controls something, or shows others out of order."""
+    return _CONTROLS.sub(_REPLACEMENT, _TURNS_TEXT.sub(_REPLACEMENT, text))
 
 
 def printable(text: str) -> str:
     """Return the text on one line and in its order: what would control a terminal or a page is replaced."""
     return "".join(
         _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character
-        for character in straight(text)
+        for character in _INVISIBLE.sub(_REPLACEMENT, straight(text))
     )
 
 

@@ -27,6 +27,9 @@ from grader.wire import Wire
 _PACKAGE = Path(__file__).parent
 _START_SECONDS = 180.0
 _FORK_SECONDS = 30.0
+_MOST_NOTICES = 1 << 14  # bytes
+_STARVED_SHARE = 0.25
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _SCHEDSTAT = Path("/proc/self/schedstat")
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
 _BOOT = f"import sys; sys.path.insert(0, {str(_PACKAGE)!r}); from worker.zygote import main; main()"
@@ -48,13 +51,40 @@ class Protection:
     hello: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True)
+class Clock:
+    """What the kernel counted of a worker up to some moment, in seconds.
+
+    Where it does not count, all time is suspected to be waiting: nobody shall pay for a busy machine.
+
+    Attributes:
+        now: the moment.
+        waited: how long it could have run and was not let, because others had the processors.
+        computed: how long its threads have run, all together.
+    """
+
+    now: float
+    waited: float
+    computed: float
+
+    def was_starved_until(self, later: Clock) -> bool:
+        """Whether others had so much of the time in between that the worker is not to blame for its end.
+
+        One whose own threads had a processor all the time is: they may have kept each other waiting.
+        """
+        seconds = later.now - self.now
+        waited, computed = later.waited - self.waited, later.computed - self.computed
+        return waited > _STARVED_SHARE * seconds and computed < (1 - _STARVED_SHARE) * seconds
+
+
 class Worker:
     """A confined process with one notebook's names in it; killed, by pidfd, when the block ends."""
 
-    def __init__(self, wire: Wire, pidfd: int, pid: int) -> None:
+    def __init__(self, wire: Wire, noticed: int, pidfd: int, pid: int) -> None:
         self.wire = wire
-        self._pidfd, self._pid = pidfd, pid
-        self._started = time.monotonic()
+        self._noticed = noticed
+        os.set_blocking(noticed, False)
+        self._pidfd, self._process = pidfd, Path(f"/proc/{pid}")
 
     def __enter__(self) -> Self:
         return self
@@ -67,21 +97,27 @@ class Worker:
         else:
             _is_readable(self._pidfd, _FORK_SECONDS)  # which it is once the process is gone
         os.close(self._pidfd)
+        os.close(self._noticed)
         self.wire.close()
 
-    def seconds_waited(self) -> float:
-        """How long it could have run and was not let, because other processes had the processors.
-
-        The kernel counts that wait (second number of schedstat, in nanoseconds). Where it does not, all of
-        the worker's life is suspected of it: nobody shall pay for a busy machine.
-        """
-        if not _SCHEDSTAT.exists():
-            return time.monotonic() - self._started
+    def notices(self) -> bytes:
+        """What it noticed since it was asked before; the end of a flood is left out."""
         try:
-            counted = Path(f"/proc/{self._pid}/schedstat").read_text(encoding="ascii")
+            return os.read(self._noticed, _MOST_NOTICES)
+        except BlockingIOError:
+            return b""
+
+    def clock(self) -> Clock:
+        """How the worker has spent its life up to now."""
+        now = time.monotonic()
+        if not _SCHEDSTAT.exists():
+            return Clock(now, waited=now, computed=0.0)
+        try:
+            waited = (self._process / "schedstat").read_text(encoding="ascii").split()[1]
+            times = (self._process / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
         except OSError:  # it has ended by itself
-            return 0.0
-        return int(counted.split()[1]) / 1e9
+            return Clock(now, waited=0.0, computed=0.0)
+        return Clock(now, waited=int(waited) / 1e9, computed=(int(times[11]) + int(times[12])) / _TICKS)
 
 
 class Zygote:
@@ -155,13 +191,14 @@ class Zygote:
         request, to_worker = os.pipe()
         from_worker, answer = os.pipe()
         printed, output = os.pipe()
-        theirs = [request, answer, output]
+        noticed, notices = os.pipe()
+        theirs = [request, answer, output, notices]
         try:
             with self._lock:
                 socket.send_fds(self._socket, [b'{"op": "fork"}'], theirs)
                 reply, descriptors = self._reply(_FORK_SECONDS)
         except BaseException:
-            for descriptor in (to_worker, from_worker, printed):
+            for descriptor in (to_worker, from_worker, printed, noticed):
                 os.close(descriptor)
             raise
         finally:
@@ -170,8 +207,9 @@ class Zygote:
         wire = Wire(to_worker, from_worker, printed)
         if not descriptors:
             wire.close()
+            os.close(noticed)
             raise _FullError(reply.get("error"))
-        return Worker(wire, descriptors[0], reply["pid"])
+        return Worker(wire, noticed, descriptors[0], reply["pid"])
 
     def _hello(self) -> Protection:
         """The zygote's first message: its protection, or why there is none."""

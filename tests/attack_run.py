@@ -21,7 +21,7 @@ from attack_world import NEIGHBOUR, World, world
 from rich.console import Console
 from tiny_course import write_notebook
 
-from grader import grading, terminal
+from grader import grading, observatory, terminal
 from grader.course import Course
 from grader.grading import Options, grade
 from grader.result import Result
@@ -87,7 +87,7 @@ class Arena:
             self._folder = stack.enter_context(_own_folder())
             self._zygote = stack.enter_context(Zygote(cpu_seconds=90))
             patch = stack.enter_context(pytest.MonkeyPatch.context())
-            patch.setattr(grading, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
+            patch.setattr(observatory, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
             self._classes = 0
             self.alone = self.grade([]).honest
             self._stack = stack.pop_all()
@@ -210,7 +210,7 @@ def _hand_in(submissions: Path, attacks: Sequence[Attack], around: World) -> Non
 @contextlib.contextmanager
 def _stopwatch(run: Run) -> Iterator[None]:
     """Take the time for which each notebook is observed."""
-    evidence = grading._Grading._evidence
+    evidence = observatory.Observatory._evidence
 
     def timed(self: object, submission: Submission, **options: object) -> object:
         begun = time.monotonic()
@@ -220,7 +220,7 @@ def _stopwatch(run: Run) -> Iterator[None]:
             run.seconds[submission.relative] = time.monotonic() - begun
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading._Grading, "_evidence", timed)
+        patch.setattr(observatory.Observatory, "_evidence", timed)
         yield
 
 

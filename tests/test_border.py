@@ -200,10 +200,10 @@ def f():
 
 
 def test_no_descriptor_leads_outside(zygote, outside):
-    """Open are /dev/null, the pipe of the output, of requests and of answers; none can be turned round."""
+    """Open are /dev/null and the pipes of output, requests, answers and notices; none can be turned round."""
     opened, kinds, reopened, wrong_way, links = look(zygote, DESCRIPTORS, f="student.f()")["f"]
-    assert opened == [0, 1, 2, 10, 11]
-    assert kinds == [stat.S_IFCHR, *[stat.S_IFIFO] * 4]
+    assert opened == [0, 1, 2, 10, 11, 12]
+    assert kinds == [stat.S_IFCHR, *[stat.S_IFIFO] * 5]
     assert (reopened, wrong_way, set(links)) == ([0], [False] * 4, {"pipe:"})
 
 

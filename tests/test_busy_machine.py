@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,21 +11,33 @@ import pytest
 from observing import QUICK, look, probe
 from tiny_course import RIGHT, write_course, write_notebook
 
-from grader import grading
+from grader import grading, observatory
 from grader.course import Course
 from grader.errors import BrokenRunError
 from grader.grading import Options, grade
 from grader.observer import observe
-from grader.zygote import _SCHEDSTAT, Worker, Zygote
+from grader.zygote import _SCHEDSTAT, Clock, Worker, Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
 BUSY = "import time\nwhile time.thread_time() < 0.2:\n    pass"
 
 
-@pytest.mark.parametrize(("waited", "starved"), [(0.0, False), (1000.0, True)])
-def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, starved):
-    """Time that ran out is told from time that others used up."""
-    monkeypatch.setattr(Worker, "seconds_waited", lambda _: waited)
+def slow_clock(waited, computed):
+    """A clock on which a second of waiting and computing goes with every second of the wall's."""
+    ticks = time.monotonic()
+    return lambda _: Clock(
+        time.monotonic(), (time.monotonic() - ticks) * waited, (time.monotonic() - ticks) * computed
+    )
+
+
+@pytest.mark.parametrize(
+    ("waited", "computed", "starved"),
+    [(0.0, 1.0, False), (0.0, 0.0, False), (0.5, 0.5, True), (1.0, 0.0, True), (0.9, 2.0, False)],
+    ids=["computes", "sleeps", "has half", "has nothing", "is kept waiting by its own threads"],
+)
+def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, computed, starved):
+    """Time that ran out is told from time that others used up, whatever was before it."""
+    monkeypatch.setattr(Worker, "clock", slow_clock(waited, computed))
     quick = probe("first", "student.first()", seconds=0.2)
     assert look(zygote, ENDLESS, first=quick).evidence.starved is starved
     assert look(zygote, "while True:\n    pass", limits=QUICK, first="1").evidence.starved is starved
@@ -33,24 +46,27 @@ def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, starved):
 
 @pytest.mark.skipif(not _SCHEDSTAT.exists(), reason="this kernel does not count who waits")
 def test_waiting_for_a_processor_is_counted(zygote):
-    """A worker that shares its only processor with two others has waited about as long as it computed."""
+    """A worker that shares its only processor with two others was starved; one that has it alone was not."""
     processor = min(os.sched_getaffinity(0))
     hog = [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{processor}])\nwhile True:\n    pass"]
+    request = {"number": 1, "source": BUSY, "seconds": 50.0}
     with zygote.worker() as worker, subprocess.Popen(hog) as one, subprocess.Popen(hog) as another:
-        os.sched_setaffinity(worker._pid, [processor])
-        worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
-        waited = worker.seconds_waited()
+        os.sched_setaffinity(int(worker._process.name), [processor])
+        begun = worker.clock()
+        worker.wire.ask("cell", request, 60.0)
+        starved = begun.was_starved_until(worker.clock())
         one.kill()
         another.kill()
-    assert waited > 0.1
+    assert starved
 
 
 def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
-    """Where the kernel does not say who waited, all of a worker's life may have been waiting."""
+    """Where the kernel does not say who waited, all of the time may have been waiting."""
     monkeypatch.setattr("grader.zygote._SCHEDSTAT", Path("/proc/self/there-is-no-such-file"))
     with zygote.worker() as worker:
+        begun = worker.clock()
         worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
-        assert worker.seconds_waited() > 0.15
+        assert begun.was_starved_until(worker.clock())
 
 
 @pytest.fixture
@@ -85,7 +101,7 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
                 return replace(evidence, probes={}, starved=True)
         return evidence
 
-    monkeypatch.setattr(grading, "observe", busy)
+    monkeypatch.setattr(observatory, "observe", busy)
     looks, score = comes
     assert scores_of(course, submissions, jobs) == [score] * 3
     assert len(seen) == looks
@@ -104,7 +120,7 @@ def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
         return judge(rubric, names, reference)
 
     judge = grading.judge
-    monkeypatch.setattr(grading, "observe", large)
+    monkeypatch.setattr(observatory, "observe", large)
     monkeypatch.setattr(grading, "judge", counted)
     assert scores_of(course, submissions) == [6.0] * 3
     assert [number for number in judged if number] == [1, 1, 1]

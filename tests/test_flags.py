@@ -13,12 +13,12 @@ TRACES = {
     "import ctypes": "ctypes",
     "from _ctypes import dlopen": "ctypes",
     "x.__array_interface__": "__array_interface__",
-    "import gc": "gc",
-    "import math, gc": "gc",
+    "gc.get_objects()": "gc",
+    "from gc import get_referrers": "gc",
     "sys._getframe(1)": "frames",
     "inspect.stack()": "frames",
     "f.__globals__": "frames",
-    "error.__traceback__": "frames",
+    "error.__traceback__.tb_frame": "frames",
     "sys.settrace(f)": "settrace",
     "os.write(11, b'')": "raw descriptors",
     "open(11, 'wb', closefd=False)": "raw descriptors",
@@ -27,7 +27,8 @@ TRACES = {
     "from worker import toolbox": "the grader itself",
     "sys.modules['torch']": "imports at run time",
     "__import__('os')": "imports at run time",
-    "eval('1')": "imports at run time",
+    "exec(text)": "imports at run time",
+    "from os import path, write": "raw descriptors",
     "import builtins": "builtins",
     "torch._C._autograd._unsafe_set_version_counter": "version counter",
     "class M(TorchFunctionMode): pass": "modes of torch",
@@ -36,14 +37,13 @@ TRACES = {
     "warnings.catch_warnings = Quiet": "patched",
     "json.JSONEncoder.encode = f": "patched",
     "np.random.seed = f": "patched",
-    "compile(text, 'x', 'exec')": "imports at run time",
     "f.__code__ = g.__code__": "code objects",
-    "types.FunctionType": "code objects",
+    "types.CodeType": "code objects",
     "type(cell).forward(cell, x, h)": "past the instance",
     "cell.__class__ = Quiet": "past the instance",
     "kind.__mro__[1]": "past the instance",
     "import threading": "threads",
-    "from concurrent.futures import Future": "threads",
+    "from _thread import start_new_thread": "threads",
     "signal.setitimer(0, 1)": "signals",
 }
 ORDINARY = [
@@ -55,6 +55,18 @@ ORDINARY = [
     "def eval(self): return self.train(False)",
     "x = 1  # after eval() nothing changes",
     "gc.detach()",
+    "import gc\ngc.collect()",
+    "x: torch.Tensor = None",
+    "def f(x:torch.Tensor = None, *, y: np.ndarray = zeros): pass",
+    "IN_COLAB = 'google.colab' in sys.modules",
+    "from os import path",
+    "from sys import getsizeof",
+    "eval(model, loader)",
+    "import importlib\nimportlib.reload(module)",
+    "except ValueError as e: print(e.__traceback__)",
+    "isinstance(f, types.FunctionType)",
+    "from concurrent.futures import ThreadPoolExecutor",
+    "for worker in workers: worker.start()",
     "torch.manual_seed(0)",
     "with open('notes.txt') as file: pass",
     "workers = 2",
@@ -115,14 +127,22 @@ def test_searching_a_strangers_text_takes_linear_time(piece):
 
 @pytest.mark.parametrize(
     ("what", "code"),
-    {
-        "frames": "getattr(sys, '_get' + 'frame')()",
-        "gc": "getattr(__import__('g' + 'c'), 'get_' + 'objects')()",
-        "ctypes": "getattr(__import__('cty' + 'pes'), 'string_' + 'at')(b'x')",
-        "settrace": "getattr(sys, 'set' + 'trace')(None)",
-        "code objects": "setattr(leaf, '__co' + 'de__', (lambda: 1).__getattribute__('__co' + 'de__'))",
-        "imports at run time": "vars(__builtins__ or sys)['ex' + 'ec']('1')",
-    }.items(),
+    [
+        ("frames", "getattr(sys, '_get' + 'frame')()"),
+        ("frames", "[getattr(sys, name)() for name in ['emarfteg_'[::-1]]]"),
+        ("frames", "import traceback; list(traceback.walk_stack(None))"),
+        ("frames", "getattr((_ for _ in ()), 'emarf_ig'[::-1])"),
+        ("frames", "sys._getfr\uff41me()"),
+        ("gc", "getattr(__import__('g' + 'c'), 'get_' + 'objects')()"),
+        ("ctypes", "getattr(__import__('cty' + 'pes'), 'string_' + 'at')(b'x')"),
+        ("settrace", "getattr(sys, 'set' + 'trace')(None)"),
+        ("code objects", "setattr(leaf, '__co' + 'de__', (lambda: 1).__getattribute__('__co' + 'de__'))"),
+        ("imports at run time", "vars(__builtins__ or sys)['ex' + 'ec']('1')"),
+        ("imports at run time", "[vars(__builtins__ or sys)[name]('1') for name in ['lave'[::-1]]]"),
+        ("names put together", "getattr(sys, ''.join(['ver', 'sion']))"),
+        ("kernels of torch", "import torch; torch.library.Library('aten', 'IMPL')"),
+        ("the grader itself", "get_ipython()._notebook"),
+    ],
 )
 def test_what_the_text_hides_is_noticed(zygote, what, code):
     """However it is spelt, and whether a cell or a function does it, a human is told where to look."""
@@ -135,3 +155,18 @@ def test_what_the_text_hides_is_noticed(zygote, what, code):
     in_a_cell = look(zygote, [ordinary, f"def leaf():\n    return 1\n{code}"], leaf="student.leaf()")
     assert (what, 2) in in_a_cell.evidence.traces
     assert {"what": what, "cell": 2} in flags_of([], [], in_a_cell.evidence.traces)
+
+
+def test_a_notice_cannot_be_taken_back(zygote):
+    """What was noticed has left the process before its code goes on, also when that dies."""
+    look_and_die = "import os, sys\ndef leaf():\n    getattr(sys, '_get' + 'frame')()\n    os._exit(0)"
+    seen = look(zygote, look_and_die, leaf="student.leaf()")
+    assert ("frames", 1) in seen.evidence.traces
+
+
+def test_what_stands_in_the_pipe_of_notices_but_is_none_is_a_trace(zygote):
+    """Who writes there, or fills the pipe so that nothing more goes in, is noticed by that."""
+    seen = look(
+        zygote, "import os\nos.write(12, b'nothing to see\\n' * 6000)\ndef leaf():\n    return 1", leaf="1"
+    )
+    assert ("raw descriptors", None) in seen.evidence.traces

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
 
-from grader import grading
+from grader import observatory
 from grader.cli import main
 from grader.course import Course
 from grader.errors import ProtectionError
@@ -300,7 +300,7 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
     def refuse(**_):
         raise ProtectionError("students' code cannot be confined here: no seccomp")
 
-    monkeypatch.setattr(grading, "Zygote", refuse)
+    monkeypatch.setattr(observatory, "Zygote", refuse)
     ended = klass.grade()
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert not (klass.out / "submissions").exists()

@@ -263,7 +263,7 @@ def test_a_file_too_large_is_not_read(tmp_path):
     path = tmp_path / "x.ipynb"
     with path.open("wb") as file:
         file.truncate(notebook.MAX_FILE_BYTES + 1)
-    with pytest.raises(NotebookError, match="larger than 256 MiB"):
+    with pytest.raises(NotebookError, match="larger than 100 MiB"):
         read_notebook(path)
 
 

@@ -631,17 +631,10 @@ def test_every_kind_of_tensor_has_facts(zygote, body):
     assert (seen.dtype, seen.shape, seen.value) == TENSORS[body]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])",
-        "out = []\ntorch.vmap(lambda x: out.append(x) or x)(torch.ones(3))\nout",
-        "out = []\ntorch.func.grad(lambda x: out.append(x) or x.sum())(torch.ones(3))\nout",
-    ],
-)
-def test_what_torch_itself_cannot_read_is_an_error(zygote, body):
+def test_what_torch_itself_cannot_read_is_an_error(zygote):
     """A tensor without readable facts is as if the probe had raised, and the worker lives on."""
-    assert isinstance(value_of(zygote, body), Stopped)
+    nested = "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])"
+    assert isinstance(value_of(zygote, nested), Stopped)
 
 
 def test_what_a_gradient_pretends_is_left_out(zygote):
@@ -876,3 +869,48 @@ def test_a_spy_sees_every_way_of_calling(zygote, call):
     )
     seen = look(zygote, f"def f(cell, x, h):\n    return {call}", f=[probe("f", body)])
     assert seen["f"] == [["hx", "input"]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.func.grad(lambda h: cell(x, h).sum())(h)",
+        "torch.func.vmap(lambda h: cell(x[0], h))(h)",
+        "torch.func.jvp(lambda h: cell(x, h), (h,), (h,))",
+        "torch.utils.checkpoint.checkpoint(cell, x, h, use_reentrant=False).sum().backward()",
+        "pickle.dumps(nn.Linear(2, 3)); torch.save(nn.Tanh(), io.BytesIO())",
+        "torch.jit.script(nn.Linear(2, 3)); print(nn.GRUCell.__annotations__)",
+    ],
+)
+def test_a_spied_module_is_an_ordinary_one(zygote, isolations, body):
+    """Whatever torch offers works on a module that is watched, and nothing of it is taken for a patch."""
+    imports = "import io, pickle, torch, torch.utils.checkpoint\nfrom torch import nn\n"
+    watched = """
+    cell = nn.RNNCell(2, 3)
+    spy(cell)
+    return student.f(cell, torch.randn(4, 2), torch.randn(4, 3))
+    """
+    seen = look(zygote, f"{imports}def f(cell, x, h):\n    {body}\n    return 1", f=probe("f", watched))
+    assert (seen["f"], seen.evidence.patched, isolations) == (1, [], [])
+
+
+TWIN = """
+import copy, torch
+
+def f(cell, x, h):
+    twin = copy.deepcopy(cell)
+    for parameter in twin.parameters():
+        torch.nn.init.zeros_(parameter)
+    return twin(x, h)
+"""
+
+
+def test_a_copy_of_a_spied_module_is_its_own(zygote):
+    """A deep copy computes with its own parameters, and its calls are not the module's."""
+    watched = """
+    cell = nn.RNNCell(2, 3)
+    calls = spy(cell)
+    return student.f(cell, torch.randn(1, 2), torch.randn(1, 3)), len(calls)
+    """
+    value, calls = look(zygote, TWIN, f=probe("f", watched))["f"]
+    assert (value.value, calls) == ((0.0, 0.0, 0.0), 0)

@@ -8,7 +8,7 @@ import pytest
 from real_life import answers, cells, files  # noqa: F401 - they enter their cases
 from real_life.draft import CASES, ROOT
 
-from grader import grading
+from grader import observatory
 from grader.course import Course
 from grader.evidence import Evidence
 from grader.grading import Options, grade
@@ -30,8 +30,8 @@ class Graded:
         for folder, result in self.results.items():
             path = out / "evidence" / result["student"] / f"{result['assignment']}.json"
             if path.exists():
-                stored = json.loads(path.read_text(encoding="utf-8"))
-                self.evidence[folder] = Evidence.from_json(stored["evidence"])
+                stored = path.read_text(encoding="utf-8").partition("\n")[2]
+                self.evidence[folder] = Evidence.from_json(json.loads(stored))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def graded(tmp_path_factory, zygote):
             path.write_bytes(content)
             os.utime(path, (1_700_000_000, 1_700_000_000))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading, "Zygote", lambda **_: nullcontext(zygote))
+        patch.setattr(observatory, "Zygote", lambda **_: nullcontext(zygote))
         options = Options(jobs=2, limits=SHORT)
         outcome = grade(Course.find(ROOT), root / "submissions", root / "out", options, lambda *_: None)
     return Graded(root / "out", outcome)

@@ -14,8 +14,11 @@ answered by ``{"id", "ok"}``:
 ``probe``   {"name", "source", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
             "tensors"}, "changed": [...], "patched": [...]}
             runs a probe and answers with facts; ``oracle`` is null or [question's name, oracle's name].
-``end``     null -> {"traces": [[what, number of the cell or null], ...]}
-            the last request: proves that nothing else waited in the pipe, and tells what was noticed.
+``end``     null -> "end"
+            the last request: proves that nothing else waited in the pipe.
+
+A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, written the moment something is
+noticed: whatever happens in the process afterwards cannot take it back.
 
 An error is ``{"types", "text", "where"}``. Facts are described in ``facts.py``.
 """

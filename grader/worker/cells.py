@@ -23,7 +23,9 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
+from .audit import notice
 from .facts import error_text
+from .wording import traces_in
 
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.setitimer,
@@ -79,6 +81,9 @@ class Notebook:
         text = _as_python(source)
         self.sources[file] = text
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
+        with suppress(SyntaxError, RecursionError, ValueError):  # which running it will tell
+            for what in traces_in(ast.parse(text)):
+                notice(what, file)
         self._run(text, file)
 
     def _run(self, piece: str | ast.Module, file: str) -> None:

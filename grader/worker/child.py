@@ -17,7 +17,7 @@ from typing import Any
 from . import audit, cells, facts, guard, standins, status, toolbox
 from .cage import Cage
 
-_REQUEST, _ANSWER = 10, 11  # the descriptors of a worker, besides 0, 1 and 2
+_REQUEST, _ANSWER, _NOTICES = 10, 11, 12  # the descriptors of a worker, besides 0, 1 and 2
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -38,20 +38,20 @@ def prepare() -> None:
     cells.Notebook().execute("warm = 1", "<warm-up>")
 
 
-def run(cage: Cage, request: int, answer: int, output: int) -> None:
+def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> None:
     """In a fresh child: confine it, then serve requests until the outside hangs up."""
-    _arrange_descriptors(request, answer, output)
+    _arrange_descriptors(request, answer, output, notices)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
-    cage.enter(keep=(0, 1, 2, _REQUEST, _ANSWER))
+    cage.enter(keep=(0, 1, 2, _REQUEST, _ANSWER, _NOTICES))
     notebook = cells.Notebook()
     main = sys.modules["__main__"]
     main.__dict__.clear()
     main.__dict__.update(notebook.names)
     notebook.names = main.__dict__
     standins.install(notebook)
-    audit.begin()
+    audit.begin(_NOTICES)
     for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
         del sys.modules[name]  # nothing a notebook needs to import
     service = _Service(notebook)
@@ -61,14 +61,16 @@ def run(cage: Cage, request: int, answer: int, output: int) -> None:
         _send({"id": message["id"], "ok": result})
 
 
-def _arrange_descriptors(request: int, answer: int, output: int) -> None:
-    """Nothing to read on stdin, output into its pipe, requests and answers on descriptors of their own."""
-    high = [os.dup(d) for d in (request, answer, output)]
-    while min(high) <= _ANSWER:
+def _arrange_descriptors(request: int, answer: int, output: int, notices: int) -> None:
+    """Nothing to read on stdin, output into its pipe, the others on descriptors of their own."""
+    high = [os.dup(d) for d in (request, answer, output, notices)]
+    while min(high) <= _NOTICES:
         high = [os.dup(d) for d in high]
     nothing = os.open("/dev/null", os.O_RDONLY)
-    for source, target in ((nothing, 0), (high[2], 1), (high[2], 2), (high[0], _REQUEST), (high[1], _ANSWER)):
+    places = ((nothing, 0), (high[2], 1), (high[2], 2), (high[0], _REQUEST), (high[1], _ANSWER))
+    for source, target in (*places, (high[3], _NOTICES)):
         os.dup2(source, target, inheritable=False)
+    os.set_blocking(_NOTICES, False)
 
 
 def _receive() -> Any:
@@ -107,7 +109,7 @@ class _Service:
             return self._survey(**arguments)
         if operation == "probe":
             return self._probe(**arguments)
-        return {"traces": audit.traces()}
+        return "end"
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)

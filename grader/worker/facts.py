@@ -59,7 +59,7 @@ class Snap:
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
-        self.storage = _storage(tensor) if _layout(tensor) is _strided else None
+        self.storage = _storage_of(tensor)
         self.fields = tensor_fields(tensor)
         grad = read_grad(tensor)
         self.grad = None if grad is None else Snap(grad)
@@ -70,6 +70,14 @@ class Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+
+def _storage_of(tensor: Any) -> Any:
+    """Its storage; a sparse tensor has none, and the tensors that torch.func passes around show none."""
+    try:
+        return _storage(tensor) if _layout(tensor) is _strided else None
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 def read_grad(tensor: Any) -> Any:
@@ -175,7 +183,7 @@ class Encoder:
     def _tensor(self, tensor: Any) -> int:
         place = self._places.get(_id(tensor))
         if place is None:
-            storage = _storage(tensor) if _layout(tensor) is _strided else None
+            storage = _storage_of(tensor)
             place = self._add(tensor, storage, tensor_fields(tensor))
             self._places[_id(tensor)] = place
             grad = read_grad(tensor)

@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._device import DeviceContext
 
 from . import audit
 
@@ -92,7 +93,7 @@ _is_deterministic = torch.are_deterministic_algorithms_enabled
 _is_inference, _is_autocast = torch.is_inference_mode_enabled, torch.is_autocast_enabled
 _function_modes, _dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
 _set_device = torch.set_default_device
-_function_mode_at, _DeviceContext = torch._C._get_function_stack_at, torch.utils._device.DeviceContext
+_function_mode_at = torch._C._get_function_stack_at
 _pop_function_mode, _pop_dispatch_mode = (
     torch._C._pop_torch_function_stack,
     torch._C._pop_torch_dispatch_stack,
@@ -156,7 +157,7 @@ def _leave_intercepting_modes() -> None:
 
 def listeners() -> dict[str, int]:
     """How many of what is called while torch works are in force; a default device is not meant."""
-    foreign = [n for n in range(_function_modes()) if type(_function_mode_at(n)) is not _DeviceContext]
+    foreign = [n for n in range(_function_modes()) if type(_function_mode_at(n)) is not DeviceContext]
     return {
         "torch function modes": len(foreign),
         "torch dispatch modes": _dispatch_modes(),
@@ -225,6 +226,8 @@ def _restore(captured: _Captured) -> list[str]:
             changed += _put_back(owner, original)
         if len(current) > len(original) and isinstance(owner, type):
             for name in [name for name in current if name not in original and _shadows(owner, name)]:
+                if name in _FLUCTUATING:
+                    continue
                 delattr(owner, name)
                 changed.append(f"{_name(owner)}.{name}")
     return changed
@@ -262,6 +265,8 @@ _FLUCTUATING = {
     "__annotations__",
     "__abstractmethods__",
     "_filters_version",  # warnings counts its filters
+    "__slotnames__",  # what copyreg finds out about a class that is copied or stored
+    *("__spec__", "__loader__", "__file__"),  # of a module that is loaded again
     "Storage",  # torch's own name of the class that goes with the default dtype
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import gc
+import hashlib
 import math
 import random
 import warnings
@@ -38,6 +39,7 @@ _cotangents, _randn = torch.Generator(), torch.randn
 _PythonNode = torch._C._FunctionBase
 _saved_by_python = _PythonNode.__dict__["saved_tensors"].__get__
 _collect = gc.collect
+_sha256 = hashlib.sha256
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
 _wraps = functools.wraps
 
@@ -54,8 +56,13 @@ def reseed(number: int) -> None:
 def begin_probe(seed: int) -> None:
     """Forget the marks of earlier probes and seed everything for the next."""
     _marks.clear()
-    _cotangents.manual_seed(seed ^ 0x5EED)
-    reseed(seed)
+    _cotangents.manual_seed(_derived(seed, b"cotangents"))
+    reseed(_derived(seed, b"inputs"))  # torch.initial_seed() tells it to everybody
+
+
+def _derived(seed: int, use: bytes) -> int:
+    """A seed for one use, from which neither the seed itself nor that for another use can be found."""
+    return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 
 def snap(tensor: Any) -> Any:
@@ -266,8 +273,23 @@ def spy(module: nn.Module) -> list[dict[str, Any]]:
         record.update(output=_snap_all(output), nodes=nodes(first))
         return output
 
-    module.forward = watched
+    module.forward = _Forward(module, watched)
     return calls
+
+
+class _Forward:
+    """A watched forward of one module; a copy of the module has its own, which nobody watches."""
+
+    def __init__(self, module: nn.Module, watched: Callable[..., Any]) -> None:
+        self._module, self._watched = module, watched
+        _wraps(watched)(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._watched(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = memo.get(id(self._module))
+        return self if copied is None else type(copied).forward.__get__(copied)
 
 
 def _snap_all(value: Any) -> Any:
