@@ -60,6 +60,9 @@ class Class:
     def result(self, student, name="01_tiny"):
         return json.loads((self.out / "submissions" / student / f"{name}.json").read_text(encoding="utf-8"))
 
+    def run(self):
+        return json.loads((self.out / "run.json").read_text(encoding="utf-8"))
+
     def scores(self):
         with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
             return {row["student"]: row["score"] for row in csv.DictReader(file)}
@@ -304,3 +307,67 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
     ended = klass.grade()
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert not (klass.out / "submissions").exists()
+
+
+def test_a_course_among_the_submissions_is_nobodys_course(klass, monkeypatch):
+    """The checks of a course run unconfined, so one that somebody handed in is refused before it is read."""
+    mallory = write_course(klass.submissions / "mallory")
+    (mallory / "tests" / "hidden" / "test_01_tiny.py").write_text("raise SystemExit('run by the grader')")
+    monkeypatch.chdir(mallory)
+    for submissions in (mallory, klass.submissions):
+        ended = klass.grade(submissions=submissions)
+        assert ended.returncode == 2
+        assert "where only students' work may be" in ended.stderr
+
+
+def test_after_a_finished_run_the_inputs_are_new(klass):
+    """Feedback may tell the inputs: who hands in again meets others, and the others keep what they have."""
+    klass.grade()
+    first, ada = klass.run(), klass.result("ada")
+    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", RIGHT)
+    klass.grade()
+    second = klass.run()
+    assert first["seed"] != second["seed"]
+    assert second["earlier_seeds"] == [first["seed"]]
+    assert klass.result("ada") == ada
+    before = klass.evidence_times()
+    klass.edit_checks('"This is not a leaf."', '"No leaf."')
+    assert "2 new" in klass.grade().stdout
+    assert klass.evidence_times() == before, "each was judged beside the reference on the inputs it had"
+    assert klass.run()["seed"] == second["seed"]
+
+
+def test_other_limits_mean_another_look(klass):
+    """A cell that had a second may do with ten."""
+    klass.grade("--cell-seconds", "1")
+    assert "0 new" in klass.grade("--cell-seconds", "1").stdout
+    assert "2 new" in klass.grade("--cell-seconds", "10").stdout
+
+
+def test_results_of_an_older_course_break_no_report(klass):
+    """A run for one student leaves the others' results, though the course has got another question since."""
+    klass.grade()
+    path = klass.out / "submissions" / "ben" / "01_tiny.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    del result["questions"][0], result["questions"][0]["checks"][0]
+    path.write_text(json.dumps(result), encoding="utf-8")
+    assert klass.grade("--student", "ada").returncode == 0
+    assert "01_tiny" in (klass.out / "report.html").read_text(encoding="utf-8")
+
+
+def test_control_characters_reach_no_page(klass):
+    """What an error says is shown without what would control a terminal that shows the page."""
+    broken = "raise ValueError('a\\0b\\x1b]0;owned\\x07')"
+    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", [broken, *RIGHT])
+    klass.grade()
+    for page in ("report.html", "feedback/ben/01_tiny.html", "feedback/ben/01_tiny.md"):
+        assert not {"\0", "\x1b", "\x07"} & set((klass.out / page).read_text(encoding="utf-8")), page
+
+
+def test_a_roster_that_is_a_link_is_not_read(klass, tmp_path):
+    """A link may lead to any file of the machine."""
+    secret = tmp_path / "secret.csv"
+    secret.write_text("student\nsomebody\n", encoding="utf-8")
+    (klass.submissions / "roster.csv").symlink_to(secret)
+    klass.grade()
+    assert "somebody" not in klass.scores()

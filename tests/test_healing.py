@@ -127,3 +127,12 @@ def test_an_error_in_a_function_is_still_its_own(zygote):
     seen = of_first(zygote, "return 1 / 0", "attempt(student.first)")
     assert isinstance(seen, Raised)
     assert (seen.type, seen.where) == ("ZeroDivisionError", "cell 1, line 4")
+
+
+def test_another_kernel_answers_for_no_probe(zygote):
+    """An operation whose kernel a notebook exchanged proves nothing any more."""
+    exchange = "import torch\nlibrary = torch.library.Library('aten', 'IMPL')\n"
+    exchange += "library.impl('relu', lambda x: x + 1, 'CPU')\ndef f(x):\n    return torch.relu(x)"
+    seen = look(zygote, exchange, f="student.f(torch.zeros(1))")
+    assert "kernel aten/relu/CPU" in seen["f"].reason
+    assert ("kernels of torch", 1) in seen.evidence.traces

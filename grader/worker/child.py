@@ -135,7 +135,7 @@ class _Service:
         changed = left + guard.changed_modes(before)
         if any(self._notebook.names.get(name) is not value for name, value in names.items()):
             changed.append("names of the notebook")  # another question may need what they were
-        patched += guard.intercepting_modes()
+        patched += guard.intercepting_modes() + guard.exchanged_kernels()
         guard.restore_modes()
         patched += guard.restore_attributes()
         answer = self._encode(value, raised)

@@ -84,6 +84,14 @@ _functions: dict[types.FunctionType, str] = {
 _code = types.FunctionType.__dict__["__code__"]
 _codes = [_code.__get__(function) for function in _functions]
 _is = operator.is_
+_KEYS_OF_THE_CPU = {
+    "CPU",
+    "AutogradCPU",
+    "Autograd",
+    "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd",
+}
+_kernels = frozenset(torch.library._impls)
 _float32 = torch.float32
 _set_grad, _is_grad = torch._C._set_grad_enabled, torch.is_grad_enabled
 _set_dtype, _get_dtype = torch.set_default_dtype, torch.get_default_dtype
@@ -153,6 +161,16 @@ def _leave_intercepting_modes() -> None:
     if _is_tracing():  # to end what is not there costs milliseconds
         _set_trace(None)
         _set_profile(None)
+
+
+def exchanged_kernels() -> list[str]:
+    """Operations of torch that were given another kernel (``torch.library``), which nothing can put back."""
+    return [f"kernel {name}" for name in torch.library._impls - _kernels if _is_of_torch(name)]
+
+
+def _is_of_torch(kernel: str) -> bool:
+    # For the other keys torch itself registers kernels, when vmap or a tensor without memory is first used.
+    return kernel.startswith("aten/") and kernel.rpartition("/")[2] in _KEYS_OF_THE_CPU
 
 
 def listeners() -> dict[str, int]:
