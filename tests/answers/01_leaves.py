@@ -1,5 +1,6 @@
 """Answers to 01_leaves whose verdict is known."""
 
+import collections
 import copy
 import functools
 
@@ -256,7 +257,14 @@ def backward_into_everything(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"])
+@wrong(
+    "q2",
+    fails=[
+        "test_input_gradient_is_right",
+        "test_parameters_keep_their_gradients",
+        "test_no_other_trace_is_left",
+    ],
+)
 def retained_too_late(model, img):
     """Asks for the gradient after it has passed; retain_grad() then leaves None, without any warning."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -369,6 +377,85 @@ def model_cast_instead_of_the_image(model, img):
     """Casts the model to the image's dtype; module.double() changes the module itself."""
     x = img.detach().reshape(1, -1).requires_grad_()
     return torch.autograd.grad(model.double()(x).sum(), x)[0].float()
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_input_gradient_is_right",
+        "test_parameters_keep_their_gradients",
+        "test_no_other_trace_is_left",
+    ],
+)
+def nothing_computed_nothing_harmed(model, img):
+    """Leaves no trace, because nothing is done."""
+
+
+def _gradient_of(model, img):
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    return torch.autograd.grad(model(x).sum(), x)[0]
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def one_layer_left_in_eval(model, img):
+    """Puts the model back into training mode by its own flag; the layers below it keep theirs."""
+    model.eval()
+    gradient = _gradient_of(model, img)
+    model.training = True
+    return gradient
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def gradients_blocked_by_hooks(model, img):
+    """Keeps the parameters' .grad clean with hooks that return 0, and nobody removes them."""
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.register_hook(torch.zeros_like)
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def gradients_cleared_by_hooks(model, img):
+    """Has every gradient cleared as soon as it is accumulated, now and for ever after."""
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.register_post_accumulate_grad_hook(lambda parameter: setattr(parameter, "grad", None))
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def input_kept_in_a_buffer(model, img):
+    """Keeps the input where it is at hand; a buffer becomes part of the model and of every checkpoint."""
+    model.register_buffer("last_input", img.detach())
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def result_remembered_on_the_model(model, img):
+    """Hangs a result of its own on the caller's model."""
+    model.saliency = _gradient_of(model, img)
+    return model.saliency
+
+
+class _Silenced(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x) * 0
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def class_exchanged_afterwards(model, img):
+    """Gives the model another class, whose forward computes something else."""
+    gradient = _gradient_of(model, img)
+    model.__class__ = _Silenced
+    return gradient
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"])
+def gradients_left_switched_off(model, img):
+    """Switches the recording off in the end, for everybody."""
+    gradient = _gradient_of(model, img)
+    torch.set_grad_enabled(False)
+    return gradient
 
 
 # --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
@@ -565,6 +652,11 @@ def hooks_that_see_the_last_name(a, b, d):
         tensor.register_hook(lambda gradient: gradients.update({name: gradient}))
     o.backward()
     return gradients
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"])
+def no_gradient_no_warning(a, b, d):
+    """Is not warned, because nothing is asked for."""
 
 
 # --- q4 · Which layer gets which gradient? (hooks that clean up)
@@ -891,6 +983,99 @@ def left_in_eval_mode(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_hooks_leave_the_path_intact",
+    ],
+)
+def no_hook_no_gradient(model, x, names):
+    """Leaves no hook behind, because none was registered."""
+
+
+def _gradients_of(model, x, names):
+    outputs = {}
+    handles = [
+        model.get_submodule(name).register_forward_hook(
+            lambda module, inputs, output, name=name: outputs.update({name: output})
+        )
+        for name in names
+    ]
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+class _LooksEmpty(collections.OrderedDict):
+    def __len__(self):
+        return 0
+
+    def __bool__(self):
+        return True
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def hooks_in_a_table_that_looks_empty(model, x, names):
+    """Hides the hooks from len(); they are called all the same."""
+    outputs = {}
+    for name in names:
+        module = model.get_submodule(name)
+        module._forward_hooks = _LooksEmpty(module._forward_hooks)
+        module.register_forward_hook(lambda module, inputs, output, name=name: outputs.update({name: output}))
+    return dict(zip(names, torch.autograd.grad(model(x).sum(), list(map(outputs.get, names)))))
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def classes_exchanged_instead_of_hooks(model, x, names):
+    """Watches the layers by another class of theirs, which they keep."""
+    outputs = {}
+    for name in names:
+        module = model.get_submodule(name)
+
+        def forward(self, x, kind=type(module), name=name):
+            outputs[name] = kind.forward(self, x)
+            return outputs[name]
+
+        module.__class__ = type("Watched", (type(module),), {"forward": forward})
+    return dict(zip(names, torch.autograd.grad(model(x).sum(), [outputs[name] for name in names])))
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def hooks_left_on_the_parameters(model, x, names):
+    """Keeps backward() away from the parameters with hooks on them, and leaves these."""
+    for parameter in model.parameters():
+        parameter.register_hook(torch.zeros_like)
+    return _gradients_of(model, x, names)
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def backward_hooks_of_everybody_cleared(model, x, names):
+    """Tidies up more than it has registered."""
+    gradients = _gradients_of(model, x, names)
+    for module in model.modules():
+        module._backward_hooks.clear()
+    return gradients
+
+
+@wrong("q4", fails=["test_hooks_are_removed", "test_hooks_leave_the_path_intact"])
+def a_bias_shifted(model, x, names):
+    """Writes into the model in order to see what changes, and does not undo it."""
+    gradients = _gradients_of(model, x, names)
+    with torch.no_grad():
+        list(model.parameters())[-1].add_(100)
+    return gradients
+
+
+@wrong("q4", fails=["test_hooks_are_removed"])
+def activations_kept_on_the_model(model, x, names):
+    """Leaves the gradients where they can be found later: on the caller's model."""
+    model.gradients = _gradients_of(model, x, names)
+    return model.gradients
+
+
 # --- q5 · A loss assembled from losses
 
 
@@ -1185,3 +1370,16 @@ def graph_kept_and_a_hook_that_raises(losses, w):
         raise RuntimeError("Trying to backward through the graph a second time")
 
     losses.register_hook(refuse)
+
+
+@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"])
+def no_backward_at_all(losses, w):
+    """Treats the weights as constants by not using them."""
+
+
+@wrong("q6", fails=["test_weights_are_constants"])
+def weights_cut_off_and_given_another_history(losses, w):
+    """Cuts the weights off in place, and makes them require grad again: that does not bring their network back."""
+    losses.backward(w.detach())
+    w.detach_()
+    w.add_(torch.zeros(len(w), requires_grad=True))

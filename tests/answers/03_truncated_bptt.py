@@ -817,7 +817,14 @@ def make_it_require_grad(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history"])
+@wrong(
+    "q2",
+    fails=[
+        "test_result_has_no_history",
+        "test_original_is_untouched",
+        "test_reset_falsifies_nothing",
+    ],
+)
 def no_grad_around_nothing(state):
     """Believes that no_grad takes away a history that exists already: it only stops new records."""
     with torch.no_grad():
@@ -964,6 +971,19 @@ def error_raised_by_hand(state):
     if state.requires_grad:
         state.register_hook(refuse)
     return result
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_result_has_no_history",
+        "test_original_is_untouched",
+        "test_reset_falsifies_nothing",
+    ],
+)
+def given_back_as_it_is(state):
+    """Keeps the structure by touching nothing."""
+    return state
 
 
 # q3: tbptt
@@ -1811,6 +1831,24 @@ def zeros_after_the_first(cell, readout, h0, opt, batches):
     return h
 
 
+@wrong("q4", fails=["test_the_rest_learns_too"])
+def stepped_by_hand(cell, readout, h0, opt, batches):
+    """Takes every optimizer for plain gradient descent, and does its work without it."""
+    h = h0.expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        with torch.no_grad():
+            for group in opt.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        p -= group["lr"] * p.grad
+        h = h.detach()
+    return h
+
+
 # q5: Center
 
 
@@ -2235,3 +2273,22 @@ class HistoryBehindAProperty(nn.Module):
         before = self.running
         self._buffers["running"] = 0.9 * self._buffers["running"] + 0.1 * x.mean(0)
         return x - (0.9 * before + 0.1 * x.mean(0))
+
+
+@wrong(
+    "q5",
+    fails=[
+        "test_statistic_has_no_history",
+        "test_gradient_of_the_output",
+        "test_statistic_and_values",
+    ],
+)
+class NothingMeasured(nn.Module):
+    """Has a statistic without a history, because nothing is ever measured."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+    def forward(self, x):
+        return x - self.running

@@ -96,13 +96,29 @@ def filled_through_data(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_holds_the_value", "test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+)
 def a_new_leaf(w, value):
     """The student believes that returning a good new leaf is enough, but the caller's w keeps its old values."""
     return torch.full_like(w, value, requires_grad=True)
 
 
-@wrong("q1", fails=["test_w_holds_the_value", "test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+)
 def computed_from_the_old_values(w, value):
     """The student believes that assigning to the name w changes the caller's tensor, but it makes a non-leaf that only the function knows."""
     w = w * 0 + value
@@ -131,7 +147,7 @@ def data_replaced(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_holds_the_value", "test_a_stale_loss_is_noticed"])
+@wrong("q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"])
 def a_clone_filled(w, value):
     """The student clones to be safe and believes that the clone stands for w, but the write goes into a copy that is thrown away."""
     w.detach().clone().fill_(value)
@@ -225,6 +241,12 @@ def error_raised_by_hand(w, value):
     if w.dim() == 1:
         w.register_hook(refuse)
     w.data.fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"])
+def returned_as_it_came(w, value):
+    """Leaves w a leaf that trains, by leaving it alone."""
     return w
 
 
@@ -469,7 +491,16 @@ def one_row_drawn_for_all(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied", "test_values_are_drawn_as_asked"])
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+        "test_values_are_drawn_as_asked",
+        "test_other_layers_keep_their_values",
+    ],
+)
 def a_copy_of_the_layer_reset(model, name):
     """The student is afraid of spoiling the model and works on a deep copy, which nobody uses."""
     layer = copy.deepcopy(model.get_submodule(name))
@@ -523,6 +554,41 @@ def gradients_left_off_after_the_reset(model, name):
     layer = model.get_submodule(name)
     layer.weight.normal_(std=0.02)
     layer.bias.zero_()
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+        "test_values_are_drawn_as_asked",
+        "test_other_layers_keep_their_values",
+    ],
+)
+def nothing_reset(model, name):
+    """Keeps every object and every other layer, by doing nothing."""
+
+
+@wrong("q2", fails=["test_tied_module_stays_tied"])
+def untied_after_the_reset(model, name):
+    """Gives every module that used the weight a copy of its own: equal values are not one weight."""
+    layer = model.get_submodule(name)
+    old = layer.weight
+    nn.init.normal_(old, std=0.02)
+    nn.init.zeros_(layer.bias)
+    others = [m for m in model.modules() if m is not layer and getattr(m, "weight", None) is old]
+    for module in [layer, *others] if others else []:
+        module.weight = nn.Parameter(old.detach().clone())
+
+
+@wrong("q2", fails=["test_fresh_values_are_trained"])
+def model_left_in_eval_mode(model, name):
+    """Believes that writing to a layer takes eval(), which switches nothing off for autograd; and leaves it so."""
+    model.eval()
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
 
 
 # q3: masked_forward
@@ -1000,6 +1066,18 @@ def relu_without_its_derivative(x, w):
     return h + (h.relu() - h).detach()
 
 
+@wrong(
+    "q4",
+    fails=[
+        "test_block_has_the_values",
+        "test_block_has_the_gradients",
+        "test_inputs_of_the_block_are_untouched",
+    ],
+)
+def nothing_computed(x, w):
+    """Does not write to x and w, and to nothing else either."""
+
+
 # q5: ema_update
 
 
@@ -1300,6 +1378,41 @@ def shared_only_when_tau_is_one(teacher, student, tau):
             t.copy_(s)
 
 
+@wrong(
+    "q5",
+    fails=[
+        "test_parameters_are_averaged",
+        "test_buffers_are_copied",
+        "test_teacher_stays_plain_data",
+        "test_student_goes_on",
+        "test_no_memory_is_shared",
+    ],
+)
+def nothing_updated(teacher, student, tau):
+    """Harms neither teacher nor student, and does nothing for them."""
+
+
+@wrong("q5", fails=["test_no_memory_is_shared"])
+def memory_shared_through_numpy(teacher, student, tau):
+    """Goes through numpy, which copies nothing: another storage object, and the same memory."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        same = torch.from_numpy(s.detach().numpy())
+        t.data = (1 - tau) * t.data + tau * s.data if tau < 1 else same
+    with torch.no_grad():
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_no_memory_is_shared"])
+def buffers_shared_through_dlpack(teacher, student, tau):
+    """Takes the student's buffers through dlpack, made for passing memory on without a copy."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.data = torch.from_dlpack(s)
+
+
 # q6: fit_by_hand
 
 
@@ -1420,7 +1533,7 @@ def frozen_for_each_update(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_arrives"])
+@wrong("q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory"])
 def a_new_leaf_every_step(w, X, y, lr, steps):
     """The student makes each new w a leaf again and believes it is the caller's, but all that is trained is a copy."""
     losses = []
@@ -1505,7 +1618,7 @@ def gradients_added_up(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_arrives"])
+@wrong("q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory"])
 def a_detached_copy_trained(w, X, y, lr, steps):
     """The student believes that working on a clean copy is safer, but the caller's w never learns of it."""
     v = w.detach().clone().requires_grad_()
@@ -1695,3 +1808,15 @@ def with_momentum(w, X, y, lr, steps):
         optimizer.step()
         losses.append(loss.item())
     return losses
+
+
+@wrong(
+    "q6",
+    fails=[
+        "test_w_arrives",
+        "test_w_stays_a_leaf_in_its_memory",
+        "test_losses_are_those_of_descent",
+    ],
+)
+def w_left_alone(w, X, y, lr, steps):
+    """Leaves w where it is, and so in its memory."""

@@ -5,11 +5,70 @@ from grader.inside import attempt, freed, inside, nn, reaches, snap, state, torc
 
 
 @inside
-def hooks_of(model):
-    """How many hooks a model has, and how many modules whose forward was replaced."""
-    tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    hooks = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
-    return hooks + sum("forward" in vars(module) for module in model.modules())
+def hooks_in(model):
+    """Every hook on a module or one of its tensors; a table is a dict, whatever its class says."""
+    modules, tensors = [*model.modules()], [*model.parameters(), *model.buffers()]
+    tables = [table for m in modules for name, table in vars(m).items() if name.endswith("hooks")]
+    tables += [
+        table for tensor in tensors for table in (tensor._backward_hooks, tensor._post_accumulate_grad_hooks)
+    ]
+    return sorted(id(hook) for table in tables if table is not None for hook in dict.values(table))
+
+
+@inside
+def condition(model):
+    """All that could bear a trace of a call, but for the .grad of the parameters."""
+    modules = dict(model.named_modules())
+    return {
+        "tensors": {name: snap(t) for kind in state(model).values() for name, t in kind.items()},
+        "training": {name or "model itself": module.training for name, module in modules.items()},
+        "hooks": hooks_in(model),
+        "attributes": {name: [id(type(module)), *sorted(vars(module))] for name, module in modules.items()},
+    }
+
+
+@inside
+def behaviour(model, x, leaves):
+    """What the model computes for x, and the gradients which that brings the leaves."""
+    output = model(x)
+    return {"output": snap(output), "gradients": vjp(output, *leaves)}
+
+
+def assert_same_model(before, after):
+    """The model is in the condition in which it was."""
+    for name, mode in before["training"].items():
+        assert after["training"].get(name) == mode, (
+            f"The {name} was in training mode and is not any more."
+            if name == "model itself"
+            else f"The submodule {name} was in training mode and is not any more."
+        )
+    gone = [hook for hook in before["hooks"] if hook not in after["hooks"]]
+    assert not gone, "A hook which somebody else had registered is gone: remove your own only."
+    left = len(after["hooks"]) - len(before["hooks"])
+    assert left <= 0, f"{left} of your hooks are still registered, on a module or on one of its tensors."
+    assert list(after["tensors"]) == list(before["tensors"]), (
+        "The model has not the same parameters and buffers as before."
+    )
+    for name, old in before["tensors"].items():
+        new = after["tensors"][name]
+        assert new.requires_grad == old.requires_grad, (
+            f"requires_grad of the model's {name} was {old.requires_grad} and is {new.requires_grad} now."
+        )
+        assert (new.dtype, new.value) == (old.dtype, old.value), f"The model's {name} was changed."
+        assert new.identity == old.identity, f"The model's {name} is another object now."
+    assert after["attributes"] == before["attributes"], (
+        "A module of the model has other submodules or attributes than before, a forward of its own, or "
+        "another class."
+    )
+
+
+def assert_behaves(seen, expected):
+    """The model does what the untouched one of the reference does."""
+    assert not raised(seen, BaseException), "After your call the model can no longer be run and trained."
+    message = "After your call the model computes something else than before."
+    assert_close(seen["output"], expected["output"], message)
+    message = "After your call the model's parameters get other gradients than before."
+    assert_close(seen["gradients"], expected["gradients"], message)
 
 
 # --- q1: make_weight
@@ -101,24 +160,19 @@ def small_network():
     return model
 
 
-@inside
-def what_it_is(model, img):
-    """All that could bear a trace of the call."""
-    return {
-        "img": snap(img),
-        "img.grad": snap(img.grad),
-        "parameters": state(model)["parameters"],
-        "training": model.training,
-        "hooks": hooks_of(model),
-    }
-
-
 @probe
 def image_gradient(student):
-    """The gradient for a random image, and image and model before and after."""
-    model, img = small_network(), torch.randn(4, dtype=torch.float64)
-    before = what_it_is(model, img)
-    return {"gradient": student.input_gradient(model, img), "before": before, "after": what_it_is(model, img)}
+    """The gradient for a random image; image and model before and after, and what the model does then."""
+    model, img, x = small_network(), torch.randn(4, dtype=torch.float64), torch.randn(2, 4)
+    leaves = [p for p in model.parameters() if p.requires_grad]
+    before, image = condition(model), snap(img)
+    gradient = student.input_gradient(model, img)
+    return {
+        "gradient": gradient,
+        "before": {"img": image, "model": before},
+        "after": {"img": snap(img), "img.grad": snap(img.grad), "model": condition(model)},
+        "behaviour": attempt(lambda: behaviour(model, x, leaves)),
+    }
 
 
 @probe
@@ -127,9 +181,16 @@ def gradients_of_parameters(student):
     model, img = small_network(), torch.randn(4, dtype=torch.float64)
     model(torch.randn(1, 4)).sum().backward()
     model[2].bias.grad = None
-    before = [snap(p.grad) for p in model.parameters()]
-    student.input_gradient(model, img)
-    return {"before": before, "after": [snap(p.grad) for p in model.parameters()]}
+    before, image = [snap(p.grad) for p in model.parameters()], snap(img)
+    gradient = student.input_gradient(model, img)
+    after = [snap(p.grad) for p in model.parameters()]
+    return {"img": image, "gradient": gradient, "before": before, "after": after}
+
+
+def assert_gradient_came_back(gradient, img):
+    """Something that can be a gradient, so that whoever does nothing is not praised for leaving no trace."""
+    assert gradient is not None, "You returned None: where no gradient is found, nothing is well left behind."
+    assert any(gradient.value or ()) and gradient.value != img.value, "What came back is no gradient."
 
 
 @points(3)
@@ -157,6 +218,7 @@ def test_parameters_keep_their_gradients(gradients_of_parameters):
     Which leaves does backward() fill? torch.autograd.grad asks for exactly the gradients it returns.
     """
     seen = gradients_of_parameters.seen
+    assert_gradient_came_back(seen["gradient"], seen["img"])
     for before, after in zip(seen["before"], seen["after"], strict=True):
         if before is None:
             assert after is None, (
@@ -177,20 +239,17 @@ def test_no_other_trace_is_left(image_gradient):
 
     What did you switch on or off for your own use, and did you put back what you found?
     """
-    before, after = image_gradient.seen["before"], image_gradient.seen["after"]
+    seen = image_gradient.seen
+    before, after = seen["before"], seen["after"]
+    if all(tensor.grad is None for tensor in after["model"]["tensors"].values()):
+        assert_gradient_came_back(seen["gradient"], before["img"])
     assert not after["img"].requires_grad, (
         "The caller's img was switched to requires_grad: work on a tensor of your own."
     )
     assert after["img.grad"] is None, "The caller's img has a .grad now: your backward ran on into it."
     assert after["img"].value == before["img"].value, "The values of the caller's img were changed."
-    for name, old in before["parameters"].items():
-        new = after["parameters"][name]
-        assert new.requires_grad == old.requires_grad, (
-            f"requires_grad of the model's {name} was {old.requires_grad} and is {new.requires_grad} now."
-        )
-        assert (new.dtype, new.value) == (old.dtype, old.value), f"The model's {name} was changed."
-    assert after["training"], "The model was in training mode and is not any more."
-    assert after["hooks"] == before["hooks"], "A hook of yours is still in the model."
+    assert_same_model(before["model"], after["model"])
+    assert_behaves(seen["behaviour"], image_gradient.expected["behaviour"])
 
 
 # --- q3: all_grads
@@ -210,9 +269,10 @@ def six_gradients(student):
 
 @probe
 def warnings_of_grads(student):
-    """The warnings the function causes."""
-    _, texts = warned(student.all_grads, *three_leaves())
-    return texts
+    """The warnings the function causes, and the gradients for which it was called."""
+    gradients, texts = warned(student.all_grads, *three_leaves())
+    found = attempt(lambda: sum(gradient is not None for gradient in gradients.values()))
+    return {"found": found, "texts": texts}
 
 
 @points(2)
@@ -259,7 +319,10 @@ def test_no_warning(warnings_of_grads):
 
     The warning names the attribute and the kind of tensor; here it is the subject.
     """
-    assert not any("not a leaf" in text for text in warnings_of_grads.seen), (
+    seen = warnings_of_grads.seen
+    assert not raised(seen["found"], BaseException), "No dictionary of gradients came back."
+    assert seen["found"], "Not one gradient came back: who asks for nothing is not warned."
+    assert not any("not a leaf" in text for text in seen["texts"]), (
         "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
     )
 
@@ -288,17 +351,26 @@ def layer_gradients(student):
 
 @probe
 def model_afterwards(student):
-    """What is left on a network that had a hook of somebody else's before."""
-    model, calls = Network(), []
+    """A network with hooks of somebody else's, before and after; and what it does then.
+
+    The backward hook sits on a module that takes no part: torch.func cannot pass one that does.
+    """
+    model, x, calls = Network(), torch.randn(2, 3), []
     model.body[1].register_forward_hook(lambda module, inputs, output: calls.append(None))
-    before = hooks_of(model)
-    student.activation_grads(model, torch.randn(2, 3), ["body.0", "body.1"])
+    model.add_module("spare", nn.Linear(2, 2))
+    model.spare.register_full_backward_hook(lambda module, before, after: None)
+    model.head.weight.register_hook(lambda gradient: None)
+    leaves, before = [*model.head.parameters(), *model.body.parameters()], condition(model)
+    gradients = student.activation_grads(model, torch.randn(2, 3), ["body.0", "body.1"])
+    after = condition(model)
     calls.clear()
-    model(torch.randn(2, 3))
+    found = attempt(lambda: behaviour(model, x, leaves))
     return {
-        "hooks": hooks_of(model) - before,
+        "answered": list(gradients),
+        "before": before,
+        "after": after,
         "calls": len(calls),
-        "training": all(module.training for module in model.modules()),
+        "behaviour": found,
     }
 
 
@@ -334,13 +406,12 @@ def test_hooks_are_removed(model_afterwards):
     register_forward_hook returns a handle. Where do yours go?
     """
     seen = model_afterwards.seen
+    assert set(seen["answered"]) & {"body.0", "body.1"}, "No layer was answered, so no hook had to go."
     assert seen["calls"] > 0, (
         "A hook which somebody else had registered is gone, or is not called any more: remove your own only."
     )
-    assert seen["hooks"] <= 0, (
-        f"{seen['hooks']} of your hooks are still registered: every later forward keeps calling them."
-    )
-    assert seen["training"], "The model was in training mode and is not any more."
+    assert_same_model(seen["before"], seen["after"])
+    assert_behaves(seen["behaviour"], model_afterwards.expected["behaviour"])
 
 
 @points(1)
@@ -459,7 +530,7 @@ def weighted(student):
     """Losses of p, which has a gradient already, and weights that were computed from another parameter, q."""
     p, q = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     p.grad = torch.randn(3)
-    losses, w = p**2 * torch.rand(3), q * 2
+    losses, w = p**2 * torch.rand(3), q + torch.rand(3)  # a sum saves nothing: no backward uses it up
     before = {"p.grad": snap(p.grad), "losses": snap(losses), "w": snap(w)}
     student.weighted_backward(losses, w)
     return {
@@ -469,7 +540,14 @@ def weighted(student):
         "losses": snap(losses),
         "w": snap(w),
         "freed": freed(losses.sum()),
+        "losses reach p": reaches(losses, p),
+        "gradient of w": attempt(lambda: vjp(w, q)[0]),
     }
+
+
+def went_back(seen):
+    """Whether something happened to p.grad."""
+    return seen["p.grad"] is None or seen["p.grad"].value != seen["before"]["p.grad"].value
 
 
 @points(3)
@@ -498,8 +576,11 @@ def test_weights_are_constants(weighted):
     detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
     """
     seen = weighted.seen
+    assert went_back(seen), "Nothing was added to p.grad: weights that are not used are no constants."
     assert seen["q.grad"] is None, "The gradient also ran into the weights, which were to be constants."
-    assert seen["w"].grad_fn is not None, "The caller's w was cut off for good from the network that made it."
+    message = "The caller's w was cut off for good from the network that made it."
+    assert_close(seen["gradient of w"], weighted.expected["gradient of w"], message)
+    assert seen["losses reach p"], "The caller's losses were cut off from the parameters behind them."
     for name in ("w", "losses"):
         same = seen[name].value == seen["before"][name].value
         assert same, f"The values of the caller's {name} were changed."
@@ -509,8 +590,9 @@ def test_weights_are_constants(weighted):
 def test_graph_is_freed(weighted):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
     seen = weighted.seen
-    unused = seen["p.grad"] is not None and seen["p.grad"].value == seen["before"]["p.grad"].value
-    assert seen["freed"] or not unused, "The graph of the losses is as it was: no backward went through it."
+    assert seen["freed"] or went_back(seen), (
+        "The graph of the losses is as it was: no backward went through it."
+    )
     assert seen["freed"], (
         "The saved tensors are still held: was the last backward told to retain_graph or to create_graph?"
     )

@@ -296,13 +296,14 @@ def next_minibatch(student):
 
 @probe
 def originals(student):
-    """A state that is a list of tuples, and two losses computed from it, before the call and after it."""
+    """What comes back for a list of tuples, and two losses computed from that list, before and after."""
     cells, x = [nn.LSTMCell(2, 3), nn.LSTMCell(2, 3)], torch.randn(2, 2)
     weights = [cell.weight_ih for cell in cells]
     given = [cell(x) for cell in cells]
     pending = sum((h * c).sum() for h, c in given)
-    student.repackage(given)
+    result = student.repackage(given)
     return {
+        "result": result,
         "parts": [[snap(h), snap(c)] for h, c in given],
         "pending": attempt(lambda: vjp(pending, *weights)),
         "later": attempt(lambda: vjp(sum((h * c).sum() for h, c in given), *weights)),
@@ -320,6 +321,7 @@ def reset_in_place(student):
     pending = [slope * part for slope, part in zip(slopes, given, strict=True)]
     result = student.repackage(given)
     return {
+        "new": [part is not old for part, old in zip(result, given, strict=False)],
         "resets": [attempt(part.zero_) for part in result],
         "gradients": [attempt(vjp, *pair) for pair in zip(pending, slopes, strict=True)],
     }
@@ -403,6 +405,10 @@ def test_original_is_untouched(originals):
     Does your function make new tensors, or does it change those which others hold as well?
     """
     seen, expected = originals.seen, originals.expected
+    given = {part.identity for parts in seen["parts"] for part in parts}
+    assert any(part.identity not in given for _, part in tensors_in(seen["result"], "the result")), (
+        "No new tensor came back: what is given back as it is, or not at all, had not to be spared."
+    )
     for parts in seen["parts"]:
         for part in parts:
             assert part.grad_fn is not None, (
@@ -427,6 +433,7 @@ def test_reset_falsifies_nothing(reset_in_place):
     """
     seen, expected = reset_in_place.seen, reset_in_place.expected
     assert len(seen["resets"]) == 2, f"(h, c) went in, and {len(seen['resets'])} parts came out."
+    assert any(seen["new"]), "What came back is the original itself: to reset it is to reset the original."
     for name, reset, gradient, right in zip(
         "hc", seen["resets"], seen["gradients"], expected["gradients"], strict=True
     ):
@@ -627,19 +634,31 @@ def test_total_loss(total_loss):
 
 @inside
 def learned_network():
-    """A cell, a readout, a first state, and plain SGD for all of them."""
+    """A cell, a readout, a first state, and SGD for all of them.
+
+    With momentum, so that a step by hand is not one of opt; without it for h0, which would be carried on by
+    that in later minibatches if its gradient is 0 there instead of None.
+    """
     cell, readout, h0 = Cell(), nn.Linear(3, 1), nn.Parameter(torch.randn(1, 3))
-    return cell, readout, h0, torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+    groups = [{"params": [h0], "momentum": 0}, {"params": [*cell.parameters(), *readout.parameters()]}]
+    return cell, readout, h0, torch.optim.SGD(groups, lr=0.3, momentum=0.9)
 
 
 @inside
 def lessons(student, number):
     """The first state and the parameters, before and after some minibatches of two steps."""
     cell, readout, h0, optimizer = learned_network()
-    batches, before, calls = minibatches(number, 2), snap(h0), spy(cell)
+    batches, before, calls, steps = minibatches(number, 2), snap(h0), spy(cell), []
+    optimizer.register_step_post_hook(lambda *_: steps.append(1))
     student.train_learned_start(cell, readout, h0, optimizer, batches)
     trained = together([*cell.parameters(), *readout.parameters()])
-    return {"before": before, "calls": len(calls), "h0": snap(h0), "parameters": trained}
+    return {
+        "before": before,
+        "calls": len(calls),
+        "steps": len(steps),
+        "h0": snap(h0),
+        "parameters": trained,
+    }
 
 
 @probe
@@ -724,6 +743,9 @@ def test_later_minibatches_carry_the_value(states_after_h0, three_lessons):
 def test_the_rest_learns_too(three_lessons, last_state):
     """Cell and readout learn as in question 1, and the last state comes back."""
     seen, expected = three_lessons.seen, three_lessons.expected
+    assert seen["steps"] == expected["steps"], (
+        f"In 3 minibatches opt.step() was called {seen['steps']} times: each makes one step of opt."
+    )
     assert_close(
         seen["parameters"],
         expected["parameters"],
@@ -789,6 +811,10 @@ def test_statistic_has_no_history(three_steps):
     Print running.grad_fn after a forward. Whose graph is that, and who walks into it in the next step?
     """
     seen = three_steps.seen
+    first, *_, last = seen["running"]
+    assert first is None or last is None or first.value != last.value, (
+        "running does not move from batch to batch: what measures nothing has no history to be rid of."
+    )
     for step, (running, backward) in enumerate(zip(seen["running"], seen["backwards"], strict=True), start=1):
         assert running is not None, f"After the forward of training step {step} running is None."
         assert running.grad_fn is None, (

