@@ -19,7 +19,7 @@ _WORDS = {
     "modes of torch": ("_top_saved_tensors_default_hooks", "__torch_function__", "__torch_dispatch__"),
     "raw memory": ("_construct_storage_from_data_pointer", "__array_interface__", "_weak_ref"),
     "patched": ("_showwarnmsg_impl", "_showwarnmsg"),
-    "the grader itself": ("_notebook", "_forward_cls", "run_cell_magic"),
+    "the grader itself": ("_notebook", "_forward_cls"),
 }
 _MEANS = {word: what for what, words in _WORDS.items() for word in words}
 _BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "__getattribute__", "__setattr__"}

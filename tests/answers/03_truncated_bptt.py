@@ -2292,3 +2292,42 @@ class NothingMeasured(nn.Module):
 
     def forward(self, x):
         return x - self.running
+
+
+@accepted("q1")
+def loss_looked_at_again(cell, readout, opt, batches, h):
+    """The loss after each step is looked at too, under no_grad, which is no step of training."""
+    losses = []
+    for xs, y in batches:
+        before, h = h.detach(), h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+        with torch.no_grad():
+            again = before
+            for x in xs:
+                again = cell(x, again)
+            assert F.mse_loss(readout(again), y).isfinite()
+    return losses, h.detach()
+
+
+@accepted("q1")
+def recomputed(cell, readout, opt, batches, h):
+    """Each step is checkpointed: the backward calls the cell again."""
+    from torch.utils.checkpoint import checkpoint
+
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = checkpoint(cell, x, h, use_reentrant=False)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h.detach()

@@ -39,11 +39,27 @@ def together(tensors):
 
 
 @inside
+def steps_of(calls):
+    """The calls that trained, one for each input: the first that recorded a history, else the first.
+
+    Whoever looks at a loss under no_grad, or lets a checkpoint compute again, makes no step by that.
+    """
+    steps = {}
+    for call in calls:
+        x = call["inputs"].get("input")
+        key = str(getattr(x, "fields", {}).get("value"))
+        if key not in steps or (call["nodes"] and not steps[key]["nodes"]):
+            steps[key] = call
+    return [call for call in calls if any(call is step for step in steps.values())]
+
+
+@inside
 def states_of(calls):
-    """The states that entered and left a cell, taken from the records of a spy."""
+    """The states that entered and left a cell in each step, taken from the records of a spy."""
+    steps = steps_of(calls)
     return {
-        "entering": [call["inputs"].get("hx") for call in calls],
-        "leaving": [call["output"] for call in calls],
+        "entering": [step["inputs"].get("hx") for step in steps],
+        "leaving": [step["output"] for step in steps],
     }
 
 
@@ -87,7 +103,7 @@ def carried_states(student):
         student.train_stateful(cell, readout, optimizer, batches, start)
 
     stopped = attempt(train)
-    nodes = [call["nodes"] for call in calls]
+    nodes = [step["nodes"] for step in steps_of(calls)]
     return {"start": before, "stopped": stopped, "nodes": nodes, **states_of(calls)}
 
 
@@ -100,7 +116,7 @@ def training(student):
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
     student.train_stateful(cell, readout, optimizer, batches, torch.randn(5, 3))
     trained = together([*cell.parameters(), *readout.parameters()])
-    return {"parameters": trained, "calls": len(calls), "steps": len(steps)}
+    return {"parameters": trained, "calls": len(steps_of(calls)), "steps": len(steps)}
 
 
 @probe
@@ -654,7 +670,7 @@ def lessons(student, number):
     trained = together([*cell.parameters(), *readout.parameters()])
     return {
         "before": before,
-        "calls": len(calls),
+        "calls": len(steps_of(calls)),
         "steps": len(steps),
         "h0": snap(h0),
         "parameters": trained,
