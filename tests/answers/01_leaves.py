@@ -1383,3 +1383,11 @@ def weights_cut_off_and_given_another_history(losses, w):
     losses.backward(w.detach())
     w.detach_()
     w.add_(torch.zeros(len(w), requires_grad=True))
+
+
+@accepted("q5")
+def weights_as_an_array(losses, weights):
+    """numpy makes float64 of Python's numbers, and the sum is of that dtype then."""
+    import numpy as np
+
+    return (torch.stack(list(losses)) * torch.from_numpy(np.array(weights))).sum()

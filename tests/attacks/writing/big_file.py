@@ -1,6 +1,5 @@
 # Tries: to fill the disk by one file.
 # Stopped by: landlock
-# Without it: no file may be larger than nothing (the limit on the size of files).
 # %%
 import os
 
