@@ -35,7 +35,7 @@ class _Metered(Zygote):
         before = _processor_seconds(self._process.pid)
         with super().worker() as worker:
             yield worker
-            self.spent += _processor_seconds(worker._pid)  # noqa: SLF001
+            self.spent += _processor_seconds(worker.pid)
             self.spent += _processor_seconds(self._process.pid) - before
 
 

@@ -84,7 +84,8 @@ class Worker:
         self.wire = wire
         self._noticed = noticed
         os.set_blocking(noticed, False)
-        self._pidfd, self._process = pidfd, Path(f"/proc/{pid}")
+        self._pidfd, self.pid = pidfd, pid
+        self._proc = Path(f"/proc/{pid}")
 
     def __enter__(self) -> Self:
         return self
@@ -113,8 +114,8 @@ class Worker:
         if not _SCHEDSTAT.exists():
             return Clock(now, waited=now, computed=0.0)
         try:
-            waited = (self._process / "schedstat").read_text(encoding="ascii").split()[1]
-            times = (self._process / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            waited = (self._proc / "schedstat").read_text(encoding="ascii").split()[1]
+            times = (self._proc / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
         except OSError:  # it has ended by itself
             return Clock(now, waited=0.0, computed=0.0)
         return Clock(now, waited=int(waited) / 1e9, computed=(int(times[11]) + int(times[12])) / _TICKS)

@@ -51,7 +51,7 @@ def test_waiting_for_a_processor_is_counted(zygote):
     hog = [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{processor}])\nwhile True:\n    pass"]
     request = {"number": 1, "source": BUSY, "seconds": 50.0}
     with zygote.worker() as worker, subprocess.Popen(hog) as one, subprocess.Popen(hog) as another:
-        os.sched_setaffinity(int(worker._process.name), [processor])
+        os.sched_setaffinity(worker.pid, [processor])
         begun = worker.clock()
         worker.wire.ask("cell", request, 60.0)
         starved = begun.was_starved_until(worker.clock())
