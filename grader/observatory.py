@@ -142,7 +142,8 @@ class Observatory:
 
         Whose time ran out because of others is looked at again, alone.
         """
-        for stem in sorted({s.assignment for s in submissions if s.assignment}):
+        unknown = (s for s in submissions if not self.is_current(s))
+        for stem in sorted({s.assignment for s in unknown if s.assignment}):
             self.reference(stem, self._seed)  # first, because nobody can be judged where it fails
         starved: list[Submission] = []
         for submission, (seed, evidence) in self._observe_side_by_side(submissions):

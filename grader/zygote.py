@@ -30,7 +30,7 @@ _FORK_SECONDS = 30.0
 _MOST_NOTICES = 1 << 14  # bytes
 _STARVED_SHARE = 0.25
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-_SCHEDSTAT = Path("/proc/self/schedstat")
+_COUNTS_WAITING = Path("/proc/self/schedstat").exists()
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
 _BOOT = f"import sys; sys.path.insert(0, {str(_PACKAGE)!r}); from worker.zygote import main; main()"
 
@@ -111,7 +111,7 @@ class Worker:
     def clock(self) -> Clock:
         """How the worker has spent its life up to now."""
         now = time.monotonic()
-        if not _SCHEDSTAT.exists():
+        if not _COUNTS_WAITING:
             return Clock(now, waited=now, computed=0.0)
         try:
             waited = (self._proc / "schedstat").read_text(encoding="ascii").split()[1]
@@ -176,17 +176,16 @@ class Zygote:
         Raises:
             BrokenRunError: the zygote is gone, or the machine has been out of resources for a while.
         """
-        for pause in _PAUSES:
+        reason = ""
+        for pause in (0.0, *_PAUSES):
+            time.sleep(pause)
             try:
                 return self._fork()
-            except _FullError:
-                time.sleep(pause)
-        try:
-            return self._fork()
-        except _FullError as error:
-            raise BrokenRunError(
-                f"no worker could be forked ({error}): free some memory or processes and run again"
-            ) from None
+            except _FullError as error:
+                reason = str(error)
+        raise BrokenRunError(
+            f"no worker could be forked ({reason}): free some memory or processes and run again"
+        )
 
     def _fork(self) -> Worker:
         request, to_worker = os.pipe()

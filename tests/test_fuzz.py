@@ -1,14 +1,14 @@
 """Real notebooks and real answers of a worker, spoiled by chance: a result or a named error, nothing else."""
 
 import json
-import signal
 import struct
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutation import mutated, spoiled
+from patience import time_limit
 from real_life import files
 from real_life.draft import ROOT, Draft
 from test_wire import ANY, Case, check, closing
@@ -48,24 +48,10 @@ def fuzz(number, example):
     )
     @given(chance=st.randoms(use_true_random=True))
     def run(chance):
-        with time_limit():
+        with time_limit(LONGEST):
             example(chance)
 
     run()
-
-
-@contextmanager
-def time_limit():
-    def fail(*_):
-        raise AssertionError(f"not finished after {LONGEST} s")
-
-    former = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(LONGEST)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, former)
 
 
 @pytest.fixture(scope="module")

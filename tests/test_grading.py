@@ -335,6 +335,9 @@ def test_after_a_finished_run_the_inputs_are_new(klass):
     assert "2 new" in klass.grade().stdout
     assert klass.evidence_times() == before, "each was judged beside the reference on the inputs it had"
     assert klass.run()["seed"] == second["seed"]
+    assert len(list((klass.out / "reference").iterdir())) == 2, (
+        "one for each seed that somebody was observed with"
+    )
 
 
 def test_other_limits_mean_another_look(klass):

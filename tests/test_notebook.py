@@ -1,16 +1,15 @@
 """What is read from a notebook, whoever wrote it, and that nothing in it can harm its reader."""
 
-import contextlib
 import hashlib
 import json
 import os
-import signal
 from pathlib import Path
 
 import nbformat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import time_limit
 
 from grader import notebook
 from grader.errors import GraderError
@@ -43,22 +42,6 @@ def read_cells(read):
         return [cell.source for cell in read({"nbformat": 4, "nbformat_minor": 5, "cells": cells}).cells]
 
     return read_cells
-
-
-@contextlib.contextmanager
-def time_limit(seconds):
-    """Let what hangs fail instead."""
-
-    def fail(*_):
-        raise AssertionError(f"not finished after {seconds} s")
-
-    former = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, former)
 
 
 def test_format_4(tmp_path):

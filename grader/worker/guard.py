@@ -243,9 +243,8 @@ def _restore(captured: _Captured) -> list[str]:
         if len(current) < len(original) or not all(map(_is, current.values(), original.values())):
             changed += _put_back(owner, original)
         if len(current) > len(original) and isinstance(owner, type):
-            for name in [name for name in current if name not in original and _shadows(owner, name)]:
-                if name in _FLUCTUATING:
-                    continue
+            added = [name for name in current if name not in original and name not in _FLUCTUATING]
+            for name in [name for name in added if _shadows(owner, name)]:
                 delattr(owner, name)
                 changed.append(f"{_name(owner)}.{name}")
     return changed
