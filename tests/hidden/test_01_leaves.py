@@ -189,7 +189,7 @@ def gradients_of_parameters(student):
 
 def assert_gradient_came_back(gradient, img):
     """Something that can be a gradient, so that whoever does nothing is not praised for leaving no trace."""
-    assert gradient is not None, "You returned None: where no gradient is found, nothing is well left behind."
+    assert gradient is not None, "You returned None; this check counts once a gradient comes back."
     assert any(gradient.value or ()) and gradient.value != img.value, "What came back is no gradient."
 
 
@@ -321,7 +321,7 @@ def test_no_warning(warnings_of_grads):
     """
     seen = warnings_of_grads.seen
     assert not raised(seen["found"], BaseException), "No dictionary of gradients came back."
-    assert seen["found"], "Not one gradient came back: who asks for nothing is not warned."
+    assert seen["found"], "Not one gradient came back; that torch did not warn counts once some do."
     assert not any("not a leaf" in text for text in seen["texts"]), (
         "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
     )
@@ -406,7 +406,9 @@ def test_hooks_are_removed(model_afterwards):
     register_forward_hook returns a handle. Where do yours go?
     """
     seen = model_afterwards.seen
-    assert set(seen["answered"]) & {"body.0", "body.1"}, "No layer was answered, so no hook had to go."
+    assert set(seen["answered"]) & {"body.0", "body.1"}, (
+        "No gradient of a layer came back; that no hook is left counts once one does."
+    )
     assert seen["calls"] > 0, (
         "A hook which somebody else had registered is gone, or is not called any more: remove your own only."
     )
@@ -577,7 +579,7 @@ def test_weights_are_constants(weighted):
     detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
     """
     seen = weighted.seen
-    assert went_back(seen), "Nothing was added to p.grad: weights that are not used are no constants."
+    assert went_back(seen), "Nothing was added to p.grad; that w is left alone counts once something is."
     assert seen["q.grad"] is None, "The gradient also ran into the weights, which were to be constants."
     message = "The caller's w was cut off for good from the network that made it."
     assert_close(seen["gradient of w"], weighted.expected["gradient of w"], message)

@@ -423,7 +423,7 @@ def test_original_is_untouched(originals):
     seen, expected = originals.seen, originals.expected
     given = {part.identity for parts in seen["parts"] for part in parts}
     assert any(part.identity not in given for _, part in tensors_in(seen["result"], "the result")), (
-        "No new tensor came back: what is given back as it is, or not at all, had not to be spared."
+        "No new tensor came back; that the original is left alone counts once one does."
     )
     for parts in seen["parts"]:
         for part in parts:
@@ -829,7 +829,7 @@ def test_statistic_has_no_history(three_steps):
     seen = three_steps.seen
     first, *_, last = seen["running"]
     assert first is None or last is None or first.value != last.value, (
-        "running does not move from batch to batch: what measures nothing has no history to be rid of."
+        "running does not move from batch to batch; that it has no history counts once it does."
     )
     for step, (running, backward) in enumerate(zip(seen["running"], seen["backwards"], strict=True), start=1):
         assert running is not None, f"After the forward of training step {step} running is None."

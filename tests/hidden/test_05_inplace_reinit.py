@@ -487,7 +487,9 @@ def test_inputs_of_the_block_are_untouched(plain_input):
     Whose memory does your addition write to?
     """
     y = plain_input.seen["y"]
-    assert y is not None, "You returned None: whoever computes nothing has nothing to write."
+    assert y is not None, (
+        "You returned None; that the caller's tensors are left alone counts once a result comes back."
+    )
     assert y.shape == plain_input.expected["y"].shape, (
         f"What came back has the shape {y.shape}, not that of x."
     )
@@ -770,7 +772,7 @@ def test_w_stays_a_leaf_in_its_memory(descended):
     """
     seen, w = descended.seen, descended.seen["w"]
     assert w.version != seen["before"].version or w.value != seen["before"].value, (
-        "Nobody has written to the caller's w: what is left alone stays a leaf in its memory by itself."
+        "The caller's w was not changed; that it stays the same leaf counts once it is."
     )
     assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
     assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
