@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
 from typing import Any
 
 MAX_DEPTH = 12
@@ -113,23 +115,17 @@ class _Decoder:
 
     def value(self, encoded: Any, depth: int) -> Any:  # noqa: PLR0911 - one for each kind
         self._values += 1
-        _need(
-            depth <= MAX_DEPTH
-            and self._values <= MAX_VALUES
-            and type(encoded) is list
-            and len(encoded) in (1, 2)
-            and type(encoded[0]) is str
-        )
-        kind = encoded[0]
-        if len(encoded) == 1:
-            _need(kind == "none")
+        _need(type(encoded) is list and depth <= MAX_DEPTH and self._values <= MAX_VALUES)
+        if len(encoded) != 2:
+            _need(encoded == ["none"])
             return None
-        content = encoded[1]
+        kind, content = encoded
+        _need(type(kind) is str)
+        if kind == "tensor":
+            return self._tensor(content, 0)
         if kind in _SCALARS:
             _need(type(content) in _SCALARS[kind] and _is_bounded(content))
             return float(content) if kind == "float" else content
-        if kind == "tensor":
-            return self._tensor(content, 0)
         if kind in ("list", "tuple"):
             _need(type(content) is list)
             items = [self.value(item, depth + 1) for item in content]
@@ -154,14 +150,13 @@ class _Decoder:
             _check_tensor(fields)
             grad = None if fields["grad"] is None else self._tensor(fields["grad"], depth + 1)
             value = None if fields["value"] is None else tuple(fields["value"])
-            self._done[index] = Tensor(
-                **{**fields, "shape": tuple(fields["shape"]), "value": value, "grad": grad}
-            )
+            parts = {**fields, "shape": tuple(fields["shape"]), "value": value, "grad": grad}
+            self._done[index] = Tensor(*_in_order(parts))
         return self._done[index]
 
 
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
-_NUMBERS = (float, int, bool)
+_NUMBERS = {float, int, bool}
 _FIELDS: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "dtype": (str,),
@@ -178,14 +173,20 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 }
 
 
+_in_order = itemgetter(*_FIELDS)
+_KINDS = frozenset(product(*_FIELDS.values()))
+
+
 def _check_tensor(fields: Any) -> None:
     _need(type(fields) is dict and fields.keys() == _FIELDS.keys())
-    _need(all(type(fields[name]) in types and _is_bounded(fields[name]) for name, types in _FIELDS.items()))
+    parts = _in_order(fields)
+    _need(tuple(map(type, parts)) in _KINDS and all(map(_is_bounded, parts)))
     shape, value = fields["shape"], fields["value"]
     _need(len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape))
     if value is not None:
         _need(len(value) == math.prod(shape) * (2 if fields["dtype"].startswith("torch.complex") else 1))
-        _need(all(type(number) in _NUMBERS and _is_bounded(number) for number in value))
+        kinds = set(map(type, value))
+        _need(kinds <= _NUMBERS and (int not in kinds or all(map(_is_bounded, value))))
 
 
 def _is_bounded(field: Any) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Any, Literal, cast
 
 import pytest
 
@@ -15,8 +14,6 @@ from grader.errors import CourseError
 from grader.evidence import Evidence, Outcome
 from grader.observation import Observation
 from grader.rubric import Rubric
-
-_Phase = Literal["setup", "call", "teardown"]
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
@@ -49,17 +46,17 @@ def judge(
     verdicts: dict[str, dict[str, Verdict]] = {}
     expected = cache(reference.outcome)  # decoded once, not for every submission
     for batch in _batches(submissions):
-        recorder = _Recorder([_Judged(name, evidence, expected) for name, evidence in batch])
+        session = _Session(rubric, [_Subject(name, evidence, expected) for name, evidence in batch])
         status = pytest.main(
-            [*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, recorder]
+            [*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, session]
         )
-        if recorder.course_error:
-            raise CourseError(recorder.course_error)
+        if session.course_error:
+            raise CourseError(session.course_error)
         if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             raise CourseError(
-                f"{rubric.path}: pytest could not run the checks ({recorder.trouble or status!r})"
+                f"{rubric.path}: pytest could not run the checks ({session.trouble or status!r})"
             )
-        verdicts.update(recorder.verdicts)
+        verdicts.update(session.verdicts)
     return verdicts
 
 
@@ -86,50 +83,70 @@ def _batches(submissions: Mapping[str, Evidence]) -> Iterator[list[tuple[str, Ev
         yield batch
 
 
-@dataclass
-class _Judged:
+class _Subject:
     """A submission whose evidence is at hand."""
 
-    id: str
-    evidence: Evidence
-    expected: Callable[[str], Outcome]
+    def __init__(self, name: str, evidence: Evidence, expected: Callable[[str], Outcome]) -> None:
+        self.name, self._evidence, self._expected = name, evidence, expected
+        self._observed: dict[str, Observation] = {}
 
     def observation(self, probe: str) -> Observation:
-        return Observation(probe, self.evidence.outcome(probe), self.expected(probe))
+        """What a probe saw, decoded once for all checks that judge it."""
+        if probe not in self._observed:
+            self._observed[probe] = Observation(probe, self._evidence.outcome(probe), self._expected(probe))
+        return self._observed[probe]
+
+    def forget(self, probe: str) -> None:
+        """No check asks for it any more."""
+        self._observed.pop(probe, None)
 
 
-@dataclass
-class _Recorder:
-    """The plugin of one session: hands in the subjects, keeps the verdicts."""
+class _Session:
+    """The plugin of one session, in which pytest runs every check once, over all subjects in turn.
 
-    subjects: list[_Judged]
-    verdicts: dict[str, dict[str, Verdict]] = field(default_factory=dict)
-    course_error: str | None = None
-    trouble: str | None = None
+    An item of pytest's for every subject and check would cost ten times what the check does.
+    """
+
+    def __init__(self, rubric: Rubric, subjects: Sequence[_Subject]) -> None:
+        self._subjects = subjects
+        self._checks = {check.id: check for check in rubric.checks}
+        self._last = {probe: check.id for check in rubric.checks for probe in check.probes}
+        self.verdicts: dict[str, dict[str, Verdict]] = {subject.name: {} for subject in subjects}
+        self.course_error: str | None = None
+        self.trouble: str | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[plugin.SUBJECTS] = self.subjects
-        self.verdicts = {subject.id: {} for subject in self.subjects}
+        config.stash[plugin.IS_A_BATCH] = True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.trouble = str(report.longrepr).strip().splitlines()[-1]
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """Keep the verdict, and spare pytest the writing of a traceback that nobody reads."""
-        if call.when == "call" or call.excinfo is not None:
-            self._record(item, call.excinfo)
-        outcome: Literal["passed", "failed"] = "passed" if call.excinfo is None else "failed"
-        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, cast("_Phase", call.when))
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool:
+        check = self._checks[pyfuncitem.name]
+        for subject in self._subjects:
+            observations = {probe: subject.observation(probe) for probe in check.probes}
+            try:
+                error = _error_of(pyfuncitem.obj, observations)
+            except CourseError as course_error:
+                self.course_error = f"{pyfuncitem.path}: {check.id}: {course_error}"
+                break
+            self.verdicts[subject.name][check.id] = _verdict(error, list(observations.values()))
+            for probe in check.probes:
+                if self._last[probe] == check.id:
+                    subject.forget(probe)
+        return True
 
-    def _record(self, item: Any, raised: pytest.ExceptionInfo[BaseException] | None) -> None:
-        error = None if raised is None else raised.value
-        if isinstance(error, CourseError):
-            self.course_error = f"{item.path}: {item.originalname}: {error}"
-        subject = item.callspec.params["submission"].id
-        observations = [value for value in item.funcargs.values() if isinstance(value, Observation)]
-        self.verdicts[subject][item.originalname] = _verdict(error, observations)
+
+def _error_of(check: Callable[..., None], observations: Mapping[str, Observation]) -> BaseException | None:
+    """What a check raised; pytest's own skips and failures are not exceptions to Python."""
+    try:
+        check(**observations)
+    except CourseError:
+        raise
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001 - a verdict
+        return error
+    return None
 
 
 def _verdict(error: BaseException | None, observations: Sequence[Observation]) -> Verdict:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from grader.check import describe
 from grader.diagnosis import diagnose
 from grader.errors import CourseError
 from grader.evidence import Fault, Outcome, Stopped
-from grader.facts import Raised
+from grader.facts import Raised, Tensor
 
 
 class Observation:
@@ -43,15 +45,19 @@ class Observation:
         Raises:
             AssertionError: there are none, or they have another form; the text is the diagnosis.
         """
-        expected = self.expected
+        _ = self.expected
         if isinstance(self._seen, Fault):
             raise AssertionError(_sentence(self._seen.reason))
         if isinstance(self._seen, Stopped):
             raise AssertionError(_sentence(diagnose(self._seen.error)))
-        mismatch = other_form(self._seen, expected)
-        if mismatch:
-            raise AssertionError(f"In what came back, {mismatch}.")
+        if self._other_form:
+            raise AssertionError(f"In what came back, {self._other_form}.")
         return self._seen
+
+    @cached_property
+    def _other_form(self) -> str | None:
+        """Looked for once, however many checks ask for what was seen."""
+        return other_form(self._seen, self._expected)
 
     @property
     def mismatch(self) -> str | None:
@@ -60,7 +66,10 @@ class Observation:
         return f"In what came back, {mismatch}." if mismatch else None
 
 
-def other_form(seen: Any, expected: Any, path: str = "the result", *, strict: bool = False) -> str | None:
+_Path = tuple[str | int, ...]
+
+
+def other_form(seen: Any, expected: Any, path: _Path = (), *, strict: bool = False) -> str | None:
     """Say where a value is of another kind than the reference's, or None.
 
     Not strict, None and a raised error may stand for anything and lengths may differ, because checks
@@ -70,23 +79,30 @@ def other_form(seen: Any, expected: Any, path: str = "the result", *, strict: bo
         seen is None or expected is None or isinstance(seen, Raised) or isinstance(expected, Raised)
     ):
         return None
-    if _kind(seen) != _kind(expected):
-        return f"{path} is {describe(seen)}, {describe(expected)} was expected"
+    if not _are_of_one_kind(seen, expected):
+        return f"{_place(path)} is {describe(seen)}, {describe(expected)} was expected"
+    pairs: Iterable[tuple[Any, Any, str | int]] = ()
     if isinstance(expected, dict):
-        absent = [key for key in expected if key not in seen]
-        if absent:
-            return f"{path} has no entry {absent[0]!r}"
-        parts = [(seen[key], value, _name(path, key)) for key, value in expected.items()]
+        for key in expected:
+            if key not in seen:
+                return f"{_place(path)} has no entry {key!r}"
+        pairs = ((seen[key], value, key) for key, value in expected.items())
     elif isinstance(expected, list | tuple):
         if strict and len(seen) != len(expected):
-            return f"{path} has {len(seen)} entries"
-        parts = [
-            (one, value, f"{path}[{n}]") for n, (one, value) in enumerate(zip(seen, expected, strict=False))
-        ]
-    else:
-        return None
-    found = (other_form(*part, strict=strict) for part in parts)
-    return next((mismatch for mismatch in found if mismatch), None)
+            return f"{_place(path)} has {len(seen)} entries"
+        pairs = zip(seen, expected, range(len(expected)), strict=False)
+    for one, other, key in pairs:
+        mismatch = other_form(one, other, (*path, key), strict=strict)
+        if mismatch:
+            return mismatch
+    return None
+
+
+_PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
+
+
+def _are_of_one_kind(one: Any, other: Any) -> bool:
+    return (type(one) is type(other) and type(one) in _PLAIN) or _kind(one) == _kind(other)
 
 
 def _kind(value: Any) -> str:
@@ -97,9 +113,12 @@ def _kind(value: Any) -> str:
     return f"{type(value).__name__}: {describe(value)}"  # a student's class may be called dict too
 
 
-def _name(path: str, key: str) -> str:
+def _place(path: _Path) -> str:
     """How a student knows an entry: the author's key at the top, a lookup below."""
-    return key if path == "the result" else f"{path}[{key!r}]"
+    if not path:
+        return "the result"
+    top, *below = path
+    return "".join([top if isinstance(top, str) else f"the result[{top}]", *(f"[{key!r}]" for key in below)])
 
 
 def _sentence(text: str) -> str:

@@ -6,30 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
 from grader.errors import GraderError
-from grader.live import LiveSubjects
-from grader.observation import Observation
+from grader.live import LiveSubject, LiveSubjects
 from grader.probe import probes_of
 
-
-class Subject(Protocol):
-    """Something whose facts are judged."""
-
-    @property
-    def id(self) -> str:
-        """A name for the test's id."""
-
-    def observation(self, probe: str) -> Observation:
-        """What a probe saw, beside what is expected."""
-
-
-SUBJECTS = pytest.StashKey[Sequence[Subject]]()
+IS_A_BATCH = pytest.StashKey[bool]()
+"""Set where whoever runs the checks hands them what was observed, so that nobody need be observed for it."""
 _LIVE = pytest.StashKey[LiveSubjects]()
 
 
@@ -61,17 +47,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every check of a check file for every subject."""
+    """Run every check of a check file for every subject; in a batch, whoever runs it sees to that."""
+    if IS_A_BATCH in metafunc.config.stash:
+        return
     if "submission" in metafunc.fixturenames and probes_of(metafunc.module):
-        subjects = metafunc.config.stash.get(SUBJECTS, None)
-        if subjects is None:
-            subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
+        subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
 
 
 @pytest.fixture(scope="session")
-def submission(request: pytest.FixtureRequest) -> Subject:
-    """The subject that is judged; probes' fixtures ask it for their facts."""
-    subject: Subject = request.param
+def submission(request: pytest.FixtureRequest) -> LiveSubject | None:
+    """The subject that is judged; probes' fixtures ask it for their facts. None in a batch."""
+    subject: LiveSubject | None = getattr(request, "param", None)
     return subject

@@ -43,11 +43,13 @@ class Wire:
 
     def __init__(self, request: int, answer: int, output: int) -> None:
         self._request, self._answer, self._output = request, answer, output
-        self._open_output = True
         self.received = 0  # bytes of all answers
         self.printed = b""
         for descriptor in (request, answer, output):
             os.set_blocking(descriptor, False)
+        self._unasked = _poll((answer, select.POLLIN))
+        self._writing = _poll((request, select.POLLOUT), (output, select.POLLIN))
+        self._reading = _poll((answer, select.POLLIN), (output, select.POLLIN))
 
     def ask(self, operation: str, arguments: Any, seconds: float) -> Any:
         """Send a request and wait for its answer.
@@ -70,24 +72,22 @@ class Wire:
             os.close(descriptor)
 
     def _refuse_bytes_nobody_asked_for(self) -> None:
-        poll = select.poll()
-        poll.register(self._answer, select.POLLIN)
-        for _, events in poll.poll(0):
+        for _, events in self._unasked.poll(0):
             raise WireError("forged" if events & select.POLLIN else "closed")
 
     def _send(self, message: Any, deadline: float) -> None:
         payload = json.dumps(message).encode()
         rest = memoryview(struct.pack(">I", len(payload)) + payload)
         while rest:
-            self._wait(self._request, select.POLLOUT, deadline)
             try:
                 rest = rest[os.write(self._request, rest) :]
             except BlockingIOError:
-                continue
+                self._wait(self._writing, self._request, deadline)
             except BrokenPipeError:
                 raise WireError("closed") from None
 
     def _receive(self, deadline: float) -> Any:
+        self._wait(self._reading, self._answer, deadline)
         (length,) = struct.unpack(">I", self._read(4, deadline))
         if length > MAX_FRAME or self.received + length > MAX_TOTAL:
             raise WireError("malformed")
@@ -96,10 +96,10 @@ class Wire:
     def _read(self, length: int, deadline: float) -> bytes:
         received = bytearray()
         while len(received) < length:
-            self._wait(self._answer, select.POLLIN, deadline)
             try:
                 chunk = os.read(self._answer, min(length - len(received), 1 << 16))
             except BlockingIOError:
+                self._wait(self._reading, self._answer, deadline)
                 continue
             if not chunk:
                 raise WireError("closed")
@@ -107,19 +107,16 @@ class Wire:
         self.received += length
         return bytes(received)
 
-    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+    def _wait(self, poll: select.poll, descriptor: int, deadline: float) -> None:
         """Wait until a pipe is ready, draining what the worker prints."""
-        poll = select.poll()
-        poll.register(descriptor, event)
-        if self._open_output:
-            poll.register(self._output, select.POLLIN)
         while True:
             left = deadline - time.monotonic()
             ready = dict(poll.poll(left * 1000)) if left > 0 else {}
             if not ready:
                 raise WireError("timeout")
             if self._output in ready and not self._drain():
-                poll.unregister(self._output)
+                self._writing.unregister(self._output)
+                self._reading.unregister(self._output)
             if descriptor in ready:
                 return
 
@@ -130,8 +127,14 @@ class Wire:
         except BlockingIOError:
             return True
         self.printed += chunk[: MAX_OUTPUT_KEPT - len(self.printed)]
-        self._open_output = bool(chunk)
-        return self._open_output
+        return bool(chunk)
+
+
+def _poll(*awaited: tuple[int, int]) -> select.poll:
+    poll = select.poll()
+    for descriptor, events in awaited:
+        poll.register(descriptor, events)
+    return poll
 
 
 def parse(payload: bytes) -> Any:
@@ -144,7 +147,8 @@ def parse(payload: bytes) -> Any:
         raise WireError("malformed")
     try:
         value = json.loads(payload.decode("utf-8"))
-        _check_nesting(value)
+        if payload.count(b"[") + payload.count(b"{") > MAX_NESTING:
+            _check_nesting(value)
         if _SURROGATE.search(payload):  # half a pair of them is text that no file can hold
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):

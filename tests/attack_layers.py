@@ -95,8 +95,7 @@ def _drain(self: wire.Wire) -> bool:
     if len(self.printed) < _MOST_OUTPUT:
         self.printed = bytearray(self.printed) if type(self.printed) is bytes else self.printed
         self.printed += chunk
-    self._open_output = bool(chunk)
-    return self._open_output
+    return bool(chunk)
 
 
 def _believed(answer: Any) -> Any:

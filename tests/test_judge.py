@@ -2,6 +2,7 @@
 
 import json
 import sys
+from copy import deepcopy
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_whatever_is_reported_is_judged(rubric):
 
 def test_what_raised_or_never_came_is_judged(rubric):
     """A probe that raised or gave no facts fails every check of it, with the reason."""
-    raising, lost = RIGHT.to_json(), RIGHT.to_json()
+    raising, lost = deepcopy(RIGHT.to_json()), deepcopy(RIGHT.to_json())
     raising["probes"]["trained"] = {"raised": {**ERROR, "where": "cell 2, line 3"}}
     lost["probes"]["trained"] = {"fault": "it was too slow"}
     submissions = {"raising": Evidence.from_json(raising), "lost": Evidence.from_json(lost)}

@@ -114,6 +114,8 @@ class Cage:
                 resource.setrlimit(which, pair)
             if self._walls:
                 _close_walls(self._walls)
+            elif syscalls.machine():
+                _end_with_the_parent()
         except (OSError, ValueError) as error:
             raise CageError(f"the cage could not be entered: {error}") from error
 
@@ -146,11 +148,16 @@ def _close_walls(walls: _Walls) -> None:
     walls.privileges.shed()
     # A change of uid resets these two, so they come after it.
     syscall("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
-    syscall("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _end_with_the_parent()
     syscall("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if walls.ruleset:
         walls.ruleset.enforce()
     walls.filter.install(os.getpid())
+
+
+def _end_with_the_parent() -> None:
+    """Have the kernel kill this process when the one that forked it ends."""
+    syscall("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _close_all_but(keep: set[int]) -> None:

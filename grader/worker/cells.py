@@ -19,13 +19,13 @@ import time
 import types
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import notice
 from .facts import error_text
-from .wording import traces_in
+from .wording import may_show_traces, traces_in
 
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.setitimer,
@@ -49,6 +49,43 @@ def _as_python(source: str) -> str:
     return source if source.endswith("\n") else source + "\n"
 
 
+class _Piece(NamedTuple):
+    """A piece of a notebook, compiled, and the traces of deceiving that it shows."""
+
+    code: types.CodeType
+    traces: list[str]
+
+
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_prepared: dict[str, _Piece] = {}  # by text
+
+
+def prepare(source: str) -> None:
+    """In the zygote: compile a cell that most notebooks have, because it was handed out with the others."""
+    with suppress(SyntaxError, RecursionError, ValueError):
+        text = _as_python(source)
+        _prepared[text] = _compiled(text, "<cell>", _FLAGS)
+
+
+def _compiled(text: str, file: str, flags: int) -> _Piece:
+    code = _compile(text, file, "exec", flags, dont_inherit=True)
+    traces: list[str] = []
+    with suppress(SyntaxError, RecursionError, ValueError):  # a tree too deep to walk through
+        if may_show_traces(code):
+            traces.extend(traces_in(ast.parse(text)))
+    return _Piece(code, traces)
+
+
+def _placed(piece: _Piece, file: str) -> _Piece:
+    """What was prepared, in the cell where it stands: errors and sources are found by its name."""
+    return piece._replace(code=_renamed(piece.code, file))
+
+
+def _renamed(code: types.CodeType, file: str) -> types.CodeType:
+    inner = (_renamed(c, file) if isinstance(c, types.CodeType) else c for c in code.co_consts)
+    return code.replace(co_filename=file, co_consts=tuple(inner))
+
+
 class CellTimeout(BaseException):
     """The cell took longer than a cell may."""
 
@@ -59,8 +96,9 @@ class Notebook:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
         self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
+        self._trees: dict[str, ast.Module] = {}  # the same, parsed
         self.cell = "cell"  # the one that runs, as a student knows it
-        self._flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._flags = _FLAGS
         self._missing: set[str] = set()  # names that could not be defined, because of where this runs
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
@@ -81,14 +119,21 @@ class Notebook:
         text = _as_python(source)
         self.sources[file] = text
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
-        with suppress(SyntaxError, RecursionError, ValueError):  # which running it will tell
-            for what in traces_in(ast.parse(text)):
-                notice(what, file)
-        self._run(text, file)
+        self._trees.pop(file, None)
+        known = _prepared.get(text) if self._flags == _FLAGS else None
+        code, traces = _placed(known, file) if known else _compiled(text, file, self._flags)
+        for what in traces:
+            notice(what, file)
+        self._run(code, text, file)
 
-    def _run(self, piece: str | ast.Module, file: str) -> None:
+    def tree(self, file: str) -> ast.Module:
+        """The syntax tree of a piece of the notebook, by its file; SyntaxError where it has none."""
+        if file not in self._trees:
+            self._trees[file] = ast.parse(self.sources.get(file, ""))
+        return self._trees[file]
+
+    def _run(self, code: types.CodeType, piece: str | ast.Module, file: str) -> None:
         """Run a piece of a cell; raises the first error of what it could not run."""
-        code = _compile(piece, file, "exec", self._flags, dont_inherit=True)
         self._flags |= code.co_flags & _POSTPONED  # for all cells below, as in Jupyter
         try:
             if code.co_flags & inspect.CO_COROUTINE:
@@ -96,9 +141,10 @@ class Notebook:
             else:
                 _exec(code, self.names)
         except Exception as error:
-            body = ast.parse(piece).body if isinstance(piece, str) else piece.body
             with suppress(Exception):
-                self._run(ast.Module(self._below(body, code, error), []), file)
+                body = ast.parse(piece).body if isinstance(piece, str) else piece.body
+                below = ast.Module(self._below(body, code, error), [])
+                self._run(_compile(below, file, "exec", self._flags, dont_inherit=True), below, file)
             raise
 
     def _below(self, body: list[ast.stmt], code: types.CodeType, error: Exception) -> list[ast.stmt]:

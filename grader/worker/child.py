@@ -11,7 +11,8 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import audit, cells, facts, guard, standins, status, toolbox
@@ -31,11 +32,45 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 )
 
 
-def prepare() -> None:
-    """In the zygote, before the first fork: everything that is the same for all workers."""
+_notebook = cells.Notebook()  # every worker's own, once it is forked
+_compiled: dict[str, types.CodeType] = {}  # the probes, by their source
+_modules: list[str] = []  # what is imported of this package
+
+
+def prepare(texts: Mapping[str, Any]) -> None:
+    """In the zygote, before the first fork: everything that is the same for all workers.
+
+    Args:
+        texts: what most notebooks will meet: ``probes``, ``stubs`` and ``cells``.
+    """
+    for source in texts.get("probes", ()):
+        _code_of(source)
+    for stub in texts.get("stubs", ()):
+        status.prepare(stub)
+    for source in texts.get("cells", ()):
+        cells.prepare(source)
     toolbox.begin_probe(0)
     guard.restore_modes()
+    guard.restore_attributes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
+    _be_main(_notebook)
+    standins.install(_notebook)
+    _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
+
+
+def _be_main(notebook: cells.Notebook) -> None:
+    """Give the notebook's names to the module ``__main__``, where pickle and inspect look for them."""
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__dict__.clear()
+    main.__dict__.update(notebook.names)
+    notebook.names = main.__dict__
+
+
+def _code_of(source: str) -> types.CodeType:
+    """A probe and its helpers, compiled once."""
+    if source not in _compiled:
+        _compiled[source] = _compile(source, "<probe>", "exec", dont_inherit=True)
+    return _compiled[source]
 
 
 def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> None:
@@ -45,16 +80,10 @@ def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> Non
     os.setsid()
     os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
     cage.enter(keep=(0, 1, 2, _REQUEST, _ANSWER, _NOTICES))
-    notebook = cells.Notebook()
-    main = sys.modules["__main__"]
-    main.__dict__.clear()
-    main.__dict__.update(notebook.names)
-    notebook.names = main.__dict__
-    standins.install(notebook)
     audit.begin(_NOTICES)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
+    for name in _modules:  # a list made before the fork: to look at every name copies the pages of all
         del sys.modules[name]  # nothing a notebook needs to import
-    service = _Service(notebook)
+    service = _Service(_notebook)
     while True:
         message = _receive()
         result = service.answer(message["op"], message["args"])
@@ -100,7 +129,6 @@ class _Service:
 
     def __init__(self, notebook: cells.Notebook) -> None:
         self._notebook = notebook
-        self._compiled: dict[str, Any] = {}
 
     def answer(self, operation: str, arguments: Any) -> Any:
         if operation == "cell":
@@ -141,12 +169,11 @@ class _Service:
         answer = self._encode(value, raised)
         return {**answer, "changed": changed, "patched": patched}
 
-    def _words(self, source: str) -> dict[str, Any]:
+    @staticmethod
+    def _words(source: str) -> dict[str, Any]:
         """The probe and its helpers, defined anew so that nothing of an earlier probe is left in them."""
-        if source not in self._compiled:
-            self._compiled[source] = _compile(source, "<probe>", "exec", dont_inherit=True)
         words = {**toolbox.WORDS, "__builtins__": dict(_builtins), "__name__": "probe"}
-        _exec(self._compiled[source], words)
+        _exec(_code_of(source), words)
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:

@@ -12,13 +12,13 @@ import functools
 import gc
 import inspect
 import math
-import operator
 import random
 import signal
 import sys
 import types
 import warnings
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ from torch import nn
 from torch.utils._device import DeviceContext
 
 from . import audit
+from .namespace import Namespace
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -70,20 +71,18 @@ _GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = tuple(
     if name.startswith("_global_") and isinstance(registry, dict)
 )
 
-_Captured = list[tuple[Any, dict[str, Any]]]
-_captured: _Captured = [(owner, dict(vars(owner))) for owner in (*_CLASSES, *_MODULES)]
+_captured = [Namespace(owner) for owner in (*_CLASSES, *_MODULES)]
 #: ``warnings`` is among these, because a probe that listens to it changes it itself.
-_captured_too: _Captured = [(owner, dict(vars(owner))) for owner in (*_MORE_CLASSES, warnings)]
+_captured_too = [Namespace(owner) for owner in (*_MORE_CLASSES, warnings)]
 #: The Python functions among them, whose code can be exchanged while they stay the same objects.
 _functions: dict[types.FunctionType, str] = {
-    value: f"{owner.__name__}.{name}"
-    for owner, original in (*_captured, *_captured_too)
-    for name, value in original.items()
+    value: f"{namespace.owner.__name__}.{name}"
+    for namespace in (*_captured, *_captured_too)
+    for name, value in namespace.original.items()
     if type(value) is types.FunctionType
 }
 _code = types.FunctionType.__dict__["__code__"]
 _codes = [_code.__get__(function) for function in _functions]
-_is = operator.is_
 _KEYS_OF_THE_CPU = {
     "CPU",
     "AutogradCPU",
@@ -92,6 +91,7 @@ _KEYS_OF_THE_CPU = {
     "CompositeExplicitAutograd",
 }
 _kernels = frozenset(torch.library._impls)
+_impls = torch.library._impls
 _float32 = torch.float32
 _set_grad, _is_grad = torch._C._set_grad_enabled, torch.is_grad_enabled
 _set_dtype, _get_dtype = torch.set_default_dtype, torch.get_default_dtype
@@ -165,7 +165,9 @@ def _leave_intercepting_modes() -> None:
 
 def exchanged_kernels() -> list[str]:
     """Operations of torch that were given another kernel (``torch.library``), which nothing can put back."""
-    return [f"kernel {name}" for name in torch.library._impls - _kernels if _is_of_torch(name)]
+    if len(_impls) == len(_kernels):  # to compare two thousand names copies the pages they lie on
+        return []
+    return [f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name)]
 
 
 def _is_of_torch(kernel: str) -> bool:
@@ -236,28 +238,38 @@ def restore_attributes() -> list[str]:
     return _restore([*_captured, *_captured_too])
 
 
-def _restore(captured: _Captured) -> list[str]:
+def _restore(captured: Iterable[Namespace]) -> list[str]:
     changed = _restore_codes()
-    for owner, original in captured:
-        current = vars(owner)
-        if len(current) < len(original) or not all(map(_is, current.values(), original.values())):
-            changed += _put_back(owner, original)
-        if len(current) > len(original) and isinstance(owner, type):
-            added = [name for name in current if name not in original and name not in _FLUCTUATING]
-            for name in [name for name in added if _shadows(owner, name)]:
-                delattr(owner, name)
-                changed.append(f"{_name(owner)}.{name}")
+    for namespace in captured:
+        if namespace.was_written():
+            changed += _put_back(namespace) + _take_away(namespace)
+            namespace.settle()
     return changed
 
 
-def _put_back(owner: Any, original: dict[str, Any]) -> list[str]:
+def _put_back(namespace: Namespace) -> list[str]:
+    """Give replaced and removed attributes their value again; returns their names."""
+    if namespace.is_complete():
+        return []
     changed = []
-    current = vars(owner)
-    for name, value in original.items():
+    owner, current = namespace.owner, vars(namespace.owner)
+    for name, value in namespace.original.items():
         if current.get(name) is not value and name not in _FLUCTUATING:
             setattr(owner, name, value)
             changed.append(f"{_name(owner)}.{name}")
     return changed
+
+
+def _take_away(namespace: Namespace) -> list[str]:
+    """Remove attributes of a class that hide inherited ones; returns their names."""
+    owner, current = namespace.owner, vars(namespace.owner)
+    if not isinstance(owner, type) or len(current) == len(namespace.original):
+        return []
+    added = [name for name in current if name not in namespace.original and name not in _FLUCTUATING]
+    hiding = [name for name in added if _shadows(owner, name)]
+    for name in hiding:
+        delattr(owner, name)
+    return [f"{_name(owner)}.{name}" for name in hiding]
 
 
 def _restore_codes() -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import types
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from .cells import Notebook
@@ -19,52 +21,84 @@ def answer_status(stub: str, name: str, notebook: Notebook) -> str:
     """
     if name not in notebook.names:
         return "missing"
+    value = notebook.names[name]
     try:
-        definitions = _definitions_of(notebook.names[name], notebook.sources)
-        asked = _shape(ast.parse(stub).body[0])
-        untouched = bool(definitions) and all(found and _shape(found) == asked for found in definitions)
+        asked, names = _parsed_stub(stub)
+        if type(value) is types.FunctionType and _names_in(value.__code__) != names:
+            return "answered"  # without a look at its text, which takes much longer
+        definitions = _definitions_of(value, notebook)
+        untouched = bool(definitions) and all(found and _is_same(found, asked) for found in definitions)
     except Exception:  # nothing a student defined may break the survey
         return "answered"
     return "untouched" if untouched else "answered"
 
 
-def _definitions_of(value: Any, sources: dict[str, str]) -> list[ast.stmt | None]:
+def prepare(stub: str) -> None:
+    """In the zygote: parse a stub that every notebook of a class is compared with."""
+    _parsed_stub(stub)
+
+
+_Names = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@cache
+def _parsed_stub(stub: str) -> tuple[ast.stmt, _Names | None]:
+    """The syntax of a stub, and the names that a function uses."""
+    definition = ast.parse(stub).body[0]
+    codes = [c for c in compile(stub, "<stub>", "exec").co_consts if isinstance(c, types.CodeType)]
+    names = (_names_in(c) for c in codes if c.co_name == getattr(definition, "name", None))
+    return definition, next(names, None)
+
+
+def _names_in(code: types.CodeType) -> _Names:
+    """What no docstring and no formatting changes."""
+    return code.co_names, code.co_varnames
+
+
+def _definitions_of(value: Any, notebook: Notebook) -> list[ast.stmt | None]:
     """The top-level definition of a function, or of each method of a class; None is one of no cell's."""
     is_class = issubclass(type(value), type)
     candidates = _class_dict(value).values() if is_class else [value]
     functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]
     codes = [f.__code__ for f in functions if type(f) is types.FunctionType]
     if is_class and not codes:  # a stub without methods; the last class of that name it must be
-        return [_last_class(_class_name(value), sources)]
-    return [_definition_at(code.co_filename, code.co_firstlineno, sources) for code in codes]
+        return [_last_class(_class_name(value), notebook)]
+    return [_definition_at(code.co_filename, code.co_firstlineno, notebook) for code in codes]
 
 
-def _definition_at(file: str, line: int, sources: dict[str, str]) -> ast.stmt | None:
-    statements = ast.parse(sources.get(file, "")).body
+def _definition_at(file: str, line: int, notebook: Notebook) -> ast.stmt | None:
+    statements = notebook.tree(file).body
     return next((s for s in statements if s.lineno <= line <= (s.end_lineno or 0)), None)
 
 
-def _last_class(name: str, sources: dict[str, str]) -> ast.stmt | None:
-    for text in reversed(sources.values()):
-        for statement in reversed(_parsed(text)):
-            if isinstance(statement, ast.ClassDef) and statement.name == name:
-                return statement
+def _last_class(name: str, notebook: Notebook) -> ast.stmt | None:
+    for file in reversed(notebook.sources):
+        with suppress(SyntaxError):
+            for statement in reversed(notebook.tree(file).body):
+                if isinstance(statement, ast.ClassDef) and statement.name == name:
+                    return statement
     return None
 
 
-def _parsed(text: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(text).body
-    except SyntaxError:
-        return []
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two pieces of syntax are the same but for docstrings; an answer differs early on."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, ast.AST):
+        pairs = ((_field(one, name), _field(other, name)) for name in one._fields)
+        return all(_is_same(*pair) for pair in pairs)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return bool(one == other)
 
 
-def _shape(definition: ast.stmt) -> str:
-    """A definition's syntax without its docstrings."""
-    for node in ast.walk(definition):
-        if (
-            isinstance(node, ast.FunctionDef | ast.ClassDef)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            node.body = node.body[1:]
-    return ast.dump(definition)
+def _field(node: ast.AST, name: str) -> Any:
+    """A part of a node; of a body, what stands below its docstring."""
+    value: Any = getattr(node, name, None)
+    if (
+        name == "body"
+        and isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and ast.get_docstring(node, clean=False) is not None
+    ):
+        return value[1:]
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Iterator
 
 _WORDS = {
@@ -23,6 +24,26 @@ _WORDS = {
 }
 _MEANS = {word: what for what, words in _WORDS.items() for word in words}
 _BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "__getattribute__", "__setattr__"}
+
+
+_TELLING = frozenset(_MEANS) | _BY_NAME | {"Library", "impl"}
+
+
+def may_show_traces(code: types.CodeType) -> bool:
+    """Whether compiled code has a name or a text that `traces_in` looks for; by then pieces are put together.
+
+    To walk through the syntax tree of a cell takes as long as to run it.
+    """
+    names = (*code.co_names, *code.co_varnames, *code.co_cellvars)
+    return not _TELLING.isdisjoint(names) or any(map(_is_telling, code.co_consts))
+
+
+def _is_telling(constant: object) -> bool:
+    if isinstance(constant, str):
+        return constant in _TELLING
+    if isinstance(constant, tuple | frozenset):
+        return any(map(_is_telling, constant))
+    return isinstance(constant, types.CodeType) and may_show_traces(constant)
 
 
 def traces_in(tree: ast.AST) -> Iterator[str]:

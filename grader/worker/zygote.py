@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import array
 import contextlib
+import copy
 import ctypes
 import gc
 import importlib
 import json
+import logging
 import os
 import signal
 import socket
@@ -56,9 +58,11 @@ _HUGE_PAGE = 2 << 20
 
 
 def main() -> None:
-    """Run the zygote; ``argv`` holds the control socket's descriptor and the settings as JSON."""
+    """Run the zygote; ``argv`` holds the control socket's descriptor, and stdin the settings as JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the outside, which then closes the socket
     control = socket.socket(fileno=int(sys.argv[1]))
-    settings = json.loads(sys.argv[2])
+    settings = json.loads(sys.stdin.buffer.read())
+    gc.disable()  # nothing that is imported is garbage, and to look for it takes a quarter of the time
     sys.path.pop(0)  # the folder this was started from; nothing else of the package may be imported
     warnings.simplefilter("ignore")
     hello: dict[str, Any] = {"unprotected": None, "protection": "none", "torch": "", "cage": {}, "found": {}}
@@ -89,7 +93,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     from .cage import Cage, CageError, readable_paths
     from .preflight import preflight
 
-    child.prepare()
+    child.prepare(settings["texts"])
     hello["torch"] = torch.__version__.partition("+")[0]
     try:
         cage = Cage.prepare(
@@ -109,34 +113,71 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
             hello["unprotected"] = (
                 findings.trouble or f"the cage does not hold: {', '.join(findings.failures)}"
             )
-    gc.collect()
+    _forget_locks_of_logs()
     gc.freeze()  # keeps the collector's hands off shared pages: 6 MB less a worker
+    gc.enable()
     _use_huge_pages()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers; the outside watches pidfds
     return lambda descriptors: child.run(cage, *descriptors)
 
 
 def _serve(control: socket.socket, run: Any) -> None:
     """Fork on demand until the outside closes its end."""
+    workers = _Workers()
     while True:
         message, ancillary, _, _ = control.recvmsg(1 << 12, socket.CMSG_SPACE(4 * 4))
-        descriptors = array.array("i")
-        for _, _, data in ancillary:
-            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
         if not message:
+            workers.end()
             return
-        try:
-            pid = os.fork()
-        except OSError as error:
-            control.send(json.dumps({"error": str(error)}).encode())
-            continue
+        workers.reap()
+        request = json.loads(message)
+        if request["op"] == "status":
+            control.send(json.dumps({"status": workers.statuses.get(request["pid"])}).encode())
+        else:
+            _fork(control, run, ancillary, workers)
+
+
+class _Workers:
+    """The workers by process number, with their wait status once they have ended.
+
+    They are reaped by their parent, so that whoever counts processor time counts theirs too.
+    """
+
+    def __init__(self) -> None:
+        self.statuses: dict[int, int | None] = {}
+
+    def reap(self, options: int = os.WNOHANG) -> None:
+        """Take note of who has ended; without options, wait for all."""
+        with contextlib.suppress(ChildProcessError):  # there are none
+            while (ended := os.waitpid(-1, options))[0]:
+                self.statuses[ended[0]] = ended[1]
+
+    def end(self) -> None:
+        """Kill who still runs: nobody is left to hear an answer."""
+        for pid in [pid for pid, status in self.statuses.items() if status is None]:
+            with contextlib.suppress(OSError):  # a root that may not; it hears of our end by itself
+                os.kill(pid, signal.SIGKILL)
+        self.reap(0)
+
+
+def _fork(control: socket.socket, run: Any, ancillary: Any, workers: _Workers) -> None:
+    """Fork a worker with the descriptors that came along, and send its pidfd back."""
+    descriptors = array.array("i")
+    for _, _, data in ancillary:
+        descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    try:
+        pid = os.fork()
+    except OSError as error:
+        control.send(json.dumps({"error": str(error)}).encode())
+    else:
         if pid == 0:
             control.close()
             _run_and_leave(run, descriptors)
+        workers.statuses[pid] = None
         pidfd = os.pidfd_open(pid)
         socket.send_fds(control, [json.dumps({"pid": pid}).encode()], [pidfd])
-        for descriptor in (pidfd, *descriptors):
-            os.close(descriptor)
+        os.close(pidfd)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _run_and_leave(run: Any, descriptors: Any) -> None:
@@ -148,18 +189,55 @@ def _run_and_leave(run: Any, descriptors: Any) -> None:
 
 
 def _warm_up(torch: Any) -> None:
-    """Let torch read what it reads lazily (``/proc/cpuinfo``, kernels) before there is a cage.
+    """Do once what most notebooks do, so that no worker does it for the first time.
 
-    Nothing parallel and no backward: after one, a child that nests backwards 60 deep crashes.
+    Torch reads lazily what it could not read in the cage (``/proc/cpuinfo``, kernels), and makes tables which
+    every worker would have to copy. Nothing parallel and no backward: after one, a child that nests backwards
+    60 deep crashes.
     """
+    nn = torch.nn
     for _ in range(2):
-        cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+        cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
         optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], 0.1, momentum=0.9)
-        torch.nn.functional.mse_loss(readout(cell(torch.randn(4, 2))), torch.zeros(4, 1))
+        nn.functional.mse_loss(readout(cell(torch.randn(4, 2))), torch.zeros(4, 1))
         for parameter in cell.parameters():
             parameter.grad = torch.ones_like(parameter)
         optimizer.step()
         optimizer.zero_grad()
+        _look_at_tensors(torch)
+        _look_at_modules(torch)
+
+
+def _look_at_tensors(torch: Any) -> None:
+    leaf = torch.ones(3, requires_grad=True)
+    product = leaf * torch.randn(3, generator=torch.Generator().manual_seed(1))
+    product.register_hook(lambda gradient: gradient).remove()
+    product.retain_grad()
+    for tensor in (leaf, product, product.sum(), product.detach().double().clone()):
+        str(tensor)
+    torch.equal(leaf, leaf)
+    torch.allclose(leaf, leaf)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        leaf.add_(0)
+
+
+def _look_at_modules(torch: Any) -> None:
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+    handle = model[0].register_forward_hook(lambda *_: None)
+    model(torch.ones(1, 2))
+    handle.remove()
+    model.load_state_dict(copy.deepcopy(model).state_dict())
+    str(model)
+    dict(model.named_parameters()), dict(model.named_modules())
+
+
+def _forget_locks_of_logs() -> None:
+    """Torch's forty loggers would each be given a new lock in every worker; nobody holds one here."""
+    locks = getattr(logging, "_at_fork_reinit_lock_weakset", None)
+    if locks is not None:
+        locks.clear()
 
 
 def _virtual_memory() -> int:

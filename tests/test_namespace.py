@@ -1,0 +1,83 @@
+"""Whoever wrote to a class or a module is noticed, and nobody else has to be compared."""
+
+import types
+
+import pytest
+
+from grader.worker import namespace
+from grader.worker.namespace import Namespace
+
+
+class Owner:
+    """A class with an attribute."""
+
+    x = 1
+
+
+def module():
+    made = types.ModuleType("made")
+    made.x = 1
+    return made
+
+
+@pytest.fixture(params=[module, lambda: type("Owner", (Owner,), {"x": 1})], ids=["module", "class"])
+def owner(request):
+    return request.param()
+
+
+def write(owner):
+    owner.x = 2
+
+
+def write_past_setattr(owner):
+    target = vars(owner)
+    if isinstance(target, dict):
+        target["x"] = 2
+    else:
+        type.__setattr__(owner, "x", 2)
+
+
+def add(owner):
+    owner.y = 2
+
+
+def remove(owner):
+    del owner.x
+
+
+@pytest.mark.parametrize("change", [write, write_past_setattr, add, remove])
+def test_every_write_is_noticed(owner, change):
+    """Replacing, adding and removing are noticed until they are settled, and complete is who lost nothing."""
+    watched = Namespace(owner)
+    change(owner)
+    assert watched.was_written()
+    assert watched.is_complete() is (change is add)
+    watched.settle()
+    if namespace._IS_COUNTED:
+        assert not watched.was_written()
+
+
+@pytest.mark.skipif(not namespace._IS_COUNTED, reason="this Python does not count writes")
+def test_reading_is_no_write(owner):
+    """Who was only looked at need not be compared."""
+    watched = Namespace(owner)
+    assert (owner.x, hasattr(owner, "nothing"), "x" in vars(owner)) == (1, False, True)
+    assert not watched.was_written()
+
+
+def test_what_was_put_back_is_complete_again(owner):
+    """A write that was undone is still a write, but nothing is missing."""
+    watched = Namespace(owner)
+    write(owner)
+    owner.x = watched.original["x"]
+    assert watched.was_written()
+    assert watched.is_complete()
+
+
+def test_where_nobody_counts_everybody_is_compared(owner, monkeypatch):
+    """Another Python may not count writes; then everything may have been written to, always."""
+    monkeypatch.setattr(namespace, "_IS_COUNTED", False)
+    watched = Namespace(owner)
+    watched.settle()
+    assert watched.was_written()
+    assert watched.is_complete()
