@@ -3,12 +3,14 @@
 #   make grade SUBMISSIONS=folder   grade another class than the sample
 #   make grade TORCH_INDEX=url      take torch from another index, such as PyTorch's CPU builds
 #   make grade OPTIONS="--jobs 8"   options of `python -m grader grade`
+#   make bench LONG=1               classes of up to 5,000 notebooks, too
 
 PYTHON ?= python3
 TORCH_INDEX ?=
 SUBMISSIONS ?= submissions
 OUT ?= results
 OPTIONS ?=
+LONG ?=
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -32,8 +34,7 @@ build: $(READY)
 	@$(BIN)/python -m grader build
 
 bench: $(READY)
-	@$(BIN)/python benchmarks/class_size.py
-	@$(BIN)/python benchmarks/cage_cost.py
+	@$(BIN)/python benchmarks/run.py $(if $(LONG),--long)
 
 attack: $(READY)
 	$(BIN)/python -m pytest tests/test_attacks.py
@@ -51,5 +52,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt \
 		$(if $(TORCH_INDEX),--no-deps --index-url "$(TORCH_INDEX)") torch
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev,notebooks,otter]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[cluster,dev,notebooks,otter]"
 	@touch $@

@@ -1,0 +1,394 @@
+"""Outside: grading on a Dask cluster gives the same results, whichever of its machines is lost."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from dask_cluster import DaskCluster, children_of
+from observing import QUICK, probe
+from patience import time_limit
+from tiny_course import HALF, RIGHT, write_course, write_notebook
+
+from grader import cluster as cluster_module
+from grader import crew, outpost
+from grader.cli import main
+from grader.cluster import Cluster
+from grader.course import Course
+from grader.errors import BrokenRunError, GraderError
+from grader.evidence import Evidence, readable_evidence
+from grader.facts import MalformedError
+from grader.grading import Options, grade
+from grader.notebook import Cell
+from grader.observer import Questionnaire
+from grader.zygote import Protection, ZygoteGoneError
+
+SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
+ANOTHER_GRADER = "from grader import outpost\noutpost.__version__ = '0.9'\n"
+ANOTHER_TORCH = """
+from grader import outpost
+known = outpost.surroundings()
+outpost.surroundings = lambda: ["torch 1.0" if entry.startswith("torch ") else entry for entry in known]
+"""
+NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
+NO_CAGE = """
+from grader import outpost
+from grader.errors import ProtectionError
+
+def refuse(**_):
+    raise ProtectionError("students' code cannot be confined here: no seccomp")
+
+outpost.Zygote = refuse
+"""
+MORTAL = """
+import os
+from grader import outpost
+from grader.zygote import Protection, ZygoteGoneError
+
+class Zygote:
+    protection = Protection("none", "0")
+
+    def __init__(self, **_):
+        pass
+
+    def close(self):
+        pass
+
+outpost.Zygote = Zygote
+outpost.observe = lambda *_: os.kill(os.getpid(), 9)
+"""
+HOSTILE = [*RIGHT, "import os\ndef double(x):\n    os._exit(0)", "os._exit(0)"]
+SLOW = [*RIGHT, "import time\ntime.sleep(0.3)"]
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    """A scheduler and two workers for this file."""
+    with DaskCluster(tmp_path_factory.mktemp("dask")) as started:
+        started.worker("one")
+        started.worker("two")
+        yield started
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    monkeypatch.chdir(write_course(tmp_path / "course"))
+    return Course.find()
+
+
+@pytest.fixture
+def submissions(tmp_path):
+    folder = tmp_path / "submissions"
+    for student, sources in {"ada": RIGHT, "ben": HALF, "mallory": HOSTILE}.items():
+        write_notebook(folder / student / "01_tiny.ipynb", sources)
+    write_notebook(folder / "zoe" / "01_tiny.ipynb", []).write_text("{", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """Notebooks that take a while, so that many are under way when something happens."""
+    for number in range(24):
+        write_notebook(tmp_path / "crowd" / f"student {number:02}" / "01_tiny.ipynb", SLOW)
+    return tmp_path / "crowd"
+
+
+def run(submissions, out, *options):
+    """Grade in this process."""
+    return CliRunner().invoke(main, ["grade", str(submissions), "--out", str(out), *options])
+
+
+def results(out):
+    """Every result, without the time when it was written."""
+    found = {}
+    for path in sorted((out / "submissions").rglob("*.json")):
+        found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+        del found[path.parent.name]["provenance"]["graded_at"]
+    return found
+
+
+def observed(station, source="def first():\n    return 1", **options):
+    """What a station sees of one cell that defines `first`."""
+    asked = Questionnaire({"first": "def first():\n    ..."}, {"first": (probe("first", "student.first()"),)})
+    return station.observe([Cell(1, source)], asked, replace(QUICK, **options)).outcome("first")
+
+
+def command(course, submissions, out, *options):
+    """Grade in a process of its own, where nothing may be heard of Dask, with a seed known before."""
+    if not out.exists():
+        out.mkdir()
+        (out / "run.json").write_text('{"seed": 4711}', encoding="utf-8")
+    line = [sys.executable, "-W", "error", "-m", "grader", "grade", submissions, "--out", out, *options]
+    ended = subprocess.run(line, cwd=course.root, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return results(out)
+
+
+def test_a_cluster_gives_the_results_of_this_machine(dask, course, submissions, tmp_path):
+    """Right, half right, hostile and unreadable notebooks; and a second time, when there is nothing to do."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    expected = command(course, submissions, here)
+    assert [result["status"] for result in expected.values()] == ["graded", "graded", "graded", "error"]
+    assert [result["score"] for result in expected.values()] == [6.0, 2.0, 4.0, 0]
+    for _ in range(2):
+        assert command(course, submissions, there, "--scheduler", dask.address) == expected
+        assert (here / "gradebook.csv").read_bytes() == (there / "gradebook.csv").read_bytes()
+    left = {path.name for name in ("one", "two") for path in (dask.folder / name).rglob("*")}
+    assert left <= {"dask-scratch-space"}  # no worker writes results
+
+
+def test_a_killed_worker_costs_nobody_anything(dask, course, crowd, tmp_path):
+    """SIGKILL for a worker that observes: every notebook has its one result, as if nothing had been."""
+    victim = dask.worker("victim", threads=4)
+    seen = []
+
+    def kill_one(standing):
+        if standing.done == 3 and victim.returncode is None:
+            seen.extend(children_of(victim.pid))  # its zygote
+            dask.stop(victim, signal.SIGKILL)
+
+    options = Options(scheduler=dask.address)
+    grade(course, crowd, tmp_path / "results", options, kill_one)
+    assert seen
+    assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * 24
+
+
+def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
+    """No scheduler at an address, no address at all, no Dask installed: a sentence each, exit status 2."""
+    monkeypatch.setattr(crew, "_CONNECT_SECONDS", 1)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        nobody = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+    sentences = {
+        nobody: f"no Dask scheduler answers at {nobody}: start one",
+        "tcp://": "'tcp://' is no address of a Dask scheduler: one looks like tcp://host:8786",
+        "a scheduler": "'a scheduler' is no address",
+        "tcp://127.0.0.1:65536": "is no address",
+        "tls://127.0.0.1:1": "wants a certificate (there is none)",
+        "pigeon://host:1": "is no address",
+    }
+    for address, sentence in sentences.items():
+        ended = run(submissions, tmp_path / "out", "--scheduler", address)
+        assert ended.exit_code == 2, address
+        assert sentence in ended.stderr
+        assert len(ended.stderr.splitlines()) == 1
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    ended = run(submissions, tmp_path / "out", "--scheduler", nobody)
+    assert (ended.exit_code, "pip install '.[cluster]'" in ended.stderr) == (2, True)
+
+
+def test_a_scheduler_without_workers_is_not_waited_for(tmp_path, monkeypatch):
+    """Some seconds, then the sentence that says how to start a worker."""
+    monkeypatch.setattr(crew, "_WORKERS_SECONDS", 0.2)
+    with DaskCluster(tmp_path) as empty, time_limit(30):
+        with pytest.raises(
+            GraderError, match=r"no Dask worker is connected to .*dask worker tcp://"
+        ) as error:
+            crew.Crew(empty.address)
+        assert error.value.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    ("preload", "difference"),
+    [
+        (ANOTHER_GRADER, "grader is 1.0.0 on this machine, but 0.9 on {}: install the same"),
+        (ANOTHER_TORCH, "torch is .* on tcp://.*, but .* on tcp://.*: install the same"),
+        (NO_GRADER, "the Dask worker {} has no grader, or another one than 1.0.0"),
+    ],
+    ids=["another grader", "another torch", "no grader"],
+)
+def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
+    """It is named, with the difference, before anything is observed."""
+    odd = dask.worker("odd", preload=preload)
+    try:
+        with (
+            pytest.raises(GraderError, match=difference.format(odd.address)),
+            Cluster(dask.address, SETTINGS),
+        ):
+            pass
+    finally:
+        dask.stop(odd)
+
+
+def test_a_worker_that_joins_later_is_compared_too(dask, monkeypatch):
+    """Its first answer tells that it is not like the others; the sentence is the same."""
+    with Cluster(dask.address, SETTINGS) as station:
+        assert observed(station) == 1
+        odd = dask.worker("late", preload=ANOTHER_GRADER)
+        submit = station._crew.client.submit
+        monkeypatch.setattr(station._crew.client, "submit", partial(submit, workers=[odd.address]))
+        try:
+            with pytest.raises(
+                GraderError, match=f"grader is 1.0.0 on this machine, but 0.9 on {odd.address}"
+            ):
+                observed(station)
+        finally:
+            dask.stop(odd)
+
+
+def test_a_worker_without_a_cage_gets_no_notebook(dask, submissions, course, tmp_path):
+    """Exit status 3, the worker's name, no result."""
+    odd = dask.worker("cageless", preload=NO_CAGE)
+    try:
+        ended = run(submissions, tmp_path / "out", "--scheduler", dask.address)
+    finally:
+        dask.stop(odd)
+    assert (ended.exit_code, f"on the Dask worker {odd.address}, students' code" in ended.stderr) == (3, True)
+    assert not (tmp_path / "out" / "submissions").exists()
+
+
+@pytest.mark.long
+def test_a_scheduler_that_goes_ends_the_run(dask, course, crowd, tmp_path):
+    """In the middle of a run: a sentence soon, not a hang; the same command goes on, on another cluster."""
+    arguments = course, crowd, tmp_path / "results"
+    (tmp_path / "dask").mkdir()
+    with DaskCluster(tmp_path / "dask") as other:
+        other.worker("only")
+
+        def stop(standing):
+            if standing.done == 3:
+                other.stop(other.scheduler, signal.SIGKILL)
+
+        with time_limit(60), pytest.raises(BrokenRunError, match=r"has gone.* same command goes on"):
+            grade(*arguments, Options(scheduler=other.address), stop)
+    grade(*arguments, Options(scheduler=dask.address), lambda _: None)
+    assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * 24
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
+    """Ctrl-C or SIGKILL for the one who grades: Dask forgets what was under way; the command goes on."""
+    line = [sys.executable, "-m", "grader", "grade", crowd, "--out", tmp_path / "out"]
+    process = subprocess.Popen([*line, "--scheduler", dask.address], cwd=course.root, stderr=subprocess.PIPE)
+    with process, time_limit(60):
+        while not list((tmp_path / "out").glob("evidence/*/*")) and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(number)
+        told = process.stderr.read().decode()
+    assert process.returncode in {130, -signal.SIGKILL}, told
+    with Cluster(dask.address, SETTINGS) as station, time_limit(30):
+        while any(station._crew.client.processing().values()):
+            time.sleep(0.02)
+    graded = command(course, crowd, tmp_path / "out", "--scheduler", dask.address)
+    assert [result["score"] for result in graded.values()] == [6.0] * 24
+
+
+@pytest.mark.long
+def test_a_run_without_workers_comes_to_an_end(tmp_path, monkeypatch):
+    """The last worker has gone: after a while the run says so, and how to start one."""
+    monkeypatch.setattr(cluster_module, "_HOPE_SECONDS", 1.0)
+    monkeypatch.setattr(cluster_module, "_LOOK_SECONDS", 0.2)
+    with DaskCluster(tmp_path) as lonely, time_limit(60):
+        only = lonely.worker("only")
+        with Cluster(lonely.address, SETTINGS) as station:
+            assert observed(station) == 1
+            lonely.stop(only, signal.SIGKILL)
+            with pytest.raises(BrokenRunError, match=r"all Dask workers have left .*dask worker tcp://"):
+                observed(station)
+
+
+@pytest.mark.long
+def test_a_notebook_no_worker_survives_ends_the_run(tmp_path):
+    """A worker that comes back every time is lost every time: Dask gives up, and the sentence says so."""
+    with DaskCluster(tmp_path) as doomed, time_limit(120):
+        doomed.worker("phoenix", preload=MORTAL, nanny=True)
+        with (
+            Cluster(doomed.address, SETTINGS) as station,
+            pytest.raises(BrokenRunError, match="one Dask worker after the other was lost"),
+        ):
+            observed(station)
+
+
+class FakeZygote:
+    """A zygote that knows how many there are."""
+
+    living = 0
+
+    def __init__(self, **_):
+        FakeZygote.living += 1
+        self.protection = Protection("none", "0")
+
+    def close(self):
+        FakeZygote.living -= 1
+
+
+@pytest.fixture
+def zygotes(monkeypatch):
+    """The zygotes of a Dask worker that is this process; they end as soon as nobody uses them."""
+    monkeypatch.setattr(FakeZygote, "living", 0)
+    monkeypatch.setattr(outpost, "Zygote", FakeZygote)
+    monkeypatch.setattr(outpost, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(outpost, "_zygotes", outpost._Zygotes())
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(address="here"))
+    return outpost._zygotes
+
+
+def test_a_zygote_without_work_ends(zygotes):
+    """It serves all who come with the same settings, and ends when nobody has come for a while."""
+    with zygotes.borrowed(b'{"cpu_seconds": 1}') as one, zygotes.borrowed(b'{"cpu_seconds": 1}') as same:
+        timer = zygotes._lent[b'{"cpu_seconds": 1}'].timer
+        with zygotes.borrowed(b'{"cpu_seconds": 2}') as another:
+            assert (one is same, one is another) == (True, False)
+            assert (FakeZygote.living, timer) == (2, None)
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join()
+    assert FakeZygote.living == 0
+
+
+@pytest.mark.parametrize(("faults", "answered"), [(2, "evidence"), (3, "problem")])
+def test_a_zygote_that_broke_is_replaced(zygotes, monkeypatch, faults, answered):
+    """The system may kill one for its memory: another observes the notebook; in the end the error travels."""
+    left = list(range(faults))
+
+    def breaking(*_):
+        if left:
+            left.pop()
+            raise ZygoteGoneError("it has ended")
+        return Evidence()
+
+    monkeypatch.setattr(outpost, "observe", breaking)
+    arguments = [outpost.packed(value) for value in ({}, [{}, {}], [], [1, 1, 1])]
+    answer = json.loads(outpost.observe_here(*arguments))
+    assert answered in answer
+    if answered == "problem":
+        with pytest.raises(BrokenRunError, match="on the Dask worker here, it has ended"):
+            crew.unless_problem(answer["worker"], answer)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"names": {"f": "excellent"}},
+        {"names": None},
+        {"probes": {"p": {"facts": {"value": ["code", "x"], "tensors": []}}}},
+        {"probes": {"p": 1}},
+        {"cells": [{"cell": "1", "raised": None, "fault": None}]},
+        {"traces": [["praise", None]]},
+        {"patched": [1]},
+        {"starved": 1},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_evidence_of_another_machine_is_looked_at(change):
+    """What is not of the form of evidence is refused before anything is judged by it."""
+    stored = Evidence(names={"f": "answered"}).to_json()
+    assert readable_evidence(json.loads(json.dumps(stored))) == Evidence(names={"f": "answered"})
+    with pytest.raises(MalformedError):
+        readable_evidence(stored | change)
+
+
+def test_who_grades_alone_needs_no_dask():
+    """Without --scheduler nothing of Dask is imported; it costs half a second."""
+    code = "import sys, grader.cli, grader.grading; sys.exit(bool({'dask', 'distributed'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
