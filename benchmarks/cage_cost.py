@@ -1,104 +1,101 @@
 """Outside: what the cage costs a notebook.
 
 An idle worker (forked, confined, asked one thing, killed) and the solved notebook of an assignment, observed
-whole, each with the cage and without it, in turn: a machine that slows down slows both. Prints the median of
-each, and the ratio with its quartiles. Processor time is what the kernel counted for the zygote and its
-workers until their last answer; a worker's end is in the wall time alone.
+whole, each with the cage and without it, in turn.
 """
 
+from __future__ import annotations
+
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+
+from classroom import STEM
+from measure import ROOT
+from metered import MeteredZygote
+from report import Section
+from rounds import tell
 
 from grader.course import Course
 from grader.live import reference_cells
 from grader.observer import Limits, observe
-from grader.zygote import Worker, Zygote
 
-ROOT = Path(__file__).parent.parent
-STEM = "01_leaves"
-SECONDS, MOST_ROUNDS, IDLE_WORKERS = 40.0, 60, 10
+MOST_ROUNDS, IDLE_WORKERS = 60, 10
 
 Cost = tuple[float, float]  # seconds of wall time and of processor time
 
+_WHAT = """\
+The same work with the cage (here: {protection}) and without it, in changing order. Processor time is what
+the kernel counted for the zygote and its workers until their last answer; a worker's end is in the wall time
+alone. In brackets, the quartiles."""
 
-class _Metered(Zygote):
-    """Counts the processor time of all its workers, and its own."""
-
-    spent = 0.0
-
-    @contextmanager
-    def worker(self) -> Iterator[Worker]:  # type: ignore[override]
-        before = _processor_seconds(self._process.pid)
-        with super().worker() as worker:
-            yield worker
-            self.spent += _processor_seconds(worker.pid)
-            self.spent += _processor_seconds(self._process.pid) - before
+Task = Callable[[MeteredZygote], object]
 
 
-def main() -> None:
-    """Print the table."""
+def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
+    """The protection in force, and for each task its costs, caged and free, by round."""
     course = Course.find(ROOT)
     cells, asked = reference_cells(course, STEM), course.rubric(STEM).questionnaire(1, oracle=True)
-    work: dict[str, Callable[[_Metered], object]] = {
+    work: dict[str, Task] = {
         f"{IDLE_WORKERS} idle workers": _idle,
-        f"{STEM}, observed": lambda zygote: observe(zygote, cells, asked, Limits()),
+        f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, Limits()),
     }
-    with _Metered() as caged, _Metered(sandbox=False) as free:
-        rounds = {name: list(_rounds(task, caged, free)) for name, task in work.items()}
-        sys.stdout.write(f"protection: {caged.protection.name}\n{_HEAD}")
-    for name, costs in rounds.items():
-        for place, kind in enumerate(("wall", "processor")):
-            sys.stdout.write(_row(name, kind, [(one[place], other[place]) for one, other in costs]))
+    with MeteredZygote() as caged, MeteredZygote(sandbox=False) as free:
+        rounds = {name: list(_rounds(task, caged, free, seconds / 2)) for name, task in work.items()}
+        return caged.protection.name, rounds
 
 
-_HEAD = f"{'':<20}{'':<11}{'caged':>10}{'free':>10}{'ratio':>8}{'quartiles':>14}{'rounds':>8}\n"
+def section(protection: str, rounds: dict[str, list[tuple[Cost, Cost]]]) -> Section:
+    """The table."""
+    rows = [
+        _row(name, kind, [(one[place], other[place]) for one, other in costs])
+        for name, costs in rounds.items()
+        for place, kind in enumerate(("wall", "processor"))
+    ]
+    return Section(
+        "What the cage costs",
+        _WHAT.format(protection=protection),
+        ("", "time", "caged, ms", "free, ms", "ratio", "rounds"),
+        rows,
+    )
 
 
-def _row(name: str, kind: str, pairs: list[tuple[float, float]]) -> str:
+def _row(name: str, kind: str, pairs: list[tuple[float, float]]) -> tuple[str, ...]:
     caged, free = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
     low, middle, high = statistics.quantiles((one / other for one, other in pairs), n=4)
-    spread = f"{low:.2f}-{high:.2f}"
-    return f"{name:<20}{kind:<11}{caged:>7.1f} ms{free:>7.1f} ms{middle:>8.2f}{spread:>14}{len(pairs):>8}\n"
+    return (
+        name,
+        kind,
+        f"{caged:.1f}",
+        f"{free:.1f}",
+        f"{middle:.2f} ({low:.2f} to {high:.2f})",
+        str(len(pairs)),
+    )
 
 
 def _rounds(
-    task: Callable[[_Metered], object], caged: _Metered, free: _Metered
+    task: Task, caged: MeteredZygote, free: MeteredZygote, seconds: float
 ) -> Iterator[tuple[Cost, Cost]]:
     """Pairs of costs, caged and free in changing order, after one of each that does not count."""
-    end = time.perf_counter() + SECONDS / 2
+    end = time.perf_counter() + seconds
     for number in range(MOST_ROUNDS + 1):
+        tell(f"cage, round {number}")
         order = (caged, free) if number % 2 else (free, caged)
         costs = {zygote: _cost(task, zygote) for zygote in order}
         if number:
             yield costs[caged], costs[free]
         if time.perf_counter() > end and number > 1:
-            return
+            break
+    tell("")
 
 
-def _cost(task: Callable[[_Metered], object], zygote: _Metered) -> Cost:
+def _cost(task: Task, zygote: MeteredZygote) -> Cost:
     zygote.spent, begun = 0.0, time.perf_counter()
     task(zygote)
     return time.perf_counter() - begun, zygote.spent
 
 
-def _idle(zygote: _Metered) -> None:
+def _idle(zygote: MeteredZygote) -> None:
     for _ in range(IDLE_WORKERS):
         with zygote.worker() as worker:
             worker.wire.ask("survey", {"stubs": {}}, 10.0)
-
-
-def _processor_seconds(pid: int) -> float:
-    """What the kernel counted for the first thread of a process; nothing once it has ended."""
-    try:
-        counted = Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii")
-    except OSError:
-        return 0.0
-    return int(counted.split()[0]) / 1e9
-
-
-if __name__ == "__main__":
-    main()

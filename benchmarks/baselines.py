@@ -1,0 +1,146 @@
+"""Outside: other ways to grade the same notebook by the same public checks, one command per notebook each."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from classroom import CHECKS, NOTEBOOK, STEM
+from measure import Cost, MeasureError, run
+
+_PROGRAMS = Path(sys.executable).parent
+_OTTER_CONFIG = {"show_hidden": True}
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A command that grades one notebook.
+
+    Attributes:
+        name: what it is called in a table.
+        command: the command.
+        folder: where it is run.
+        environment: variables to set.
+        confirm: raises MeasureError where the command has not graded.
+    """
+
+    name: str
+    command: Sequence[str]
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    confirm: Callable[[], None] = lambda: None
+
+    def grade(self) -> Cost:
+        """Grade the notebook once, and make sure of it."""
+        cost = run(self.command, folder=self.folder, environment=self.environment)
+        self.confirm()
+        return cost
+
+
+OTTER = "`otter run`"
+PLAIN = "pytest in a fresh interpreter"
+NBGRADER = "`nbgrader autograde`"
+
+
+def baselines(folder: Path) -> tuple[list[Baseline], dict[str, str]]:
+    """The baselines that work here, prepared below a folder and tried once, and why others are missing."""
+    ready: list[Baseline] = []
+    missing: dict[str, str] = {}
+    for name, package, prepare in (
+        (OTTER, "otter", _otter),
+        (PLAIN, "pytest", _plain),
+        (NBGRADER, "nbgrader", _nbgrader),
+    ):
+        if find_spec(package) is None:
+            missing[name] = "not installed"
+            continue
+        place = folder / package
+        place.mkdir(parents=True)
+        try:
+            baseline = prepare(name, place)
+            baseline.grade()
+        except MeasureError as error:
+            sys.stderr.write(f"benchmarks: {name} is left out: {error}\n")
+            missing[name] = "failed"
+        else:
+            ready.append(baseline)
+    return ready, missing
+
+
+def _plain(name: str, folder: Path) -> Baseline:
+    arguments = [
+        "-q",
+        "-c",
+        os.devnull,
+        "-p",
+        "no:cacheprovider",
+        str(Path(__file__).with_name("plain_checks.py")),
+    ]
+    environment = {"PLAIN_NOTEBOOK": str(NOTEBOOK), "PLAIN_CHECKS": str(CHECKS)}
+    return Baseline(name, [sys.executable, "-m", "pytest", *arguments], folder, environment)
+
+
+def _otter(name: str, folder: Path) -> Baseline:
+    """As an instructor does it: one archive of the tests, then `otter run` for each notebook."""
+    otter = str(_PROGRAMS / "otter")
+    shutil.copytree(CHECKS, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(NOTEBOOK, folder / "s.ipynb")
+    (folder / "otter_config.json").write_text(json.dumps(_OTTER_CONFIG), encoding="utf-8")
+    (folder / "out").mkdir()
+    generate = "generate -t tests -o ag.zip -c otter_config.json --no-requirements --no-environment"
+    run([otter, *generate.split()], folder=folder)
+
+    def confirm() -> None:
+        tests = json.loads((folder / "out" / "results.json").read_text(encoding="utf-8"))["tests"]
+        scores = [(test["score"], test["max_score"]) for test in tests if "max_score" in test]
+        if len(scores) != len(list(CHECKS.glob("*.py"))) or any(score != most for score, most in scores):
+            raise MeasureError("otter run: the solved notebook has not got full marks")
+
+    command = [otter, "run", "-a", "ag.zip", "-o", "out", "--no-logo", "s.ipynb"]
+    return Baseline(name, command, folder, confirm=confirm)
+
+
+def _nbgrader(name: str, folder: Path) -> Baseline:
+    """A course of one assignment, whose test cells hold the public checks."""
+    nbgrader = str(_PROGRAMS / "nbgrader")
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if "grader" not in "".join(cell["source"])]
+    cells += map(test_cell, sorted(CHECKS.glob("*.py")))
+    for place in ("source", "submitted/student"):
+        handed_in = folder / place / STEM / NOTEBOOK.name
+        handed_in.parent.mkdir(parents=True)
+        handed_in.write_text(json.dumps({**notebook, "cells": cells}), encoding="utf-8")
+    run([nbgrader, "generate_assignment", STEM, "--create"], folder=folder)
+
+    def confirm() -> None:
+        if not (folder / "autograded" / "student" / STEM / NOTEBOOK.name).is_file():
+            raise MeasureError("nbgrader autograde: there is no graded notebook")
+
+    command = [nbgrader, "autograde", STEM, "--create", "--force"]
+    return Baseline(name, command, folder, confirm=confirm)
+
+
+_UNWRAP = "test_case = lambda **_: lambda check: check\n"
+_CALLS = re.compile(r"^def (test_\w+\(.*\)):", re.MULTILINE)  # a head without its colon is a call
+
+
+def test_cell(path: Path) -> dict[str, Any]:
+    """A cell of nbgrader's that runs the checks of one question."""
+    checks = path.read_text(encoding="utf-8").replace("from otter.test_files import test_case\n", _UNWRAP)
+    marks = {"grade": True, "grade_id": path.stem, "locked": True, "points": 1, "schema_version": 3}
+    return {
+        "cell_type": "code",
+        "id": f"checks-{path.stem}",
+        "metadata": {"nbgrader": {**marks, "solution": False, "task": False, "cell_type": "code"}},
+        "source": "\n".join([checks, *_CALLS.findall(checks)]),
+        "outputs": [],
+        "execution_count": None,
+    }

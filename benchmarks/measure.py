@@ -1,0 +1,129 @@
+"""Outside: what a command costs: wall time, processor time of all its descendants, its own peak of memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from group import Group
+
+ROOT = Path(__file__).resolve().parent.parent
+_LONGEST_SECONDS = 3_600.0
+_POLL_SECONDS = 0.02
+
+
+class MeasureError(Exception):
+    """A command failed, so that there is nothing to measure."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command cost.
+
+    Attributes:
+        wall: seconds until it had ended.
+        processor: seconds of processor time of the command and everything it started.
+        peak: bytes of memory, of the command's own process alone.
+    """
+
+    wall: float
+    processor: float
+    peak: int
+
+
+def run(
+    command: Sequence[str],
+    *,
+    folder: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = _LONGEST_SECONDS,
+) -> Cost:
+    """Run a command and measure it; what it prints is thrown away.
+
+    The package is taken from the tree that this file lies in, wherever another may be installed.
+
+    Raises:
+        MeasureError: it failed, or took longer than allowed; with the end of what it said.
+    """
+    with tempfile.TemporaryFile() as told, Group() as group:
+        begun = time.perf_counter()
+        process = subprocess.Popen(  # noqa: S603 - commands of ours
+            group.wrapped(command),
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=told,
+            stderr=told,
+            start_new_session=True,
+        )
+        try:
+            peak = _watch(process.pid, begun + seconds)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        wall = time.perf_counter() - begun
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise MeasureError(f"{' '.join(command)}: exit status {process.returncode}\n{_end_of(told)}")
+        waited = usage.ru_utime + usage.ru_stime
+        group.wait_until_empty()
+        return Cost(wall, group.seconds() if group.is_real else waited, peak)
+
+
+def _watch(pid: int, end: float) -> int:
+    """Wait for the end of a process; returns its peak of memory, which the kernel forgets then."""
+    peak, pidfd = 0, os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        while not poll.poll(_POLL_SECONDS * 1000):
+            peak = peak_memory(pid) or peak
+            if time.perf_counter() > end:
+                raise MeasureError("a command took longer than allowed and was stopped")
+    finally:
+        os.close(pidfd)
+    return peak
+
+
+def peak_memory(pid: int) -> int:
+    """The most memory that a process has had at a time, in bytes; 0 when it has ended."""
+    try:
+        found = re.search(
+            r"VmHWM:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+        )
+    except OSError:
+        return 0
+    return int(found[1]) << 10 if found else 0
+
+
+def first_thread_seconds(pid: int) -> float:
+    """What the kernel counted for the first thread of a process; nothing once it has ended."""
+    try:
+        counted = Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    return int(counted.split()[0]) / 1e9
+
+
+def family_seconds(pid: int) -> float:
+    """Processor time of a process and of the children it has waited for, to a hundredth of a second."""
+    fields = (
+        Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    )
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _end_of(told: IO[bytes]) -> str:
+    told.seek(0)
+    return "\n".join(told.read().decode(errors="replace").strip().splitlines()[-15:])
