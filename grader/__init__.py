@@ -5,6 +5,11 @@ An author of hidden checks writes with what is named here and in ``grader.inside
 
 __version__ = "1.0.0"
 
+from grader import interrupt
+
+if interrupt.is_the_command():  # before the half second of imports, so that Ctrl-C is quiet in it too
+    interrupt.arm()
+
 from grader.check import assert_close, points, raised
 from grader.probe import probe
 

@@ -16,7 +16,7 @@ from grader import __version__
 from grader.course import Course
 from grader.errors import GraderError, ProtectionError
 from grader.observer import Limits
-from grader.terminal import class_progress, print_class, print_examination
+from grader.terminal import class_progress, print_examination
 
 _SECONDS = click.FloatRange(min=0.1)
 
@@ -68,6 +68,11 @@ def main() -> None:
 @click.option(
     "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Have the machines of a Dask cluster run the notebooks, as in tcp://host:8786.",
+)
 @click.option("--force", is_flag=True, help="Grade again what is already graded, with a new seed.")
 @click.option(
     "--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so."
@@ -101,6 +106,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     jobs: int,
     force: bool,
     no_sandbox: bool,
+    scheduler: str | None,
     cell_seconds: float,
     question_seconds: float,
     notebook_seconds: float,
@@ -110,6 +116,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     Exit status: 0 when every submission has a result, whatever the scores; 2 when this command or a
     folder has to be mended; 3 when students' code cannot be confined; 1 when grading itself failed.
     """
+    from grader.class_table import print_class
     from grader.grading import Options
     from grader.grading import grade as grade_class
 
@@ -120,13 +127,11 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
         force=force,
         sandbox=not no_sandbox,
         limits=Limits(cell_seconds, question_seconds, notebook_seconds),
+        scheduler=scheduler,
     )
-    try:
-        with class_progress() as progress:
-            outcome = grade_class(Course.find(), submissions, out, options, progress)
-    except KeyboardInterrupt:
-        click.echo("\ngrader: stopped; the same command goes on where it was.", err=True)
-        sys.exit(130)
+    go_on = "the same command, without --force, goes on" if force else "the same command goes on"
+    with class_progress(go_on) as progress:
+        outcome = grade_class(Course.find(), submissions, out, options, progress)
     print_class(outcome, out)
 
 

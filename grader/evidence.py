@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
@@ -54,8 +54,8 @@ class Evidence:
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
         traces: what else only deceivers need and a worker noticed.
         fault: why nothing could be observed at all, or None.
-        starved: whether time ran out while other processes had the processors, so that the notebook is not to
-            blame and deserves another look.
+        starved: whether time ran out while other processes had the processors, or the system killed its
+            worker while they had the memory, so that the notebook is not to blame and deserves another look.
         size: bytes of all answers.
     """
 
@@ -76,8 +76,8 @@ class Evidence:
         return Stopped(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is stored."""
-        return asdict(self)
+        """The form that is stored; it shares what it holds with the evidence."""
+        return dict(vars(self))  # not asdict(), which would copy every number
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Evidence:
@@ -138,6 +138,34 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
     return names, answer["patched"]
 
 
+def readable_evidence(answer: Any) -> Evidence:
+    """Another machine's evidence, once it is known that it can be decoded.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    try:
+        evidence = Evidence.from_json(answer)
+        for probe in evidence.probes:
+            evidence.outcome(probe)
+        for cell in evidence.cells:
+            if cell["raised"] is not None:
+                decode_raised(cell["raised"])
+        good = (
+            {*evidence.names.values()} <= {"answered", "untouched", "missing"}
+            and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
+            and all(what in {*_NOTICED, "raw descriptors"} for what, _ in evidence.traces)
+            and _is_words(evidence.patched)
+            and _is_sentence(evidence.fault)
+            and (type(evidence.starved), type(evidence.size)) == (bool, int)
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        good = False
+    if not good:
+        raise MalformedError("the answer is malformed")
+    return evidence
+
+
 def readable_traces(notices: bytes) -> set[Trace]:
     """What a worker noticed; what is no notice was written by somebody else, which is a trace as well."""
     lines = notices.decode("ascii", "replace").split("\n")
@@ -149,6 +177,10 @@ def _trace(line: str) -> Trace:
     if what not in _NOTICED or not (number == "" or (number.isdecimal() and len(number) < 6)):
         return "raw descriptors", None
     return what, int(number) if number else None
+
+
+def _is_sentence(value: Any) -> bool:
+    return value is None or type(value) is str
 
 
 def _is_words(value: Any) -> bool:

@@ -7,6 +7,7 @@ innocent uses are flagged too.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -43,11 +44,54 @@ _TRACES = {
     rf"|\bsetattr\({_MODULE}\b",
 }
 _PATTERNS = {what: re.compile(pattern) for what, pattern in _TRACES.items()}
+#: No trace without one of these: to look for plain text takes a hundredth of the time.
+_CLUES = {
+    "ctypes": ("ctypes",),
+    "__array_interface__": ("__array_",),
+    "gc": ("gc",),
+    "frames": ("frame", "f_", "inspect.", "__globals__", "__closure__", "__subclasses__"),
+    "settrace": ("settrace", "setprofile", "monitoring"),
+    "raw descriptors": ("os.", "/proc/", "/dev/fd", "open(", "FileIO", "posix", "from os"),
+    "leaving the process": ("_exit", "os.", "raise_signal"),
+    "the grader itself": ("worker",),
+    "imports at run time": ("modules", "import_module", "__import__", "exec("),
+    "builtins": ("builtins",),
+    "version counter": ("_unsafe_",),
+    "modes of torch": ("Mode", "__torch_"),
+    "code objects": ("__code__", "defaults__", "CodeType"),
+    "past the instance": ("type(", "__class__", "__mro__", "__bases__", "__wrapped__"),
+    "threads": ("thread",),
+    "signals": ("signal",),
+    "patched": ("=", "setattr("),
+}
 
 
-@lru_cache(maxsize=10_000)  # most cells of a class are the handed-out ones
-def _traces_in(source: str) -> tuple[str, ...]:
-    return tuple(what for what, pattern in _PATTERNS.items() if pattern.search(source))
+_MAX_CELLS = 20  # named for one kind of trace: more nobody looks at, and a notebook may have thousands
+_MAX_REMEMBERED = 10_000
+
+
+def _search(source: str) -> tuple[str, ...]:
+    return tuple(
+        what
+        for what, pattern in _PATTERNS.items()
+        if any(clue in source for clue in _CLUES[what]) and pattern.search(source)
+    )
+
+
+_search_once = lru_cache(maxsize=1_000)(_search)  # most cells of a class are the handed-out ones
+
+
+def traces_in(cells: Sequence[Cell]) -> tuple[Trace, ...]:
+    """The traces in the text of a notebook, each with its cell."""
+    found: list[Trace] = []
+    times: Counter[str] = Counter()
+    for cell in cells:
+        search = _search_once if len(cell.source) <= _MAX_REMEMBERED else _search
+        for what in search(cell.source):
+            times[what] += 1
+            if times[what] <= _MAX_CELLS:
+                found.append((what, cell.number))
+    return tuple(found)
 
 
 def flags_of(
@@ -63,8 +107,7 @@ def flags_of(
     Returns:
         ``{"what": ..., "cell": ...}`` each; the cell is None where only the worker noticed.
     """
-    read = [(what, cell.number) for cell in cells for what in _traces_in(cell.source)]
     found: list[dict[str, object]] = [
-        {"what": what, "cell": cell} for what, cell in dict.fromkeys([*read, *traces])
+        {"what": what, "cell": cell} for what, cell in dict.fromkeys([*traces_in(cells), *traces])
     ]
     return found + [{"what": f"{name[:60]} was replaced", "cell": None} for name in patched[:5]]

@@ -5,38 +5,67 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
+import shutil
+from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from grader.errors import BrokenRunError, GraderError
 from grader.evidence import Evidence
+from grader.index import INDEX, Index
+from grader.lock import lock
 from grader.result import Result
+from grader.row import Row, Rows
+from grader.submission import Submission
 
 RUN_SCHEMA = "autograd-grader/run/v1"
+_UNFINISHED = ".unfinished"
 
 
 class ResultsFolder:
-    """``--out``: what was graded before, and where new results go.
+    """``--out``: what was graded before, and where new results go; inside a ``with`` it is one run's alone.
 
     Args:
         path: the folder; it is made where it is missing.
+        index: what is remembered of it.
 
     Raises:
-        GraderError: it cannot be written.
+        GraderError: it cannot be written, or another run is writing there.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, index: Index) -> None:
+        self.path, self._index = path, index
+        self._rows, self._numbers = Rows(), count()
+        self._root = os.fspath(path)
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            trial = path / f".trial-{secrets.token_hex(4)}"
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = lock(self.path / ".lock")
+            if self._lock is not None:  # nobody else is here: these are of a run that was killed
+                shutil.rmtree(self.path / _UNFINISHED, ignore_errors=True)
+            (self.path / _UNFINISHED).mkdir(exist_ok=True)
+            trial = self.path / _UNFINISHED / f"{os.getpid()}-trial"
             trial.write_bytes(b"")
             trial.unlink()
-        except OSError as error:
+        except BlockingIOError as error:
             raise GraderError(
-                f"results cannot be written to {path} ({error.strerror}): choose another --out"
+                f"another run is grading into {self.path}: wait until it has ended, or choose another --out"
             ) from error
+        except OSError as error:
+            self.__exit__()
+            raise GraderError(
+                f"results cannot be written to {self.path} ({error.strerror}): choose another --out"
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            shutil.rmtree(self.path / _UNFINISHED, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = None
 
     def seeds(self) -> list[int]:
         """The secret seeds of the runs before that were not forgotten, the newest first."""
@@ -54,19 +83,42 @@ class ResultsFolder:
         """Keep what the next run needs to go on from here."""
         self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **run}, indent=1) + "\n")
 
-    def result(self, student: str, name: str) -> Result | None:
-        """The stored result of a submission, or None."""
-        stored: Result | None = self._read(self._result_path(student, name))
-        return stored
+    def row(self, student: str, name: str) -> Row | None:
+        """The row of a submission's stored result, or None."""
+        path = self._result_path(student, name)
+        signature = _signature(path)
+        if signature is None:
+            return None
+        row = self._index.rows.recall((student, name), signature)
+        if row is None:
+            with contextlib.suppress(AttributeError, KeyError, TypeError):
+                row = self._rows.row_of(self._read(path), name)
+                self._index.rows.keep((student, name), signature, row)
+        return row
 
     def write_result(self, result: Result, name: str) -> None:
         """Store a result."""
-        text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        self._index.rows.forget((result["student"], name))
+        text = json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n"
         self.write(self._result_path(result["student"], name), text)
+
+    def has_feedback(self, student: str, name: str) -> bool:
+        """Whether both forms of a submission's feedback are there."""
+        feedback = f"{self._root}/feedback/{student}/{name}"
+        return all(_signature(f"{feedback}.{suffix}") is not None for suffix in ("md", "html"))
 
     def observed(self, student: str, name: str) -> str | None:
         """The fingerprint of what was observed of a submission before, or None."""
-        return self._fingerprint(self._evidence_path(student, name))
+        path = self._evidence_path(student, name)
+        signature = _signature(path)
+        if signature is None:
+            return None
+        known = self._index.observed.recall((student, name), signature)
+        if known is None:
+            known = self._fingerprint(path)
+            if known is not None:
+                self._index.observed.keep((student, name), signature, known)
+        return known
 
     def evidence(self, student: str, name: str) -> Evidence | None:
         """What was observed of a submission before."""
@@ -74,7 +126,20 @@ class ResultsFolder:
 
     def write_evidence(self, student: str, name: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed, so that a changed assertion need not run anybody's code again."""
+        self._index.observed.forget((student, name))
         self._write_evidence(self._evidence_path(student, name), fingerprint, evidence)
+
+    def count_results(self) -> int:
+        """How many results are stored."""
+        return sum(1 for _ in (self.path / "submissions").glob("*/*.json"))
+
+    def write_index(self, found: Iterable[Submission]) -> None:
+        """Remember for the next run what is known of these submissions, so that it need not be read again."""
+        for submission in found:
+            self.observed(submission.student, submission.name)
+        if self._index.has_changed:
+            with contextlib.suppress(BrokenRunError):  # it spares the next run time, and is no result
+                self.write(self.path / INDEX, self._index.text())
 
     def reference(self, stem: str, fingerprint: str) -> Evidence | None:
         """What was observed of a reference before; whoever reads it knows the expected values."""
@@ -89,30 +154,31 @@ class ResultsFolder:
         return self.path / "reference" / f"{stem}-{fingerprint[:16]}.json"
 
     @staticmethod
-    def _fingerprint(path: Path) -> str | None:
+    def _fingerprint(path: str | Path) -> str | None:
         """The first line, so that the rest need not be read."""
         try:
-            with path.open(encoding="utf-8") as file:
+            with Path(path).open(encoding="utf-8") as file:
                 return file.readline().strip()
         except (OSError, ValueError):
             return None
 
     @staticmethod
-    def _evidence(path: Path) -> Evidence | None:
+    def _evidence(path: str | Path) -> Evidence | None:
         with contextlib.suppress(AttributeError, KeyError, OSError, TypeError, ValueError):
-            return Evidence.from_json(json.loads(path.read_text(encoding="utf-8").partition("\n")[2]))
+            return Evidence.from_json(json.loads(Path(path).read_text(encoding="utf-8").partition("\n")[2]))
         return None
 
-    def _write_evidence(self, path: Path, fingerprint: str, evidence: Evidence) -> None:
+    def _write_evidence(self, path: str | Path, fingerprint: str, evidence: Evidence) -> None:
         self.write(path, f"{fingerprint}\n{json.dumps(evidence.to_json())}\n")
 
-    def write(self, path: Path, text: str) -> None:
+    def write(self, place: str | Path, text: str) -> None:
         """Write a file under a temporary name and rename it.
 
         Raises:
             BrokenRunError: the disk is full or the folder has gone.
         """
-        unfinished = path.with_name(f".{path.name[:100]}.{os.getpid()}.unfinished")
+        path = Path(place)
+        unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             unfinished.write_text(text, encoding="utf-8", errors="replace")
@@ -124,16 +190,26 @@ class ResultsFolder:
                 f"{path} cannot be written ({error.strerror}): make room and run the same again"
             ) from error
 
-    def _result_path(self, student: str, name: str) -> Path:
-        return self.path / "submissions" / student / f"{name}.json"
+    # Texts in place of paths: thousands of them are looked at in every run.
+    def _result_path(self, student: str, name: str) -> str:
+        return f"{self._root}/submissions/{student}/{name}.json"
 
-    def _evidence_path(self, student: str, name: str) -> Path:
-        return self.path / "evidence" / student / f"{name}.json"
+    def _evidence_path(self, student: str, name: str) -> str:
+        return f"{self._root}/evidence/{student}/{name}.json"
 
     @staticmethod
-    def _read(path: Path) -> Any:
+    def _read(path: str | Path) -> Any:
         """JSON of a file of ours, or None where there is none that can be read."""
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
+
+
+def _signature(path: str) -> tuple[int, int] | None:
+    """What changes whenever a file of ours is written anew; None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - in the time of which a Path is not even made
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns

@@ -9,52 +9,52 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grader.result import Result
+from grader.row import Row
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
 
 
 def gradebook(
-    results: Sequence[Result], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
+    rows: Sequence[Row], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
 ) -> str:
     """The gradebook as CSV text.
 
     Args:
-        results: of all submissions.
+        rows: of all submissions.
         absent: (student, stem) of those of the roster who handed in nothing.
         points: what each question is worth, of the assignments somebody is absent from.
     """
     asked = {q for worth in points.values() for q in worth} | {
-        q["id"] for result in results for q in result["questions"]
+        answer.id for row in rows for answer in row.answers
     }
     questions = sorted(asked, key=lambda q: int(q[1:]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(["student", "assignment", "score", "max_score", "status", "notebook_sha256", *questions])
-    rows: list[list[Any]] = [_row(result, questions) for result in results]
-    rows += [_absent_row(student, stem, points[stem], questions) for student, stem in absent]
-    rows.sort(key=lambda row: (row[0], row[1]))
-    for row in rows:
-        (quoting if _SEPARATORS.search(row[0] + row[1]) else writer).writerow(row)
+    lines: list[list[Any]] = [_line(row, questions) for row in rows]
+    lines += [_absent_line(student, stem, points[stem], questions) for student, stem in absent]
+    lines.sort(key=lambda line: (line[0], line[1]))
+    for line in lines:
+        (quoting if _SEPARATORS.search(line[0] + line[1]) else writer).writerow(line)
     return text.getvalue()
 
 
-def _row(result: Result, questions: Sequence[str]) -> list[Any]:
-    scores = {question["id"]: number(question["score"]) for question in result["questions"]}
+def _line(row: Row, questions: Sequence[str]) -> list[Any]:
+    scores = {answer.id: number(answer.score) for answer in row.answers}
     return [
-        harmless(result["student"]),
-        harmless(result["assignment"] or result["notebook"]),
-        number(result["score"]),
-        number(result["max_score"]),
-        result["status"],
-        result["provenance"]["notebook_sha256"] or "",
+        harmless(row.student),
+        harmless(row.what),
+        number(row.score),
+        number(row.max_score),
+        row.status,
+        dict(row.provenance)["notebook_sha256"] or "",
         *(scores.get(question, "") for question in questions),
     ]
 
 
-def _absent_row(student: str, stem: str, worth: Mapping[str, float], questions: Sequence[str]) -> list[Any]:
+def _absent_line(student: str, stem: str, worth: Mapping[str, float], questions: Sequence[str]) -> list[Any]:
     scores = ["0" if question in worth else "" for question in questions]
     return [harmless(student), stem, "0", number(sum(worth.values())), "absent", "", *scores]
 

@@ -7,8 +7,8 @@ so a run that was stopped goes on where it was.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,15 @@ from grader.errors import GraderError
 from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.gradebook import gradebook
+from grader.index import Index
 from grader.judge import MAX_BATCH, judge
 from grader.observatory import Conditions, Observatory
 from grader.observer import Limits
+from grader.outcome import Outcome, absent_students, without_notebook
 from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
-from grader.preload import modules_to_preload
+from grader.progress import Progress, Standing
 from grader.result import Result, failed, graded
-from grader.submission import Submission, find_submissions, read_roster
-from grader.text import printable
+from grader.submission import Submission, find_submissions
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class Options:
     Attributes:
         assignments: only these; empty for all.
         students: only these; empty for all.
-        jobs: workers at a time.
+        jobs: workers at a time, on this machine.
         force: grade again what is already graded.
         sandbox: False forgoes the cage.
         limits: seconds for a cell, a question and a notebook.
+        scheduler: address of a Dask scheduler whose machines observe in the place of this one, or None.
     """
 
     assignments: Collection[str] = ()
@@ -48,28 +50,8 @@ class Options:
     force: bool = False
     sandbox: bool = True
     limits: Limits = field(default_factory=Limits)
+    scheduler: str | None = None
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """What grading gave.
-
-    Attributes:
-        results: name and result of every submission that was found and has been graded now or before.
-        absent: (student, stem) of the roster without a submission.
-        protection: what confined the students' code.
-        fresh: how many results are new.
-        without: folders in which there is no notebook.
-    """
-
-    results: list[tuple[str, Result]]
-    absent: list[tuple[str, str]]
-    protection: str
-    fresh: int
-    without: list[str]
-
-
-Progress = Callable[[int, int], None]
 
 _MAX_SIZE = 10 << 20  # bytes of the answers in a batch; an ordinary notebook's are a hundred thousand
 
@@ -98,19 +80,21 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
         submissions: the folder; its sub-folders name the students.
         out: where results go.
         options: see Options.
-        progress: is called with the numbers of finished and of all submissions to grade.
+        progress: is told how far the run is.
 
     Raises:
         GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
     """
     _refuse_a_course_of_a_student(course, submissions)
     wanted = course.select(options.assignments)
-    found = find_submissions(submissions, course.functions)
+    index = Index.load(out, course.functions)
+    found = find_submissions(submissions, course.functions, index.gists)
     selected = [s for s in found if _is_selected(s, wanted, options)]
     if not selected:
         asked = ", ".join([*options.students, *options.assignments])
         raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}")
-    return _Grading(course, ResultsFolder(out), selected, options, progress).run(found, submissions)
+    with ResultsFolder(out, index) as folder:
+        return _Grading(course, folder, selected, options, progress).run(found, submissions)
 
 
 def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
@@ -149,58 +133,81 @@ class _Grading:
             stem: course.rubric(stem) for stem in sorted({s.assignment for s in selected if s.assignment})
         }
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in self._rubrics}
-        self._done = 0
-        preload = modules_to_preload(s.notebook for s in selected if s.notebook)
+        self._standing = Standing()
+        preload = {module for submission in selected for module in submission.preload}
         conditions = Conditions(
-            options.jobs, options.force, options.sandbox, options.limits, tuple(sorted(preload))
+            options.jobs,
+            options.force,
+            options.sandbox,
+            options.limits,
+            tuple(sorted(preload)),
+            options.scheduler,
         )
-        self._observatory = Observatory(course, self._rubrics, folder, conditions)
+        tell = lambda doing: self._tell(doing=doing)  # noqa: E731
+        self._observatory = Observatory(course, self._rubrics, folder, conditions, tell)
 
     def run(self, found: Sequence[Submission], submissions: Path) -> Outcome:
+        former = self._folder.run().get("submissions")
         with self._observatory:
             waiting = [s for s in self._selected if self._options.force or not self._is_current(s)]
-            self._progress(0, len(waiting))
             seeds = self._observatory.seeds(waiting)
             if waiting:
                 self._write_run(submissions, seeds, finished=False)
+            self._tell(before=len(self._selected) - len(waiting), total=len(waiting))
             for submission in waiting:
-                if submission.notebook is None:
-                    self._write_unreadable(submission, len(waiting))
-            self._observe_and_judge([s for s in waiting if s.notebook is not None], len(waiting))
+                if submission.error is not None:
+                    self._write_unreadable(submission)
+                    self._tell_one_more(in_error=True)
+            self._observe_and_judge([s for s in waiting if s.error is None])
             self._write_run(submissions, seeds, finished=True)
-        results = [(s.name, r) for s in found if (r := self._folder.result(s.student, s.name)) is not None]
+        rows = [row for s in found if (row := self._folder.row(s.student, s.name)) is not None]
         outcome = Outcome(
-            results,
-            _absent(found, submissions),
+            rows,
+            absent_students(found, submissions),
             self._observatory.protection.name,
             len(waiting),
-            _without(found, submissions),
+            without_notebook(found, submissions),
+            self._note(former, submissions, len(rows)),
         )
         self._write_class(outcome)
+        self._folder.write_index(found)
         return outcome
+
+    def _note(self, former: Any, submissions: Path, graded: int) -> str | None:
+        """That results of another folder, which were graded into the same one, are not in the gradebook."""
+        if not isinstance(former, str) or Path(former).resolve() == submissions.resolve():
+            return None
+        others = self._folder.count_results() - graded
+        if others <= 0:
+            return None
+        results = "one result" if others == 1 else f"{others} results"
+        return (
+            f"Before, {former} was graded into {self._folder.path}: {results} of that stay in"
+            f" {self._folder.path / 'submissions'}, but not in this gradebook and report."
+        )
 
     def _write_class(self, outcome: Outcome) -> None:
         """The gradebook and the report, over everything that is known."""
-        plain = [result for _, result in outcome.results]
         path = self._folder.path
         points = {stem: self._course.points(stem) for stem in {stem for _, stem in outcome.absent}}
-        self._folder.write(path / "gradebook.csv", gradebook(plain, outcome.absent, points))
+        self._folder.write(path / "gradebook.csv", gradebook(outcome.rows, outcome.absent, points))
         self._folder.write(
-            path / "report.html", report_html(outcome.results, outcome.absent, outcome.protection)
+            path / "report.html", report_html(outcome.rows, outcome.absent, outcome.protection)
         )
 
-    def _observe_and_judge(self, submissions: Sequence[Submission], total: int) -> None:
+    def _observe_and_judge(self, submissions: Sequence[Submission]) -> None:
         """Observe in parallel, judge what has come in whenever a batch is full."""
         batches: dict[tuple[str, int], _Batch] = defaultdict(_Batch)
         for submission, seed, evidence in self._observatory.observe(submissions):
             key = submission.assignment or "", seed
             batches[key].add(submission, evidence)
+            self._tell_one_more(in_error=evidence.fault is not None)
             if batches[key].is_full:
-                self._judge(*key, batches.pop(key).content, total)
+                self._judge(*key, batches.pop(key).content)
         for key, batch in batches.items():
-            self._judge(*key, batch.content, total)
+            self._judge(*key, batch.content)
 
-    def _judge(self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]], total: int) -> None:
+    def _judge(self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]]) -> None:
         names = {f"{submission.student}/{submission.name}": evidence for submission, evidence in batch}
         verdicts = judge(self._rubrics[stem], names, self._observatory.reference(stem, seed))
         for submission, evidence in batch:
@@ -211,33 +218,41 @@ class _Grading:
                 verdicts[f"{submission.student}/{submission.name}"],
                 self._provenance(submission),
             )
-            self._write(submission, result, failed_cells(evidence), total)
+            self._write(submission, result, failed_cells(evidence))
 
-    def _write_unreadable(self, submission: Submission, total: int) -> None:
+    def _write_unreadable(self, submission: Submission) -> None:
         rubric = self._rubrics.get(submission.assignment or "")
         error = submission.error or "This notebook cannot be read."
-        self._write(submission, failed(submission, error, self._provenance(submission), rubric), [], total)
+        self._write(submission, failed(submission, error, self._provenance(submission), rubric), [])
 
-    def _write(self, submission: Submission, result: Result, cells: Sequence[str], total: int) -> None:
+    def _write(self, submission: Submission, result: Result, cells: Sequence[str]) -> None:
         """Feedback first: a result that is there means that its feedback is too."""
         feedback = self._folder.path / "feedback" / submission.student / submission.name
         self._folder.write(feedback.with_name(f"{submission.name}.md"), feedback_markdown(result, cells))
         self._folder.write(feedback.with_name(f"{submission.name}.html"), feedback_html(result, cells))
         self._folder.write_result(result, submission.name)
-        self._done += 1
-        self._progress(self._done, total)
+
+    def _tell(self, **changes: Any) -> None:
+        self._standing = replace(self._standing, **changes)
+        self._progress(self._standing)
+
+    def _tell_one_more(self, *, in_error: bool) -> None:
+        """One is done: what was observed stays known, though it may still wait to be judged."""
+        done, errors = self._standing.done + 1, self._standing.errors + in_error
+        self._tell(done=done, errors=errors)
 
     def _is_current(self, submission: Submission) -> bool:
         """Whether the stored result is what grading would give again."""
-        result = self._folder.result(submission.student, submission.name)
-        if not isinstance(result, dict) or not self._observatory.is_current(submission):
+        student, name = submission.student, submission.name
+        row = self._folder.row(student, name)
+        if row is None or not self._folder.has_feedback(student, name):
             return False
-        stored = {**result.get("provenance", {}), "graded_at": None}
-        same: dict[str, Any] = {"notebook": submission.relative, "superseded": list(submission.superseded)}
-        if submission.notebook is None:
-            same["error"] = submission.error
+        stored = {**dict(row.provenance), "graded_at": None}
         return (
-            stored == {**self._provenance(submission), "graded_at": None} and same.items() <= result.items()
+            stored == {**self._provenance(submission), "graded_at": None}
+            and (row.notebook, row.superseded) == (submission.relative, submission.superseded)
+            and (submission.error is None or row.error == submission.error)
+            and self._observatory.is_current(submission)
         )
 
     def _provenance(self, submission: Submission) -> dict[str, str | None]:
@@ -255,29 +270,10 @@ class _Grading:
             "seed": seeds[0],
             "earlier_seeds": seeds[1:],
             "finished": finished,
-            "submissions": str(submissions),
+            "submissions": str(submissions.resolve()),
             "grader": __version__,
             "torch": self._observatory.protection.torch,
             "protection": self._observatory.protection.name,
             "limits": asdict(self._options.limits),
         }
         self._folder.write_run(run)
-
-
-def _without(found: Sequence[Submission], submissions: Path) -> list[str]:
-    """Folders of students that hold no notebook: perhaps somebody handed in something else."""
-    handed_in = {submission.relative.partition("/")[0] for submission in found}
-    folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
-    return sorted(
-        printable(name)
-        for name in folders
-        if not name.startswith((".", "__")) and printable(name) not in handed_in
-    )
-
-
-def _absent(found: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:
-    """Who of the roster did not hand in an assignment that anybody handed in."""
-    handed_in = {(submission.student, submission.assignment) for submission in found}
-    stems = sorted({submission.assignment for submission in found if submission.assignment})
-    expected = ((student, stem) for student in read_roster(submissions) for stem in stems)
-    return [pair for pair in expected if pair not in handed_in]

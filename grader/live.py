@@ -16,6 +16,7 @@ from grader.observer import Limits, observe
 from grader.preload import modules_to_preload
 from grader.zygote import Zygote
 
+REFERENCE_LIMITS = Limits(cell=60, question=120, notebook=600)
 _SEED = 0  # a check run by hand is run again and again by its author: the same inputs every time
 
 
@@ -97,6 +98,4 @@ def observe_reference(
 ) -> Evidence:
     """Observe the reference exactly like a submission; with ``oracle``, one may take its answer's place."""
     questionnaire = course.rubric(stem).questionnaire(seed, oracle=oracle)
-    return observe(
-        zygote, reference_cells(course, stem), questionnaire, Limits(cell=60, question=120, notebook=600)
-    )
+    return observe(zygote, reference_cells(course, stem), questionnaire, REFERENCE_LIMITS)

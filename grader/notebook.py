@@ -69,6 +69,15 @@ class Notebook:
     assignment: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class NotebookFile:
+    """What lies under a notebook's name: that name, fit to be shown, the bytes and their hash."""
+
+    name: str
+    content: bytes
+    sha256: str
+
+
 def read_notebook(path: Path) -> Notebook:
     """Read the code cells of a notebook of format 3 or 4, whatever else is missing from it or wrong with it.
 
@@ -78,20 +87,32 @@ def read_notebook(path: Path) -> Notebook:
     Raises:
         NotebookError: The file cannot be read, is no notebook or exceeds a cap.
     """
-    name = printable(path.name)
-    text, sha256 = _read_text(path, name)
+    return parse_notebook(read_file(path))
+
+
+def parse_notebook(file: NotebookFile) -> Notebook:
+    """Take the code cells out of what was read, as `read_notebook` does.
+
+    Raises:
+        NotebookError: The file is no notebook or exceeds a cap.
+    """
     try:
-        document = _parse(text, name)
-        sources = _read_sources(_find_cells(document, name), name)
+        document = _parse(_decode(file), file.name)
+        sources = _read_sources(_find_cells(document, file.name), file.name)
     except NotebookError as error:
-        error.sha256 = sha256
+        error.sha256 = file.sha256
         raise
     cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
-    return Notebook(sha256, cells, _claimed_assignment(document))
+    return Notebook(file.sha256, cells, _claimed_assignment(document))
 
 
-def _read_text(path: Path, name: str) -> tuple[str, str]:
-    """Return the text of the file, its broken characters replaced, and the hash of its bytes."""
+def read_file(path: Path) -> NotebookFile:
+    """Read the bytes of a notebook; never blocks and never follows a link.
+
+    Raises:
+        NotebookError: The file cannot be read or exceeds a cap.
+    """
+    name = printable(path.name)
     try:
         # Even to open a device can have effects, so the path is looked at first; a file that takes its
         # place meanwhile is noticed by the second look.
@@ -105,10 +126,15 @@ def _read_text(path: Path, name: str) -> tuple[str, str]:
         raise NotebookError(
             f"{name} cannot be read ({reason}): see to it that it exists and may be read, then grade again."
         ) from error
-    encoding = json.detect_encoding(content)
-    if not encoding.startswith("utf-8") and len(content) > MAX_OTHER_ENCODING_BYTES:
-        raise NotebookError(f"{name} is {encoding} and large. Save it as UTF-8 and hand it in anew.")
-    return content.decode(encoding, "replace"), hashlib.sha256(content).hexdigest()
+    return NotebookFile(name, content, hashlib.sha256(content).hexdigest())
+
+
+def _decode(file: NotebookFile) -> str:
+    """Return the text of a file, its broken characters replaced."""
+    encoding = json.detect_encoding(file.content)
+    if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
+        raise NotebookError(f"{file.name} is {encoding} and large. Save it as UTF-8 and hand it in anew.")
+    return file.content.decode(encoding, "replace")
 
 
 def _open_without_following(path: str, flags: int) -> int:

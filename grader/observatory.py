@@ -5,26 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.metadata import distributions, version
 from itertools import islice
-from pathlib import Path
 from typing import Any, Self
 
 from grader.course import Course
 from grader.errors import CourseError
 from grader.evidence import Evidence, Fault, Stopped
 from grader.folder import ResultsFolder
-from grader.live import observe_reference, reference_cells
-from grader.observer import Limits, observe
+from grader.handout import texts_in_common
+from grader.live import REFERENCE_LIMITS, reference_cells
+from grader.notebook import NotebookError
+from grader.observer import Limits
 from grader.rubric import Rubric
+from grader.station import Station, ThisMachine, torch_of
 from grader.submission import Submission
-from grader.zygote import Protection, Zygote
+from grader.zygote import Protection
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,12 @@ class Conditions:
     """How a run observes.
 
     Attributes:
-        jobs: workers at a time.
+        jobs: workers at a time, on this machine.
         force: observe again what was observed before.
         sandbox: False forgoes the cage.
         limits: seconds for a cell, a question and a notebook.
         preload: modules that workers shall have at hand.
+        scheduler: address of a Dask scheduler whose machines observe in the place of this one, or None.
     """
 
     jobs: int
@@ -44,50 +44,58 @@ class Conditions:
     sandbox: bool
     limits: Limits
     preload: tuple[str, ...]
+    scheduler: str | None = None
 
 
 class Observatory:
-    """Where evidence comes from: the results folder, else workers, whose zygote starts when it is needed.
+    """Where evidence comes from: the results folder, else the workers of a station.
 
     Args:
         course: the course.
         rubrics: by assignment, what is asked.
         folder: where evidence is kept.
         conditions: see Conditions.
+        tell: is told in a few words what is being done.
     """
 
     def __init__(
-        self, course: Course, rubrics: Mapping[str, Rubric], folder: ResultsFolder, conditions: Conditions
+        self,
+        course: Course,
+        rubrics: Mapping[str, Rubric],
+        folder: ResultsFolder,
+        conditions: Conditions,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._course, self._rubrics, self._folder, self._conditions = course, rubrics, folder, conditions
-        self._lock = threading.Lock()
+        self._tell = tell
         self._asked: dict[tuple[str, int, bool], str] = {}
+        self._circumstances: dict[tuple[str, int, str], str] = {}
         self._references: dict[tuple[str, int], Evidence] = {}
         known = [] if conditions.force else folder.seeds()
         # Who has read feedback may know the inputs and hands in again: a run that came to its end is over.
         self._seed = known[0] if known and not folder.run().get("finished") else secrets.randbits(63)
         self._earlier_seeds = [seed for seed in known if seed != self._seed]
-        self._stack = ExitStack()
-        self._started: Zygote | None = None
+        self._station = _station(conditions, lambda: texts_in_common(course, rubrics.values()))
 
     def __enter__(self) -> Self:
+        self._station.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def __exit__(self, *error: object) -> None:
+        self._station.__exit__(*error)
 
     @property
     def protection(self) -> Protection:
-        """What confines the workers here: as tried out in this run, else as it was in the one before."""
-        known = None if self._started or self._conditions.force else self._known_protection
-        return known or self._zygote().protection
+        """What confines the workers: as tried out in this run, else as it was in the one before."""
+        known = None if self._station.is_started or self._conditions.force else self._known_protection
+        return known or self._station.protection
 
     @cached_property
     def _known_protection(self) -> Protection | None:
         run = self._folder.run()
         name, torch = run.get("protection"), run.get("torch")
         is_as_asked = isinstance(name, str) and (name != "none") == self._conditions.sandbox
-        is_as_installed = torch == version("torch").partition("+")[0]
+        is_as_installed = torch == torch_of(self._station.surroundings)
         return Protection(str(name), str(torch)) if is_as_asked and is_as_installed else None
 
     def seeds(self, waiting: Collection[Submission]) -> list[int]:
@@ -97,17 +105,6 @@ class Observatory:
         """
         is_used = not self._earlier_seeds or not all(map(self.is_current, waiting))
         return [self._seed, *self._earlier_seeds] if is_used else self._earlier_seeds
-
-    def _zygote(self) -> Zygote:
-        with self._lock:
-            if self._started is None:
-                zygote = Zygote(
-                    preload=self._conditions.preload,
-                    sandbox=self._conditions.sandbox,
-                    cpu_seconds=int(self._conditions.limits.notebook) + 60,
-                )
-                self._started = self._stack.enter_context(zygote)
-            return self._started
 
     def reference(self, stem: str, seed: int) -> Evidence:
         """The reference's evidence, on the inputs of a seed.
@@ -119,7 +116,10 @@ class Observatory:
             fingerprint = self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
             evidence = self._folder.reference(stem, fingerprint)
             if evidence is None:
-                evidence = observe_reference(self._zygote(), self._course, stem, seed)
+                _ = self._station.protection  # which takes a while, the first time
+                self._tell("observing the reference")
+                asked = self._rubrics[stem].questionnaire(seed, oracle=True)
+                evidence = self._station.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
                 self._refuse_faults(stem, evidence)
                 self._folder.write_reference(stem, fingerprint, evidence)
             self._references[stem, seed] = evidence
@@ -135,7 +135,7 @@ class Observatory:
 
     def is_current(self, submission: Submission) -> bool:
         """Whether what was observed of a submission before is what would be observed now."""
-        return submission.notebook is None or self._known_seed(submission) is not None
+        return submission.error is not None or self._known_seed(submission) is not None
 
     def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
         """Submissions, each with the seed of its inputs and its evidence.
@@ -145,13 +145,15 @@ class Observatory:
         unknown = (s for s in submissions if not self.is_current(s))
         for stem in sorted({s.assignment for s in unknown if s.assignment}):
             self.reference(stem, self._seed)  # first, because nobody can be judged where it fails
+        self._tell("grading")
         starved: list[Submission] = []
         for submission, (seed, evidence) in self._observe_side_by_side(submissions):
-            if evidence.starved and self._conditions.jobs > 1:
+            if evidence.starved and self._station.most_threads > 1:
                 starved.append(submission)
             else:
                 yield submission, seed, evidence
         for submission in starved:
+            self._tell("looking again, at one at a time")
             yield submission, *self._evidence(submission, alone=True)
 
     def _observe_side_by_side(
@@ -159,29 +161,37 @@ class Observatory:
     ) -> Iterator[tuple[Submission, tuple[int, Evidence]]]:
         """Evidence in the order in which it comes; few wait, so that memory stays small."""
         waiting = iter(submissions)
-        pool = ThreadPoolExecutor(self._conditions.jobs)
+        pool = ThreadPoolExecutor(self._station.most_threads)
         try:
             futures: dict[Future[tuple[int, Evidence]], Submission] = {}
             while True:
-                for submission in islice(waiting, 2 * self._conditions.jobs - len(futures)):
+                for submission in islice(waiting, max(0, self._station.appetite - len(futures))):
                     futures[pool.submit(self._evidence, submission)] = submission
                 if not futures:
                     return
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
                     yield futures.pop(future), future.result()
+        except BaseException:
+            self._station.abandon()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
     def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
         """What is known about a submission from a run before, or what a worker sees now; and the seed."""
-        assert submission.notebook is not None
         seed = self._known_seed(submission)
         stored = None if seed is None else self._folder.evidence(submission.student, submission.name)
         if seed is not None and stored is not None:
             return seed, stored
         asked = self._rubrics[submission.assignment or ""].questionnaire(self._seed)
-        evidence = observe(self._zygote(), submission.notebook.cells, asked, self._conditions.limits)
-        if alone or self._conditions.jobs == 1 or not evidence.starved:
+        try:
+            cells = submission.read().cells
+        except NotebookError:  # not kept, so that the next run looks at what is there then
+            return self._seed, Evidence(
+                fault="the notebook was changed or removed while it was graded; grade again"
+            )
+        evidence = self._station.observe(cells, asked, self._conditions.limits)
+        if alone or self._station.most_threads == 1 or not evidence.starved:
             fingerprint = self._fingerprint_of(submission, self._seed)
             self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
         return self._seed, evidence
@@ -196,19 +206,15 @@ class Observatory:
 
     def _fingerprint_of(self, submission: Submission, seed: int) -> str:
         """What decides about a submission's evidence, as one hash."""
-        assert submission.notebook is not None
-        questions = self._questions(submission.assignment or "", seed, oracle=False)
-        return self._fingerprint([submission.notebook.sha256, asdict(self._conditions.limits), questions])
+        stem = submission.assignment or ""
+        key = stem, seed, self.protection.name
+        if key not in self._circumstances:  # once for a class of thousands
+            questions = self._questions(stem, seed, oracle=False)
+            self._circumstances[key] = self._fingerprint([vars(self._conditions.limits), questions])
+        return hashlib.sha256(f"{self._circumstances[key]} {submission.sha256}".encode()).hexdigest()
 
     def _fingerprint(self, known: list[Any]) -> str:
-        return _sha256([known, self._surroundings, self.protection.name])
-
-    @cached_property
-    def _surroundings(self) -> list[str]:
-        """What the whole run has in common: the packages, torch among them, and the inside's own code."""
-        inside = sorted((Path(__file__).parent / "worker").glob("*.py"))
-        code = hashlib.sha256(b"".join(path.read_bytes() for path in inside)).hexdigest()
-        return [code, *sorted(f"{package.name} {package.version}" for package in distributions())]
+        return _sha256([known, list(self._station.surroundings), self.protection.name])
 
     def _questions(self, stem: str, seed: int, *, oracle: bool) -> str:
         """A hash of what is asked, which is the same for a whole class."""
@@ -223,3 +229,16 @@ class Observatory:
 
 def _sha256(known: list[Any]) -> str:
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def _station(conditions: Conditions, texts: Callable[[], dict[str, Any]]) -> Station:
+    settings = {
+        "preload": conditions.preload,
+        "sandbox": conditions.sandbox,
+        "cpu_seconds": int(conditions.limits.notebook) + 60,
+    }
+    if conditions.scheduler is None:
+        return ThisMachine(settings, conditions.jobs, texts)
+    from grader.cluster import Cluster  # noqa: PLC0415 - half a second, for those who ask for it
+
+    return Cluster(conditions.scheduler, settings, texts)

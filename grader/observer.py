@@ -93,7 +93,8 @@ class _Observer:
         self._begun = time.monotonic()
         self._deadline = self._begun + limits.notebook
         self._cells_end = self._begun + limits.notebook * _CELLS_SHARE
-        self._starved = False  # whether time ran out while others had the processors
+        self._starved = False  # whether others may have had the processors or the memory it lacked
+        self._killed = 0  # workers that were killed, by the system or by themselves
         self._size = 0  # bytes of the answers
         self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
         self._skipped: set[int] = set()  # cells not run again, because they killed a worker
@@ -164,6 +165,8 @@ class _Observer:
                         answer = self._ask(worker, waiting[0], question_end, strict=False)
                         found[waiting.pop(0).name] = answer
                     self._finish(worker)
+            except _KilledError:
+                continue  # the same probe again
             except _ProbeFaultError as fault:
                 found[fault.probe] = {"fault": str(fault)}
                 waiting = [probe for probe in waiting if probe.name != fault.probe]
@@ -178,7 +181,7 @@ class _Observer:
         question_end = time.monotonic() + self._limits.question
         try:
             return {probe.name: self._ask(worker, probe, question_end, strict=True) for probe in probes}
-        except _ProbeFaultError:
+        except (_KilledError, _ProbeFaultError):
             raise _NeedsIsolationError from None
 
     def _ask(self, worker: Worker, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, Any]:
@@ -191,7 +194,7 @@ class _Observer:
         begun = worker.clock()
         request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
         try:
-            raw = worker.wire.ask("probe", request, seconds)
+            raw = self._put(worker, "probe", request, seconds)
             answer = readable_answer(raw)
         except WireError as error:
             if error.kind == "forged":  # then the answers before this one may be forged too
@@ -233,6 +236,9 @@ class _Observer:
                         self._run_cell(worker, self._cells[number])
                     number = len(self._cells)
                     names = self._survey(worker)
+                except _KilledError:
+                    stack.close()
+                    continue
                 except (WireError, MalformedError) as error:
                     stack.close()
                     kind = error.kind if isinstance(error, WireError) else "malformed"
@@ -271,7 +277,7 @@ class _Observer:
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
         begun = worker.clock()
         try:
-            raised = readable_error(worker.wire.ask("cell", request, seconds + _GRACE_SECONDS))
+            raised = readable_error(self._put(worker, "cell", request, seconds + _GRACE_SECONDS))
         except WireError as error:
             if error.kind == "timeout":
                 self._blame(worker, begun)
@@ -283,10 +289,29 @@ class _Observer:
                 self._slow.add(cell.number)  # remembered, not paid again
 
     def _survey(self, worker: Worker) -> dict[str, str]:
-        answer = worker.wire.ask("survey", {"stubs": self._asked.stubs}, self._limits.cell)
+        answer = self._put(worker, "survey", {"stubs": self._asked.stubs}, self._limits.cell)
         names, patched = readable_survey(answer, set(self._asked.stubs))
         self._patched.update(patched)
         return names
+
+    def _put(self, worker: Worker, operation: str, arguments: Any, seconds: float) -> Any:
+        """Ask a worker; one that is killed instead of answering is not blamed the first time.
+
+        Raises:
+            WireError: as the wire says, and ``killed`` for the second worker that was.
+            _KilledError: it was the first. The system takes what it can get when its memory is used up, and
+                the next one may live; when that dies too, other notebooks may still be why.
+        """
+        try:
+            return worker.wire.ask(operation, arguments, seconds)
+        except WireError as error:
+            if error.kind != "closed" or not worker.was_killed():
+                raise
+        self._killed += 1
+        if self._killed == 1:
+            raise _KilledError
+        self._starved = True
+        raise WireError("killed")
 
     def _drop(self, place: int, kind: str) -> None:
         """Leave out the cell that killed its worker; the third takes everything after it along."""
@@ -318,6 +343,10 @@ class _Observer:
         return max(0.01, min(end, self._deadline) - time.monotonic())
 
 
+class _KilledError(Exception):
+    """A worker was killed, and another is worth a try."""
+
+
 class _ProbeFaultError(Exception):
     """A probe gave no facts that may be used; the text tells the student why."""
 
@@ -333,6 +362,7 @@ _SAYS = {
     "late": "your code still ran when the {question:.0f} s of this question were over, and was stopped",
     "unreached": "the cells before it used up the time of the notebook",
     "closed": "your code ended the Python process (os._exit, a crash in native code, a limit of the system)",
+    "killed": "the system ended the process of your code, most likely because it took too much memory",
     "forged": "the process of your notebook sent answers nobody asked for, so none of them was used",
     "malformed": "the process of your notebook sent something that is not an answer, so it was not used",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -13,6 +12,8 @@ from grader.evidence import Evidence
 from grader.facts import decode_raised
 from grader.gradebook import number
 from grader.result import Result
+from grader.row import Row
+from grader.summary import summarise
 from grader.text import straight
 
 MAX_FOREIGN_TEXT = 200
@@ -62,25 +63,20 @@ def feedback_html(result: Result, cells: Sequence[str]) -> str:
     return _html.get_template("feedback.html").render(result=result, cells=cells)
 
 
-def report_html(
-    named: Sequence[tuple[str, Result]], absent: Sequence[tuple[str, str]], protection: str
-) -> str:
+def report_html(rows: Sequence[Row], absent: Sequence[tuple[str, str]], protection: str) -> str:
     """What an instructor reads about the class, as one HTML file that needs nothing else.
 
     Args:
-        named: name and result of every submission; feedback lies under that name.
+        rows: of every submission.
         absent: (student, stem) of those who handed in nothing.
         protection: what confined students' code.
     """
-    results = [{**result, "name": name} for name, result in named]
     return _html.get_template("report.html").render(
-        results=results,
+        rows=rows,
         absent=absent,
         protection=protection,
-        assignments=[
-            _summary(stem, results) for stem in sorted({r["assignment"] for r in results if r["assignment"]})
-        ],
-        attention=[r for r in results if r["status"] == "error" or r["flags"] or r["superseded"]],
+        assignments=summarise(rows),
+        attention=[row for row in rows if row.needs_a_look],
     )
 
 
@@ -99,39 +95,3 @@ def _failed_cell(cell: dict[str, object]) -> str:
     return (
         f"Code cell {cell['cell']} stopped with {error.type[:MAX_FOREIGN_TEXT]}{': ' if text else ''}{text}."
     )
-
-
-def _summary(stem: str, results: Sequence[Result]) -> dict[str, object]:
-    """Per question of one assignment, how many earned it in full, in part, not at all; and why."""
-    of_stem = [r for r in results if r["assignment"] == stem]
-    questions = []
-    # A run for one student leaves the others' results as they are, perhaps by an older course.
-    for question in max(of_stem, key=lambda r: (r["provenance"]["graded_at"], len(r["questions"])))[
-        "questions"
-    ]:
-        answers = [a for r in of_stem for a in r["questions"] if a["id"] == question["id"]]
-        questions.append(
-            {
-                **question,
-                "full": sum(a["score"] == a["max_score"] for a in answers),
-                "none": sum(a["score"] == 0 for a in answers),
-                "part": sum(0 < a["score"] < a["max_score"] for a in answers),
-                "untouched": sum(a["status"] != "answered" for a in answers),
-                "checks": [_check_summary(check, answers) for check in question["checks"]],
-            },
-        )
-    return {"stem": stem, "count": len(of_stem), "questions": questions}
-
-
-def _check_summary(check: dict[str, Any], answers: Sequence[dict[str, Any]]) -> dict[str, object]:
-    """How often a check failed among those who answered, and the most frequent diagnosis."""
-    answered = [a for a in answers if a["status"] == "answered"]
-    checks = [c for a in answered for c in a["checks"] if c["id"] == check["id"]]
-    messages = [check["message"] for check in checks if check["outcome"] != "passed"]
-    common = max(messages, key=messages.count, default=None)
-    return {
-        "title": check["title"],
-        "failed": len(messages),
-        "of": len(checks),
-        "message": common,
-    }

@@ -21,7 +21,7 @@ _PRELOADABLE = {
 _IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
-def modules_to_preload(notebooks: Iterable[Notebook]) -> set[str]:
+def modules_to_preload(notebooks: Iterable[Notebook]) -> frozenset[str]:
     """Modules that at least one notebook imports and that a worker cannot or should not import itself.
 
     matplotlib wants a folder it may write to, and pandas takes as long as torch.
@@ -29,4 +29,4 @@ def modules_to_preload(notebooks: Iterable[Notebook]) -> set[str]:
     named = {
         name for notebook in notebooks for cell in notebook.cells for name in _IMPORT.findall(cell.source)
     }
-    return {module for name, modules in _PRELOADABLE.items() if name in named for module in modules}
+    return frozenset(module for name, modules in _PRELOADABLE.items() if name in named for module in modules)

@@ -31,10 +31,8 @@ def graded(
     if evidence.fault is not None:
         return failed(submission, f"{evidence.fault[:1].upper()}{evidence.fault[1:]}.", provenance, rubric)
     questions = [_question(q, rubric, evidence.names[q.function], verdicts) for q in rubric.questions]
-    cells = submission.notebook.cells if submission.notebook else ()
-    return _result(
-        submission, None, questions, flags_of(cells, evidence.patched, evidence.traces), provenance
-    )
+    flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
+    return _result(submission, None, questions, flags, provenance)
 
 
 def failed(
@@ -45,8 +43,7 @@ def failed(
 ) -> Result:
     """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
     questions = [_question(q, rubric, "missing", {}, error) for q in rubric.questions] if rubric else []
-    cells = submission.notebook.cells if submission.notebook else ()
-    return _result(submission, error, questions, flags_of(cells, ()), provenance)
+    return _result(submission, error, questions, flags_of((), (), submission.traces), provenance)
 
 
 def _result(

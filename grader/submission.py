@@ -3,36 +3,40 @@
 Everything here was named by strangers: a folder or a file may be called anything a file system permits.
 """
 
-import os
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 
-from grader.errors import GraderError
-from grader.notebook import Notebook, NotebookError, read_notebook
+from grader.evidence import Trace
+from grader.found import Found, find_notebooks
+from grader.gist import Gist, gist_of
+from grader.memory import Memory
+from grader.notebook import Notebook, NotebookError, read_file, read_notebook
 from grader.recognition import recognise
 from grader.roster import read_roster
-from grader.text import distinct_file_name, file_name, printable
+from grader.text import distinct_file_name, file_name
 
 __all__ = ["Submission", "find_submissions", "read_roster"]
 
-# Browsers append a suffix to what they take for text.
-_NOTEBOOK = re.compile(r"(.*)\.ipynb(?:\.txt|\.json)?", re.ASCII | re.DOTALL | re.IGNORECASE)
-_SKIPPED_FOLDERS = {".ipynb_checkpoints", "__MACOSX"}
-_APPLE_DOUBLE = "._"
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Submission:
-    """A notebook that counts, or one that is in error: it has a `notebook` or an `error`, never both.
+    """A notebook that counts, or one that is in error: then it has an `error`, and no cells to be read.
 
-    `sha256` is the hash of its file, None where that could not be read.
+    Its cells are not kept: of a large class they would fill the memory.
 
-    `student` and `name` are safe as components of a path; `name` is the assignment's stem or, where that is
-    unknown, a name of its own. `relative` and `superseded` are paths below the folder, fit to be shown.
+    Attributes:
+        student: safe as a component of a path, as `name` is.
+        assignment: its stem, or None where that is unknown.
+        name: the stem or, where that is unknown, a name of its own.
+        path: the notebook.
+        relative: its path below the folder, fit to be shown.
+        sha256: the hash of its file; None where that could not be read.
+        superseded: where older notebooks of the same student and assignment lie, fit to be shown.
+        error: why it cannot be graded, in a sentence.
+        preload: modules that the zygote had better import for it.
+        traces: what its text shows of the ways to deceive a grader.
     """
 
     student: str
@@ -41,41 +45,34 @@ class Submission:
     path: Path
     relative: str
     sha256: str | None
-    superseded: tuple[str, ...]
-    notebook: Notebook | None
-    error: str | None
+    superseded: tuple[str, ...] = ()
+    error: str | None = None
+    preload: frozenset[str] = frozenset()
+    traces: tuple[Trace, ...] = ()
 
+    def read(self) -> Notebook:
+        """Read the notebook again.
 
-@dataclass(frozen=True)
-class _Found:
-    """A notebook on the disk, or a folder that may hide one because it cannot be listed (its `problem`)."""
-
-    path: Path
-    place: str
-    modified: int
-    problem: str | None
-
-    @property
-    def stem(self) -> str:
-        named = None if self.problem else _NOTEBOOK.fullmatch(self.path.name)
-        return named[1] if named else self.path.name
-
-    @property
-    def student(self) -> str:
-        first, slash, _ = self.place.partition("/")
-        return first if slash else self.stem
-
-    @property
-    def relative(self) -> str:
-        return printable(self.place)
+        Raises:
+            NotebookError: it has gone, or it is not what was found any more.
+        """
+        changed = f"{self.relative} was changed while the class was graded: grade again."
+        try:
+            notebook = read_notebook(self.path)
+        except NotebookError as error:
+            raise (NotebookError(changed) if error.sha256 else error) from error
+        if notebook.sha256 != self.sha256:
+            raise NotebookError(changed)
+        return notebook
 
 
 # The time of its last change, whether its file is named as the stem, its place: what decides between rivals.
 _Rank = tuple[int, bool, str]
-_Ranked = tuple[_Rank, Submission]
 
 
-def find_submissions(folder: Path, functions: Mapping[str, Collection[str]]) -> list[Submission]:
+def find_submissions(
+    folder: Path, functions: Mapping[str, Collection[str]], known: Memory[Gist] | None = None
+) -> list[Submission]:
     """Find every notebook below a folder and decide which of them count.
 
     The first folder names the student; a notebook directly in `folder` is named by its file. Of several
@@ -86,6 +83,7 @@ def find_submissions(folder: Path, functions: Mapping[str, Collection[str]]) -> 
         folder: Where the submissions lie. `.ipynb_checkpoints` and what macOS adds to archives are skipped,
             links are not followed.
         functions: The names of the functions and classes each assignment asks for, by its stem.
+        known: What is remembered of notebooks, by their place and hash; what is learned is added.
 
     Returns:
         One submission for each student and assignment, and one for each notebook of no known assignment,
@@ -94,69 +92,25 @@ def find_submissions(folder: Path, functions: Mapping[str, Collection[str]]) -> 
     Raises:
         GraderError: There is no such folder, or no notebook in it.
     """
-    found = _find(folder)
+    found = find_notebooks(folder)
     students = _name_students(item.student for item in found)
     taken: dict[str, set[str]] = defaultdict(lambda: set(functions))
-    best: dict[tuple[str, str], _Ranked] = {}
+    rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
+    known = Memory() if known is None else known
     for item in found:
         student = students[item.student]
-        submission = _read(item, student, taken[student], functions)
+        submission = _read(item, student, taken[student], functions, known)
         rank = (item.modified, item.stem == submission.name, item.place)
-        key = student, submission.name
-        best[key] = _better((rank, submission), best.get(key))
-    return [best[key][1] for key in sorted(best)]
+        rivals[student, submission.name][rank] = submission
+    return [_best(rivals[key]) for key in sorted(rivals)]
 
 
-def _better(one: _Ranked, other: _Ranked | None) -> _Ranked:
-    """Return the one of higher rank, which takes over the other's path and what that had superseded."""
-    if other is None:
-        return one
-    (_, loser), (rank, winner) = sorted((one, other), key=itemgetter(0))
-    superseded = sorted((*winner.superseded, *loser.superseded, loser.relative))
-    return rank, replace(winner, superseded=tuple(superseded))
-
-
-def _find(folder: Path) -> list[_Found]:
-    """Return every notebook below the folder, by its place there."""
-    found = sorted(_walk(folder), key=lambda item: item.place)
-    if not found:
-        raise GraderError(f"There is no notebook below {folder}: put a folder for every student into it.")
-    return found
-
-
-def _walk(folder: Path) -> Iterator[_Found]:
-    """Yield what is found below the folder; not recursive, as a stranger decides how deep it is."""
-    pending = [(folder, "")]
-    while pending:
-        path, place = pending.pop()
-        try:
-            with os.scandir(path) as listing:
-                entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
-        except OSError as error:
-            yield _unlistable(path, place, error)
-            continue
-        for name, is_folder in entries:
-            inner, inner_place = path / name, f"{place}/{name}" if place else name
-            if is_folder and name not in _SKIPPED_FOLDERS:
-                pending.append((inner, inner_place))
-            elif not is_folder and _NOTEBOOK.fullmatch(name) and not name.startswith(_APPLE_DOUBLE):
-                yield _Found(inner, inner_place, _modified(inner), problem=None)
-
-
-def _unlistable(path: Path, place: str, error: OSError) -> _Found:
-    """Return a folder that cannot be listed as something found; without the outermost there is nothing."""
-    reason = f"cannot be read ({error.strerror})"
-    if not place:
-        raise GraderError(f"{path} {reason}: name the folder that holds the submissions.") from error
-    problem = f"{printable(place)} {reason}: make the folder readable and grade again."
-    return _Found(path, place, modified=0, problem=problem)
-
-
-def _modified(path: Path) -> int:
-    try:
-        return path.lstat().st_mtime_ns
-    except OSError:  # It has gone meanwhile, which its reader will report.
-        return 0
+def _best(rivals: dict[_Rank, Submission]) -> Submission:
+    """Return the one of the highest rank, which names the others."""
+    best = rivals.pop(max(rivals))
+    if not rivals:
+        return best
+    return replace(best, superseded=tuple(sorted(loser.relative for loser in rivals.values())))
 
 
 def _name_students(names: Iterable[str]) -> dict[str, str]:
@@ -170,29 +124,48 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
 
 
 def _read(
-    item: _Found, student: str, taken: set[str], functions: Mapping[str, Collection[str]]
+    item: Found,
+    student: str,
+    taken: set[str],
+    functions: Mapping[str, Collection[str]],
+    known: Memory[Gist],
 ) -> Submission:
     """Read what was found; a notebook of no known assignment gets a name that is not taken, and takes it."""
-    notebook, sha256, error = _try_to_read(item)
-    assignment = None if item.problem else recognise(item.stem, notebook, functions)
-    if assignment is None:
+    sha256, gist = _learn(item, functions, known)
+    if gist.assignment is None:
         stems = ", ".join(functions)
-        error = error or (
+        error = gist.error or (
             f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
             " answers and hand it in anew."
         )
         name = distinct_file_name(item.stem, item.place, taken)
         taken.add(name)
-        return Submission(student, None, name, item.path, item.relative, sha256, (), None, error)
-    return Submission(student, assignment, assignment, item.path, item.relative, sha256, (), notebook, error)
+        return Submission(student, None, name, item.path, item.relative, sha256, error=error)
+    return Submission(
+        student,
+        gist.assignment,
+        gist.assignment,
+        item.path,
+        item.relative,
+        sha256,
+        error=gist.error,
+        preload=gist.preload,
+        traces=gist.traces,
+    )
 
 
-def _try_to_read(item: _Found) -> tuple[Notebook | None, str | None, str | None]:
-    """Return the notebook, the hash of its file, and what is wrong with it; what is not known is None."""
+def _learn(
+    item: Found, functions: Mapping[str, Collection[str]], known: Memory[Gist]
+) -> tuple[str | None, Gist]:
+    """Return the hash of a file, None where it cannot be read, and its gist, remembered or learned now."""
     if item.problem:
-        return None, None, item.problem
+        return None, Gist(None, item.problem)
     try:
-        notebook = read_notebook(item.path)
+        file = read_file(item.path)
     except NotebookError as error:
-        return None, error.sha256, str(error)
-    return notebook, notebook.sha256, None
+        return None, Gist(recognise(item.stem, None, functions), str(error))
+    gist = known.recall((item.place,), file.sha256)
+    if gist is None:
+        gist = gist_of(file, item.stem, functions)
+        known.keep((item.place,), file.sha256, gist)
+    return file.sha256, gist

@@ -1,114 +1,84 @@
-"""Outside: what people see on a terminal: progress while it lasts, a table at the end."""
+"""Outside: what people see on a terminal: the progress of a run, and what the doctor says."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
+from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
-from grader.gradebook import number
-from grader.text import inert
+from grader import interrupt
+from grader.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
     from grader.doctor import Examination
-    from grader.grading import Outcome
-    from grader.result import Result
-
-_MAX_WIDTH = 40
 
 
 @contextmanager
-def class_progress() -> Iterator[Callable[[int, int], None]]:
-    """A function that is told (done, total), and shows them where somebody watches."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("starting the cage", total=None)
-        yield lambda done, total: shown.update(task, description="grading", completed=done, total=total)
+def class_progress(go_on: str) -> Iterator[Progress]:
+    """A function that is told how far a run is, and shows it where somebody watches.
+
+    Args:
+        go_on: what to do after an interruption, once something has been graded.
+    """
+    display = _Display() if sys.stderr.isatty() else None
+    standing = Standing()
+
+    def tell(now: Standing) -> None:
+        nonlocal standing
+        standing = now
+        if display:
+            display.update(now)
+
+    again = "the same command begins again"
+    interrupt.when_interrupted(lambda: f"stopped {standing}; {go_on if standing.total else again}.")
+    with display or nullcontext():
+        yield tell
 
 
-def print_class(outcome: Outcome, out: Path) -> None:
-    """The class as a table, then where everything lies."""
-    console = Console(emoji=False)
-    table = Table("student", "assignment", box=None, pad_edge=False, header_style="bold")
-    table.add_column("score", justify="right")
-    for column in ("status", "remark"):
-        table.add_column(column)
-    for _, result in outcome.results:
-        table.add_row(*_row(result))
-    for student, stem in outcome.absent:
-        table.add_row(_plain(student), stem, "0", "[yellow]absent[/]", "")
-    console.print(table)
-    graded = sum(result["status"] == "graded" for _, result in outcome.results)
-    errors = len(outcome.results) - graded
-    console.print(
-        f"\n{graded} graded, {errors} in error, {outcome.fresh} new. Protection: {outcome.protection}.",
-        highlight=False,
-    )
-    if outcome.without:
-        names = ", ".join(map(_plain, outcome.without))
-        console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
-    for name, what in (
-        ("gradebook.csv", "the gradebook"),
-        ("report.html", "the class"),
-        ("feedback", "for each student"),
-    ):
-        console.print(f"  {out / name}  {what}", markup=False, highlight=False, soft_wrap=True)
+class _Display:
+    """One line on a terminal, gone at the end."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), _Pace())
+        self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bars.add_task("starting", total=None)
+
+    def __enter__(self) -> None:
+        self._bars.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def update(self, now: Standing) -> None:
+        total = now.before + now.total
+        if now.before and now.total and self._bars.tasks[0].total is None:
+            self._bars.console.print(f"{now.before} of {total} were graded before.", highlight=False)
+        completed = now.before + now.done
+        self._bars.update(self._task, description=now.doing, completed=completed, total=total, standing=now)
 
 
-def _row(result: Result) -> list[str]:
-    score = f"{number(result['score'])} of {number(result['max_score'])}"
-    status = "graded" if result["status"] == "graded" else "[red]error[/]"
-    return [
-        _plain(result["student"]),
-        _plain(result["assignment"] or result["notebook"]),
-        score,
-        status,
-        _remark(result),
-    ]
+class _Pace(ProgressColumn):
+    """How fast it goes, how long it will take, and how many are in error."""
 
+    _begun: tuple[float, int] | None = None  # when grading began, and what was done by then
 
-def _remark(result: Result) -> str:
-    """What a human should know at a glance."""
-    if result["error"]:
-        return escape(inert(result["error"]))
-    unanswered = [q["id"] for q in result["questions"] if q["status"] != "answered"]
-    remarks = [f"not answered: {', '.join(unanswered)}"] if unanswered else []
-    remarks += (
-        [f"flagged: {', '.join(sorted({flag['what'] for flag in result['flags']}))}"]
-        if result["flags"]
-        else []
-    )
-    remarks += [f"{len(result['superseded'])} older left aside"] if result["superseded"] else []
-    return escape(inert("; ".join(remarks)))
-
-
-def _plain(text: str) -> str:
-    """A stranger's name, cut and without markup or control characters."""
-    text = inert(text)
-    return escape(text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…")
+    def render(self, task: Task) -> Text:
+        now: Standing = task.fields.get("standing", Standing())
+        if not now.total or now.doing == Standing.doing:
+            return Text()
+        self._begun = self._begun or (time.monotonic(), now.done)
+        begun, done = self._begun
+        text = Text(pace(now.done - done, now.total - now.done, time.monotonic() - begun))
+        return text.append(f"  {now.errors} in error", "red") if now.errors else text
 
 
 def print_examination(console: Console, found: Examination, *, verbose: bool) -> None:

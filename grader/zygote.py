@@ -7,6 +7,7 @@ protocol.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -27,11 +28,16 @@ from grader.wire import Wire
 _PACKAGE = Path(__file__).parent
 _START_SECONDS = 180.0
 _FORK_SECONDS = 30.0
+_END_SECONDS = 1.0  # from the end of a process's descriptors to its own
 _MOST_NOTICES = 1 << 14  # bytes
 _STARVED_SHARE = 0.25
-_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_ALL_THREADS = 2  # in a process's clock number, see clock_getcpuclockid(3) and the kernel's posix-timers.h
 _COUNTS_WAITING = Path("/proc/self/schedstat").exists()
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
+_ZYGOTE_GONE = (
+    "the process that starts workers has ended; perhaps the system killed it for its memory. The same "
+    "command goes on where this one stopped"
+)
 _BOOT = f"import sys; sys.path.insert(0, {str(_PACKAGE)!r}); from worker.zygote import main; main()"
 
 
@@ -80,12 +86,15 @@ class Clock:
 class Worker:
     """A confined process with one notebook's names in it; killed, by pidfd, when the block ends."""
 
-    def __init__(self, wire: Wire, noticed: int, pidfd: int, pid: int) -> None:
+    def __init__(
+        self, wire: Wire, noticed: int, pidfd: int, pid: int, status: Callable[[int], int | None]
+    ) -> None:
         self.wire = wire
         self._noticed = noticed
         os.set_blocking(noticed, False)
-        self._pidfd, self.pid = pidfd, pid
-        self._proc = Path(f"/proc/{pid}")
+        self._pidfd, self.pid, self._status = pidfd, pid, status
+        # Opened once, because every request looks at the clock before it begins.
+        self._waits = _opened(f"/proc/{pid}/schedstat") if _COUNTS_WAITING else None
 
     def __enter__(self) -> Self:
         return self
@@ -97,8 +106,9 @@ class Worker:
             pass
         else:
             _is_readable(self._pidfd, _FORK_SECONDS)  # which it is once the process is gone
-        os.close(self._pidfd)
-        os.close(self._noticed)
+        for descriptor in (self._pidfd, self._noticed, self._waits):
+            if descriptor is not None:
+                os.close(descriptor)
         self.wire.close()
 
     def notices(self) -> bytes:
@@ -108,17 +118,35 @@ class Worker:
         except BlockingIOError:
             return b""
 
+    def was_killed(self) -> bool:
+        """Whether SIGKILL has ended it, and not from here: the system needed its memory, or it hit itself.
+
+        Raises:
+            BrokenRunError: nobody can say, because the zygote has ended too.
+        """
+        if not _is_readable(self._pidfd, _END_SECONDS):
+            return False  # it lives, and has only closed its end of the wire
+        status = self._status(self.pid)
+        return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+
     def clock(self) -> Clock:
         """How the worker has spent its life up to now."""
         now = time.monotonic()
-        if not _COUNTS_WAITING:
+        if self._waits is None:
             return Clock(now, waited=now, computed=0.0)
         try:
-            waited = (self._proc / "schedstat").read_text(encoding="ascii").split()[1]
-            times = (self._proc / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            waited = int(os.pread(self._waits, 100, 0).split()[1])
+            computed = time.clock_gettime(~self.pid << 3 | _ALL_THREADS)
         except OSError:  # it has ended by itself
             return Clock(now, waited=0.0, computed=0.0)
-        return Clock(now, waited=int(waited) / 1e9, computed=(int(times[11]) + int(times[12])) / _TICKS)
+        return Clock(now, waited=waited / 1e9, computed=computed)
+
+
+def _opened(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # it has ended already
+        return None
 
 
 class Zygote:
@@ -128,6 +156,7 @@ class Zygote:
         preload: modules to import before the first fork, besides those every worker has.
         sandbox: False forgoes all protection, which every result then says.
         cpu_seconds: CPU time after which the kernel ends a worker.
+        texts: what most notebooks will meet, compiled once; see ``worker.child.prepare``.
 
     Raises:
         ProtectionError: the cage cannot be had, or one of the preflight's attacks got through.
@@ -135,23 +164,41 @@ class Zygote:
     """
 
     def __init__(
-        self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600
+        self,
+        *,
+        preload: Collection[str] = (),
+        sandbox: bool = True,
+        cpu_seconds: int = 600,
+        texts: Mapping[str, Any] | None = None,
     ) -> None:
         _require_linux()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
+        settings = {
+            "preload": sorted(preload),
+            "sandbox": sandbox,
+            "cpu_seconds": cpu_seconds,
+            "texts": dict(texts or {}),
+        }
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
-                [sys.executable, "-I", "-B", "-c", _BOOT, str(theirs.fileno()), json.dumps(settings)],
+                [sys.executable, "-I", "-B", "-c", _BOOT, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=_environment(),
                 cwd="/",
             )
+        self._settle(settings)
         self.protection = self._hello()
+
+    def _settle(self, settings: Mapping[str, Any]) -> None:
+        """Hand over the settings; where the process has ended already, its last words tell why."""
+        pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
+        assert pipe is not None
+        with contextlib.suppress(BrokenPipeError), pipe:
+            pipe.write(json.dumps(settings).encode())
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +208,8 @@ class Zygote:
 
     def close(self) -> None:
         """Let the zygote go; it ends when its socket closes, and its workers with it."""
-        self._socket.close()
+        with self._lock:  # not from under a thread that is about to use it
+            self._socket.close()
         if self._process.stderr:
             self._process.stderr.close()
         try:
@@ -194,9 +242,7 @@ class Zygote:
         noticed, notices = os.pipe()
         theirs = [request, answer, output, notices]
         try:
-            with self._lock:
-                socket.send_fds(self._socket, [b'{"op": "fork"}'], theirs)
-                reply, descriptors = self._reply(_FORK_SECONDS)
+            reply, descriptors = self._ask({"op": "fork"}, theirs)
         except BaseException:
             for descriptor in (to_worker, from_worker, printed, noticed):
                 os.close(descriptor)
@@ -209,13 +255,32 @@ class Zygote:
             wire.close()
             os.close(noticed)
             raise _FullError(reply.get("error"))
-        return Worker(wire, noticed, descriptors[0], reply["pid"])
+        return Worker(wire, noticed, descriptors[0], reply["pid"], self._status)
+
+    def _status(self, pid: int) -> int | None:
+        """The wait status of a worker that has ended, or None."""
+        reply, _ = self._ask({"op": "status", "pid": pid}, [])
+        status: int | None = reply["status"]
+        return status
+
+    def _ask(self, request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
+        """One request, with descriptors for the zygote, and its reply, with descriptors from it.
+
+        Raises:
+            BrokenRunError: the zygote is gone.
+        """
+        try:
+            with self._lock:
+                socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
+                return self._reply(_FORK_SECONDS)
+        except OSError:
+            raise ZygoteGoneError(_ZYGOTE_GONE) from None
 
     def _hello(self) -> Protection:
         """The zygote's first message: its protection, or why there is none."""
         try:
             hello, _ = self._reply(_START_SECONDS)
-        except BrokenRunError:
+        except (BrokenRunError, OSError):
             self._socket.close()
             self._process.kill()
             told = self._process.communicate()[1].decode(errors="replace").strip()
@@ -236,7 +301,7 @@ class Zygote:
             raise BrokenRunError(f"the process that starts workers did not answer within {seconds:g} s")
         message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
         if not message:
-            raise BrokenRunError("the process that starts workers has ended: run again")
+            raise ZygoteGoneError(_ZYGOTE_GONE)
         return json.loads(message), list(descriptors)
 
 
@@ -248,6 +313,10 @@ def _require_linux() -> None:
             f"grading needs Linux, also with --no-sandbox, and this is {system}: use a Linux machine, a "
             "container (Docker's defaults suffice) or, on Windows, WSL 2"
         )
+
+
+class ZygoteGoneError(BrokenRunError):
+    """The zygote has ended; a new one could go on."""
 
 
 class _FullError(Exception):

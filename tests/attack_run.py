@@ -21,7 +21,7 @@ from attack_world import NEIGHBOUR, World, world
 from rich.console import Console
 from tiny_course import write_notebook
 
-from grader import grading, observatory, terminal
+from grader import class_table, grading, observatory, station
 from grader.course import Course
 from grader.grading import Options, grade
 from grader.result import Result
@@ -87,7 +87,7 @@ class Arena:
             self._folder = stack.enter_context(_own_folder())
             self._zygote = stack.enter_context(Zygote(cpu_seconds=90))
             patch = stack.enter_context(pytest.MonkeyPatch.context())
-            patch.setattr(observatory, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
+            patch.setattr(station, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
             self._classes = 0
             self.alone = self.grade([]).honest
             self._stack = stack.pop_all()
@@ -225,7 +225,9 @@ def _stopwatch(run: Run) -> Iterator[None]:
 
 
 def _collect(run: Run, outcome: grading.Outcome, out: Path) -> None:
-    for _, result in outcome.results:
+    for row in outcome.rows:
+        path = out / "submissions" / row.student / f"{row.name}.json"
+        result = json.loads(path.read_text(encoding="utf-8"))
         run.results.setdefault(result["notebook"], []).append(result)
         if result["student"] in _HONEST:
             run.honest[result["student"]] = _timeless(result)
@@ -241,8 +243,9 @@ def _printed(outcome: grading.Outcome, out: Path) -> str:
     screen = io.StringIO()
     console = partial(Console, file=screen, force_terminal=True, width=300)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terminal, "Console", console)
-        terminal.print_class(outcome, out)
+        patch.setattr(class_table, "Console", console)
+        patch.setattr(class_table, "_MAX_ROWS", len(outcome.rows))
+        class_table.print_class(outcome, out)
     return screen.getvalue()
 
 

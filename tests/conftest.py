@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import pytest
 from observing import SECRET
 
-from grader import doctor, observatory
+from grader import doctor, station
 from grader.zygote import Zygote
 
 
@@ -21,6 +21,6 @@ def zygote():
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
     """Lets grading and the doctor use the one zygote instead of starting their own, seconds each time."""
-    for module in (doctor, observatory):
+    for module in (doctor, station):
         monkeypatch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote

@@ -4,6 +4,7 @@ import ast
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import stat
 import tempfile
@@ -341,6 +342,7 @@ def f():
 """
     pid, threads = look(zygote, cell, f="student.f()")["f"]
     assert threads == 21
+    assert zygote._status(pid) == signal.SIGKILL, "whoever has ended is reaped by the time somebody asks"
     assert not pathlib.Path(f"/proc/{pid}/task").exists()
     parent = pathlib.Path(f"/proc/{zygote._process.pid}")
     assert [(task / "children").read_text() for task in (parent / "task").iterdir()] == [""]

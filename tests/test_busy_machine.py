@@ -10,7 +10,7 @@ import pytest
 from observing import QUICK, look, probe
 from tiny_course import RIGHT, write_course, write_notebook
 
-from grader import grading, observatory
+from grader import grading, station
 from grader.course import Course
 from grader.errors import BrokenRunError
 from grader.grading import Options, grade
@@ -83,7 +83,7 @@ def course(tmp_path):
 def scores_of(course, submissions, jobs=1):
     out = submissions.with_name("results")
     outcome = grade(course, submissions, out, Options(jobs=jobs), lambda *_: None)
-    return [result["score"] for _, result in outcome.results]
+    return [row.score for row in outcome.rows]
 
 
 @pytest.mark.usefixtures("shared_zygote")
@@ -94,13 +94,13 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
 
     def busy(forks, cells, asked, limits):
         evidence = observe(forks, cells, asked, limits)
-        if len(cells) == len(RIGHT):  # not the reference
+        if [cell.source for cell in cells] == RIGHT:  # not the reference
             seen.append(cells)
             if len(seen) <= 3:
                 return replace(evidence, probes={}, starved=True)
         return evidence
 
-    monkeypatch.setattr(observatory, "observe", busy)
+    monkeypatch.setattr(station, "observe", busy)
     looks, score = comes
     assert scores_of(course, submissions, jobs) == [score] * 3
     assert len(seen) == looks
@@ -119,7 +119,7 @@ def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
         return judge(rubric, names, reference)
 
     judge = grading.judge
-    monkeypatch.setattr(observatory, "observe", large)
+    monkeypatch.setattr(station, "observe", large)
     monkeypatch.setattr(grading, "judge", counted)
     assert scores_of(course, submissions) == [6.0] * 3
     assert [number for number in judged if number] == [1, 1, 1]

@@ -1,10 +1,12 @@
 """Flags: traces of the known ways to deceive are named, ordinary code is not, and searching is cheap."""
 
 import time
+from pathlib import Path
 
 import pytest
 from observing import look
 
+from grader import flags
 from grader.flags import flags_of
 from grader.notebook import Cell, Notebook
 from grader.preload import modules_to_preload
@@ -98,6 +100,14 @@ def test_what_the_worker_saw_replaced_is_flagged():
     assert len(flags_of([], ["x" * 500] * 1000)) == 5
 
 
+def test_a_flood_of_traces_hides_none_and_fills_no_memory():
+    """Of thousands of cells with one trace some are named, and another trace after them is too."""
+    cells = [Cell(number, "import gc; gc.get_objects()") for number in range(1, 5_000)]
+    flags = flags_of([*cells, Cell(5_000, "import ctypes")], [])
+    assert len(flags) < 50
+    assert (flags[0], flags[-1]) == ({"what": "gc", "cell": 1}, {"what": "ctypes", "cell": 5_000})
+
+
 @pytest.mark.parametrize(
     "piece",
     [
@@ -170,3 +180,15 @@ def test_what_stands_in_the_pipe_of_notices_but_is_none_is_a_trace(zygote):
         zygote, "import os\nos.write(12, b'nothing to see\\n' * 6000)\ndef leaf():\n    return 1", leaf="1"
     )
     assert ("raw descriptors", None) in seen.evidence.traces
+
+
+def test_no_trace_is_missed_for_want_of_a_clue():
+    """Looking for plain text first finds what the patterns alone find, in all attacks and this file."""
+    files = [*(Path(__file__).parent / "attacks").glob("*/*.py"), Path(__file__)]
+    found = set()
+    for file in files:
+        for piece in file.read_text(encoding="utf-8").split("\n"):
+            by_patterns = tuple(what for what, pattern in flags._PATTERNS.items() if pattern.search(piece))
+            assert flags._search(piece) == by_patterns, piece
+            found.update(by_patterns)
+    assert found == set(flags._PATTERNS), "every kind of trace is in some attack"

@@ -1,12 +1,11 @@
 """Grading a folder: what is graded, what is reused, what is written, and how bad input is met."""
 
 import csv
+import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +13,11 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
 
-from grader import observatory
+from grader import grading, station
 from grader.cli import main
 from grader.course import Course
 from grader.errors import ProtectionError
+from grader.submission import find_submissions
 
 
 @dataclass
@@ -128,25 +128,6 @@ def test_a_changed_probe_observes_again(klass):
     klass.grade()
     after = klass.evidence_times()
     assert all(after[path] > time for path, time in evidence.items())
-
-
-def test_a_killed_run_is_completed_by_the_next(klass):
-    """Killed as soon as the first result is there, a second run gives what an undisturbed one gives."""
-    for number in range(12):
-        write_notebook(klass.submissions / f"s{number:02}" / "01_tiny.ipynb", RIGHT if number % 2 else HALF)
-    process = klass.process("--jobs", "1")
-    deadline = time.monotonic() + 60
-    while not list(klass.out.glob("evidence/*/*.json")) and time.monotonic() < deadline:
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=10)
-    assert not (klass.out / "gradebook.csv").exists()
-    assert klass.grade().returncode == 0
-    assert klass.scores() == {
-        "ada": "6",
-        "ben": "2",
-        **{f"s{number:02}": "6" if number % 2 else "2" for number in range(12)},
-    }
 
 
 def test_force_grades_again_with_other_inputs(klass):
@@ -303,7 +284,7 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
     def refuse(**_):
         raise ProtectionError("students' code cannot be confined here: no seccomp")
 
-    monkeypatch.setattr(observatory, "Zygote", refuse)
+    monkeypatch.setattr(station, "Zygote", refuse)
     ended = klass.grade()
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert not (klass.out / "submissions").exists()
@@ -338,6 +319,30 @@ def test_after_a_finished_run_the_inputs_are_new(klass):
     assert len(list((klass.out / "reference").iterdir())) == 2, (
         "one for each seed that somebody was observed with"
     )
+
+
+@pytest.mark.parametrize("meanwhile", ["changed", "removed"])
+def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatch, meanwhile):
+    """It is in error, never a result of other content; and the next run grades what is there."""
+    ada = klass.submissions / "ada" / "01_tiny.ipynb"
+    found_sha256 = hashlib.sha256(ada.read_bytes()).hexdigest()
+
+    def find_then_change(*args):
+        found = find_submissions(*args)
+        write_notebook(ada, HALF) if meanwhile == "changed" else ada.unlink()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grading, "find_submissions", find_then_change)
+        assert klass.grade().returncode == 0
+    result = klass.result("ada")
+    assert (result["status"], result["score"]) == ("error", 0)
+    assert result["error"] == "The notebook was changed or removed while it was graded; grade again."
+    assert result["provenance"]["notebook_sha256"] == found_sha256
+    assert klass.scores() == {"ada": "0", "ben": "2"}
+    write_notebook(ada, RIGHT)
+    assert "1 new" in klass.grade().stdout
+    assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
 def test_other_limits_mean_another_look(klass):

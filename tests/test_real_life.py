@@ -8,7 +8,7 @@ import pytest
 from real_life import answers, cells, files  # noqa: F401 - they enter their cases
 from real_life.draft import CASES, ROOT
 
-from grader import observatory
+from grader import station
 from grader.course import Course
 from grader.evidence import Evidence
 from grader.grading import Options, grade
@@ -25,7 +25,9 @@ class Graded:
 
     def __init__(self, out, outcome):
         self.outcome = outcome
-        self.results = {result["notebook"].partition("/")[0]: result for _, result in outcome.results}
+        paths = [out / "submissions" / row.student / f"{row.name}.json" for row in outcome.rows]
+        results = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        self.results = {result["notebook"].partition("/")[0]: result for result in results}
         self.evidence = {}
         for folder, result in self.results.items():
             path = out / "evidence" / result["student"] / f"{result['assignment']}.json"
@@ -45,7 +47,7 @@ def graded(tmp_path_factory, zygote):
             path.write_bytes(content)
             os.utime(path, (1_700_000_000, 1_700_000_000))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(observatory, "Zygote", lambda **_: nullcontext(zygote))
+        patch.setattr(station, "Zygote", lambda **_: nullcontext(zygote))
         options = Options(jobs=2, limits=SHORT)
         outcome = grade(Course.find(ROOT), root / "submissions", root / "out", options, lambda *_: None)
     return Graded(root / "out", outcome)
@@ -87,5 +89,5 @@ def test_everybody_has_one_result(graded):
     """Nobody is lost and nobody counted twice."""
     assert len(CASES) >= 50
     assert sorted(graded.results) == sorted(case.student for case in CASES)
-    assert len(graded.outcome.results) == len(CASES)
+    assert len(graded.outcome.rows) == len(CASES)
     assert graded.outcome.without == []

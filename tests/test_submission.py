@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import submission
+from grader import found as notebooks
 from grader.errors import GraderError
+from grader.notebook import NotebookError
 from grader.submission import find_submissions, read_roster
-from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name
+from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {
     "01_leaves": ["make_weight", "all_grads"],
@@ -76,7 +77,7 @@ def test_layout(folder):
     leaves = found[1]
     assert leaves.path == folder.path / "ada" / "01_leaves.ipynb"
     assert leaves.assignment == "01_leaves"
-    assert leaves.notebook.cells[0].source == "make_weight = 1"
+    assert leaves.read().cells[0].source == "make_weight = 1"
     assert leaves.error is None
     assert leaves.superseded == ()
 
@@ -103,7 +104,7 @@ def test_a_linked_notebook_is_an_error(folder, tmp_path):
     link.symlink_to(tmp_path / "secret.ipynb")
     os.utime(link, ns=(2, 2), follow_symlinks=False)
     (found,) = folder.find()
-    assert (found.path, found.assignment, found.notebook) == (link, "01_leaves", None)
+    assert (found.path, found.assignment, found.sha256) == (link, "01_leaves", None)
     assert "is a link" in found.error
     folder.add("ada/01_leaves.ipynb", modified=5)
     assert folder.find()[0].error is None
@@ -168,7 +169,7 @@ def test_no_assignment_of_this_course(folder):
     """An unknown notebook is an error under its own name, which says what there is and what to do."""
     folder.add("ada/essay.ipynb")
     (found,) = folder.find()
-    assert (found.student, found.assignment, found.name, found.notebook) == ("ada", None, "essay", None)
+    assert (found.student, found.assignment, found.name) == ("ada", None, "essay")
     assert found.error == (
         "ada/essay.ipynb is no assignment of this course (01_leaves, 03_truncated_bptt, 03_truncated,"
         " 04_detach): name the file after the one it answers and hand it in anew."
@@ -188,12 +189,34 @@ def test_unknown_notebooks_do_not_take_names(folder):
     assert distinct_file_name("01_leaves", "ada/x", set(COURSE)) not in COURSE
 
 
+def test_what_one_reading_tells(folder):
+    """What the class makes the zygote import, and what looks like a trick, is known without the cells."""
+    folder.add("ada/01_leaves.ipynb", text("import pandas, ctypes\nimport ctypes"))
+    (found,) = folder.find()
+    assert (found.preload, found.traces) == ({"pandas"}, (("ctypes", 1),))
+
+
+def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
+    """Whoever saves while the class is graded is told so; nobody is graded by what was not found."""
+    folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
+    (found,) = folder.find()
+    for content in (text("make_weight = 2"), "torn"):
+        folder.add("ada/01_leaves.ipynb", content)
+        with pytest.raises(NotebookError, match=r"ada/01_leaves.ipynb was changed while the class was gr"):
+            found.read()
+    found.path.unlink()
+    with pytest.raises(NotebookError, match=r"cannot be read .No such file"):
+        found.read()
+    folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
+    assert found.read().sha256 == found.sha256
+
+
 def test_unreadable_notebooks(folder):
     """A file that cannot be read is a submission in error, for the assignment its name tells."""
     folder.add("ada/01_leaves.ipynb", "")
     folder.add("ada/essay.ipynb", "")
     known, unknown = folder.find()
-    assert (known.assignment, known.notebook, unknown.assignment) == ("01_leaves", None, None)
+    assert (known.assignment, unknown.assignment) == ("01_leaves", None)
     assert known.error.startswith("01_leaves.ipynb is empty")
     assert unknown.error.startswith("essay.ipynb is empty")
 
@@ -222,7 +245,7 @@ def test_the_rule_does_not_ask_what_can_be_read(folder):
     folder.add("ada/01_leaves.ipynb", modified=1)
     folder.add("ada/01_leaves (1).ipynb", "broken", modified=2)
     (found,) = folder.find()
-    assert found.notebook is None
+    assert "is not a notebook" in found.error
     assert found.superseded == ("ada/01_leaves.ipynb",)
 
 
@@ -246,7 +269,7 @@ def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 
-    monkeypatch.setattr(submission.os, "scandir", deny)
+    monkeypatch.setattr(notebooks.os, "scandir", deny)
     leaves, hidden, eve = folder.find()
     assert (leaves.student, leaves.assignment, leaves.superseded) == ("ada", "01_leaves", ())
     assert (hidden.student, hidden.assignment) == ("ada", None)
@@ -441,13 +464,13 @@ def check_everything_is_somewhere(root, files):
         return
     found = find_submissions(root, COURSE)
     shown = [place for one in found for place in (one.relative, *one.superseded)]
-    assert Counter(shown) == Counter(submission.printable(str(path.relative_to(root))) for path in expected)
+    assert Counter(shown) == Counter(printable(str(path.relative_to(root))) for path in expected)
     assert {one.path for one in found} <= expected
     assert all((one.student, one.name) < (other.student, other.name) for one, other in pairwise(found))
     for one in found:
         assert_safe(one.student)
         assert_safe(one.name)
-        assert (one.notebook is None) != (one.error is None)
+        assert one.assignment or one.error
         assert one.name == one.assignment if one.assignment else one.name not in COURSE
         assert json.dumps([one.relative, one.superseded, one.error], ensure_ascii=False).encode()
     owners = {(owner(one.path.relative_to(root).parts), one.student) for one in found}

@@ -1,0 +1,114 @@
+"""Outside: what people see of a class on a terminal: a row for everybody or, of a large one, a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from grader.gradebook import number
+from grader.row import Row
+from grader.summary import summarise
+from grader.text import inert
+
+if TYPE_CHECKING:
+    from grader.outcome import Outcome
+
+_MAX_WIDTH = 40
+_MAX_ROWS = 100  # of more nobody reads each
+_MAX_NAMED = 20
+
+
+def print_class(outcome: Outcome, out: Path) -> None:
+    """The class as a table, then where everything lies."""
+    console = Console(emoji=False)
+    if len(outcome.rows) + len(outcome.absent) > _MAX_ROWS:
+        _print_summary(console, outcome)
+    else:
+        _print_rows(console, outcome)
+    errors = sum(row.status == "error" for row in outcome.rows)
+    graded = len(outcome.rows) - errors
+    console.print(
+        f"\n{graded} graded, {errors} in error, {outcome.fresh} new. Protection: {outcome.protection}.",
+        highlight=False,
+    )
+    if outcome.without:
+        names = ", ".join(_some(map(_plain, outcome.without)))
+        console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
+    for name, what in (
+        ("gradebook.csv", "the gradebook"),
+        ("report.html", "the class"),
+        ("feedback", "for each student"),
+    ):
+        console.print(f"  {out / name}  {what}", markup=False, highlight=False, soft_wrap=True)
+    if outcome.note:
+        Console(emoji=False, stderr=True).print(
+            inert(outcome.note), markup=False, highlight=False, soft_wrap=True
+        )
+
+
+def _print_rows(console: Console, outcome: Outcome) -> None:
+    table = _table("student", "assignment", score="right", status="left", remark="left")
+    for row in outcome.rows:
+        status = "graded" if row.status == "graded" else "[red]error[/]"
+        score = f"{number(row.score)} of {number(row.max_score)}"
+        table.add_row(_plain(row.student), _plain(row.what), score, status, _remark(row))
+    for student, stem in outcome.absent:
+        table.add_row(_plain(student), stem, "0", "[yellow]absent[/]", "")
+    console.print(table)
+
+
+def _print_summary(console: Console, outcome: Outcome) -> None:
+    """Each assignment in a row, then who needs a human's look."""
+    figures = ("submissions", "mean", "in error", "flagged", "absent")
+    table = _table("assignment", **dict.fromkeys(figures, "right"))
+    absent = Counter(stem for _, stem in outcome.absent)
+    for one in summarise(outcome.rows):
+        mean = f"{one.mean:.1f} of {number(one.max_score)}"
+        counts = map(str, (one.errors, one.flagged, absent[one.stem]))
+        table.add_row(_plain(one.stem), str(len(one.scores)), mean, *counts)
+    console.print(table)
+    odd = [row for row in outcome.rows if row.error or row.flags]
+    if odd:
+        console.print("\nLook at these yourself:", highlight=False)
+        named = _table("student", "assignment", remark="left")
+        for row in odd[:_MAX_NAMED]:
+            named.add_row(_plain(row.student), _plain(row.what), _remark(row))
+        console.print(named)
+    if len(odd) > _MAX_NAMED:
+        console.print(f"... and {len(odd) - _MAX_NAMED} more, see report.html", highlight=False)
+
+
+def _table(*left: str, **columns: str) -> Table:
+    table = Table(*left, box=None, pad_edge=False, header_style="bold")
+    for heading, justify in columns.items():
+        table.add_column(heading, justify="right" if justify == "right" else "left")
+    return table
+
+
+def _some(names: Iterable[str]) -> list[str]:
+    """As many names as a person reads, and how many more there are."""
+    every = list(names)
+    more = len(every) - _MAX_NAMED
+    return [*every[:_MAX_NAMED], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _remark(row: Row) -> str:
+    """What a human should know at a glance."""
+    if row.error:
+        return escape(inert(row.error))
+    remarks = [f"not answered: {', '.join(row.unanswered)}"] if row.unanswered else []
+    remarks += [f"flagged: {', '.join(sorted({what for what, _ in row.flags}))}"] if row.flags else []
+    remarks += [f"{len(row.superseded)} older left aside"] if row.superseded else []
+    return escape(inert("; ".join(remarks)))
+
+
+def _plain(text: str) -> str:
+    """A stranger's name, cut and without markup or control characters."""
+    text = inert(text)
+    return escape(text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…")

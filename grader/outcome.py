@@ -1,0 +1,51 @@
+"""Outside: what grading a folder gave, and whose work is missing from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.row import Row
+from grader.submission import Submission, read_roster
+from grader.text import printable
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What grading gave.
+
+    Attributes:
+        rows: of every submission that was found and has been graded now or before.
+        absent: (student, stem) of the roster without a submission.
+        protection: what confined the students' code.
+        fresh: how many results are new.
+        without: folders in which there is no notebook.
+        note: what else whoever grades should know, in a sentence, or None.
+    """
+
+    rows: list[Row]
+    absent: list[tuple[str, str]]
+    protection: str
+    fresh: int
+    without: list[str]
+    note: str | None = None
+
+
+def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:
+    """Folders of students that hold no notebook: perhaps somebody handed in something else."""
+    handed_in = {submission.relative.partition("/")[0] for submission in found}
+    folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
+    return sorted(
+        printable(name)
+        for name in folders
+        if not name.startswith((".", "__")) and printable(name) not in handed_in
+    )
+
+
+def absent_students(found: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:
+    """Who of the roster did not hand in an assignment that anybody handed in."""
+    handed_in = {(submission.student, submission.assignment) for submission in found}
+    stems = sorted({submission.assignment for submission in found if submission.assignment})
+    expected = ((student, stem) for student in read_roster(submissions) for stem in stems)
+    return [pair for pair in expected if pair not in handed_in]

@@ -1,0 +1,157 @@
+"""Outside: whose worker the system kills, as it does where memory runs out, is not blamed the first time."""
+
+import os
+import signal
+
+import pytest
+from observing import look, probe
+from tiny_course import RIGHT, write_course, write_notebook
+
+from grader.course import Course
+from grader.errors import BrokenRunError
+from grader.evidence import Fault
+from grader.grading import Options, grade
+from grader.observer import Limits
+from grader.zygote import Zygote
+
+CELLS = ["def first():\n    return 1", "def second():\n    return 2"]
+ASKED = {"first": "student.first()", "second": "student.second()"}
+ENDED = "the system ended the process of your code, most likely because it took too much memory"
+
+
+class System:
+    """Kills workers as they are asked something, so many times; counts the workers there were."""
+
+    def __init__(self):
+        self.operation, self.kills, self.workers = "", 0, 0
+
+    def watch(self, worker):
+        """From now on this worker may be killed."""
+        self.workers += 1
+        send = worker.wire._send
+
+        def send_and_kill(message, deadline):
+            kills = message["op"] == self.operation and self.kills > 0
+            if kills:
+                os.kill(worker.pid, signal.SIGSTOP)  # it has the request, and is not quicker than its death
+            send(message, deadline)
+            if kills:
+                self.kills -= 1
+                os.kill(worker.pid, signal.SIGKILL)
+
+        worker.wire._send = send_and_kill
+
+
+@pytest.fixture
+def system(monkeypatch):
+    made, fork = System(), Zygote._fork
+
+    def fork_and_watch(self):
+        worker = fork(self)
+        made.watch(worker)
+        return worker
+
+    monkeypatch.setattr(Zygote, "_fork", fork_and_watch)
+    return made
+
+
+@pytest.mark.parametrize("operation", ["cell", "survey", "probe", "end"])
+def test_one_that_was_killed_has_a_successor(zygote, system, operation):
+    """Killed once, in a cell, in a probe or between them: all is seen, and nobody is told anything."""
+    system.operation, system.kills = operation, 1
+    seen = look(zygote, CELLS, **ASKED)
+    assert (seen["first"], seen["second"], seen.raised, system.kills) == (1, 2, {}, 0)
+    assert not seen.evidence.starved
+
+
+def test_a_probe_in_a_worker_of_its_own_has_one_too(zygote, system):
+    """So has a probe that asked to be alone."""
+    system.operation, system.kills = "probe", 1
+    assert look(zygote, CELLS, first=probe("first", "student.first()", alone=True))["first"] == 1
+
+
+def test_a_cell_whose_workers_are_killed_is_left_out(zygote, system):
+    """The second time the notebook is told so, but deserves a look when no other takes memory."""
+    system.operation, system.kills = "cell", 2
+    seen = look(zygote, CELLS, **ASKED)
+    assert (seen.raised, seen.status["first"], seen["second"]) == ({1: ENDED}, "missing", 2)
+    assert seen.evidence.starved
+
+
+def test_a_probe_whose_workers_are_killed_has_no_facts(zygote, system):
+    """The same for a probe: killed in the shared worker and in its own."""
+    system.operation, system.kills = "probe", 2
+    seen = look(zygote, CELLS, **ASKED)
+    assert (seen["first"], seen["second"]) == (Fault(ENDED), 2)
+    assert seen.evidence.starved
+
+
+@pytest.mark.parametrize("operation", ["cell", "survey", "probe"])
+def test_killing_has_an_end(zygote, system, operation):
+    """However often a worker is killed, there is evidence after a few."""
+    system.operation, system.kills = operation, 1000
+    assert look(zygote, CELLS, **ASKED).evidence.starved
+    assert system.workers < 8
+
+
+SUICIDE = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+
+
+def test_a_notebook_that_kills_itself_comes_to_an_end(zygote, system):
+    """It may do so, by all ways: in a cell, and in a function."""
+    seen = look(zygote, [SUICIDE, *CELLS], **ASKED)
+    assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
+    seen = look(zygote, [*CELLS, f"def second():\n    {SUICIDE.replace(chr(10), chr(10) + '    ')}"], **ASKED)
+    assert (seen["first"], seen["second"]) == (1, Fault(ENDED))
+    assert system.workers < 10
+
+
+@pytest.mark.long
+def test_the_limit_of_processor_time_kills_once_more():
+    """Who ignores the kernel's warning is killed by it: a verdict like any other, after a second worker."""
+    deaf = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass"
+    with Zygote(cpu_seconds=1) as zygote:
+        seen = look(zygote, [deaf, *CELLS], limits=Limits(cell=20), **ASKED)
+    assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
+
+
+def test_who_ends_its_process_otherwise_is_told_so(zygote):
+    """An exit or a crash is the notebook's own doing at once, also where its wire closes before it ends."""
+    told = {}
+    for end in ("os._exit(9)", "os.abort()", "os.close(11)\nwhile True:\n    pass"):
+        seen = look(zygote, [f"import os\n{end}", *CELLS], **ASKED)
+        told[end] = seen.raised[1].startswith("your code ended"), seen.evidence.starved, seen["first"]
+    assert set(told.values()) == {(True, False, 1)}, told
+
+
+@pytest.mark.usefixtures("shared_zygote")
+@pytest.mark.parametrize(
+    ("jobs", "kills", "score"), [(2, 1, 6), (2, 2, 6), (2, 5, 4), (1, 1, 6), (1, 2, 4)], ids=str
+)
+def test_it_is_looked_at_again_alone(tmp_path, system, jobs, kills, score):
+    """Killed twice beside others, a notebook is whole once it is alone; killed then too, it lost a part.
+
+    Killed in the shared worker and for each question in its own, the first look takes three of five.
+    """
+    course = Course.find(write_course(tmp_path / "course"))
+    write_notebook(tmp_path / "submissions" / "ada" / "01_tiny.ipynb", RIGHT)
+    system.kills = kills
+
+    def begin(standing):
+        system.operation = "probe" if standing.doing == "grading" else system.operation  # not the reference
+
+    outcome = grade(course, tmp_path / "submissions", tmp_path / "results", Options(jobs=jobs), begin)
+    assert [row.score for row in outcome.rows] == [score]
+    assert system.kills == 0
+
+
+def test_without_its_zygote_nobody_is_judged():
+    """The zygote was killed, and its workers with it: the run ends, instead of a notebook's reputation."""
+    with Zygote() as zygote:
+        worker = zygote.worker()
+        zygote._process.kill()
+        zygote._process.wait()
+        with worker, pytest.raises(BrokenRunError, match="The same command goes on"):
+            worker.was_killed()
+        with pytest.raises(BrokenRunError, match="The same command goes on"):
+            zygote.worker()

@@ -1,0 +1,239 @@
+"""A run that is killed, stopped or out of disk loses nothing: the next one completes it."""
+
+import errno
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from resuming import Class, Witness, descendants, differences, results, wait_until
+
+STOPS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.fixture(scope="module")
+def klass(tmp_path_factory):
+    return Class(tmp_path_factory.mktemp("class"))
+
+
+@pytest.fixture
+def out(klass):
+    return klass.new_out()
+
+
+@pytest.fixture(scope="module")
+def whole(klass):
+    """What an undisturbed run leaves, and how long it takes."""
+    out = klass.new_out()
+    begun = time.monotonic()
+    with klass.running(out) as process:
+        told, complaints = process.communicate(timeout=120)
+    assert (process.returncode, complaints) == (0, "")
+    assert "13 graded, 0 in error, 13 new" in told
+    return results(out), time.monotonic() - begun
+
+
+def kill(process):
+    """Kill a process, and see what it began go too."""
+    with Witness(process) as witness:
+        process.kill()
+        process.wait()
+        assert witness.sees_all_go()
+
+
+@pytest.mark.usefixtures("shared_zygote")
+def test_a_killed_run_is_completed_by_the_next(klass, out, whole):
+    """Killed in the middle of observing, of writing, at its end: it gives what an undisturbed run gives."""
+    for place in ("evidence/*/*.json", "feedback/*/*.md", "gradebook.csv"):
+        with klass.running(out) as process:
+            assert wait_until(lambda place=place: any(out.glob(place)), process)
+            kill(process)
+    assert klass.finish(out).exit_code == 0
+    assert not differences(out, whole[0])
+
+
+def moment(chance, out, files, seconds):
+    """A moment to kill a run at, in words and as a condition: some time, or some number of files."""
+    end, number = chance.uniform(0, seconds), chance.randint(1, files)
+    begun = time.monotonic()
+    if chance.random() < 0.5:
+        return f"after {end:.2f} s", lambda: time.monotonic() > begun + end
+    return f"at {number} files", lambda: sum(path.is_file() for path in out.rglob("*")) >= number
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("shared_zygote")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_any_moment(klass, whole, seed):
+    """Ten kills, up to three a run: nothing is torn, lost, doubled or left behind."""
+    expected, seconds = whole
+    chance, kills = random.Random(seed), []
+    while len(kills) - kills.count("completed") < 10:
+        out = klass.new_out()
+        for _ in range(chance.randint(1, 3)):
+            words, is_now = moment(chance, out, len(expected), seconds)
+            with klass.running(out) as process:
+                if wait_until(is_now, process):
+                    kill(process)
+                    kills.append(words)
+        assert klass.finish(out).exit_code == 0, kills
+        assert not differences(out, expected), kills
+        kills.append("completed")
+
+
+@pytest.mark.usefixtures("shared_zygote")
+@pytest.mark.parametrize(("number", "status"), [pytest.param(*STOPS[0], marks=pytest.mark.long), STOPS[1]])
+def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, number, status):
+    """Ctrl-C or SIGTERM, for the whole group, while a cell loops: a sentence, and no process is left."""
+    with klass.running(out) as process:
+        assert wait_until(lambda: any(out.glob("evidence/*/*.json")), process)
+        with Witness(process) as witness:
+            os.killpg(process.pid, number)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGCONT)
+            told, complaint = process.communicate(timeout=10)
+            assert time.monotonic() - begun < 2
+            assert witness.sees_all_go()
+    assert (process.returncode, told) == (status, "")
+    assert re.fullmatch(
+        r"grader: stopped after \d+ of 13 notebooks; the same command goes on\.\n", complaint
+    ), complaint
+    assert klass.finish(out).exit_code == 0
+    assert not differences(out, whole[0])
+
+
+def catches(process, number):
+    """Whether a process has a handler of its own for a signal, by the kernel's word."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    caught = re.search(r"SigCgt:\s*(\w+)", status)
+    return bool(caught and int(caught[1], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize(("number", "status"), STOPS)
+@pytest.mark.parametrize("later", [0, 0.1, 0.2, 0.4, 0.8])
+def test_a_run_stopped_at_its_start_is_quiet(klass, out, number, status, later):
+    """From the first moments on, while modules are imported and the zygote starts, there is no traceback."""
+    with klass.running(out) as process:
+        assert wait_until(lambda: catches(process, signal.SIGTERM), process)
+        time.sleep(later)
+        os.killpg(process.pid, number)
+        told, complaint = process.communicate(timeout=10)
+    assert (process.returncode, told) == (status, "")
+    assert len(complaint.splitlines()) == 1
+    assert complaint.startswith("grader: stopped")
+
+
+def test_a_run_in_the_background_ignores_what_it_is_told_to_ignore(klass, out):
+    """A shell has the jobs of a script ignore Ctrl-C, and so it stays; SIGTERM ends them."""
+    with klass.running(out, ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]) as process:
+        assert wait_until(lambda: catches(process, signal.SIGTERM), process)
+        os.killpg(process.pid, signal.SIGINT)
+        assert not catches(process, signal.SIGINT)
+        process.terminate()
+        assert process.wait(10) == 143
+
+
+@pytest.mark.long
+def test_without_a_sandbox_nobody_is_left_either(klass, out):
+    """All that a person sees of a run is killed at once, while an unconfined worker loops: it goes too."""
+    with klass.running(out, options=["--no-sandbox"]) as process:
+        assert wait_until(lambda: any(out.glob("evidence/*/*.json")), process)
+        with Witness(process) as witness:
+            assert len(witness.pidfds) >= 2
+            os.killpg(process.pid, signal.SIGKILL)
+            assert witness.sees_all_go()
+
+
+@pytest.mark.usefixtures("shared_zygote")
+def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
+    """Nobody is blamed for it, and the same command goes on."""
+    with klass.running(out) as process:
+        assert wait_until(lambda: any(out.glob("evidence/*/*.json")), process)
+        os.kill(descendants(process.pid)[0], signal.SIGKILL)
+        told, complaint = process.communicate(timeout=10)
+    assert (process.returncode, told) == (1, "")
+    assert len(complaint.splitlines()) == 1
+    assert "The same command goes on" in complaint
+    assert klass.finish(out).exit_code == 0
+    assert not differences(out, whole[0])
+
+
+@pytest.fixture(scope="module")
+def quiet_class(tmp_path_factory):
+    return Class(tmp_path_factory.mktemp("quiet"), loop=False)
+
+
+@pytest.fixture
+def whole_and_quiet(quiet_class, shared_zygote):
+    """What an undisturbed run leaves, without a notebook that takes its time."""
+    out = quiet_class.new_out()
+    assert quiet_class.finish(out).exit_code == 0
+    return results(out)
+
+
+def only_whole_files(out, whole):
+    """Whether all that is there is as it will be, but for the notes of a run that goes on."""
+    return all(content == whole[file] for file, content in results(out).items() if file != "run.json")
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of its own, and a way to change its size."""
+    mount = ["mount", "-t", "tmpfs", "-o"]
+    made = subprocess.run([*mount, "size=64k", "tmpfs", str(tmp_path)], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("nothing can be mounted here")
+    yield (
+        tmp_path,
+        lambda size: subprocess.run([*mount, f"remount,size={size}", "tmpfs", str(tmp_path)], check=True),
+    )
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("size", ["8k", "40k", "120k", "200k"])
+def test_a_full_disk_ends_the_run_and_costs_nothing(quiet_class, disk, whole_and_quiet, size):
+    """One sentence, whole files only; with more room the same command gives what an undisturbed run gives."""
+    out, resize = disk
+    resize(size)
+    quiet_class.begin(out)
+    ended = quiet_class.finish(out)
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert re.fullmatch(
+        r"grader: \S+ cannot be written \(No space left on device\): make room .*\n", ended.stderr
+    ), ended.stderr
+    assert only_whole_files(out, whole_and_quiet)
+    resize("10m")
+    assert quiet_class.finish(out).exit_code == 0
+    assert not differences(out, whole_and_quiet)
+
+
+@pytest.mark.parametrize("room", [0, 3, 20, 40, 52])
+def test_what_cannot_be_written_whole_is_not_there(quiet_class, whole_and_quiet, monkeypatch, room):
+    """The same where nothing can be mounted: a disk that takes some files, and half of the next."""
+    out, write, left = quiet_class.new_out(), Path.write_text, list(range(room))
+
+    def write_half(path, text, *args, **options):
+        if out not in path.parents:
+            return write(path, text, *args, **options)
+        if left:
+            left.pop()
+            return write(path, text, *args, **options)
+        write(path, text[: len(text) // 2], *args, **options)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", write_half)
+        ended = quiet_class.finish(out)
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert json.loads((out / "run.json").read_text(encoding="utf-8"))["seed"]
+    assert only_whole_files(out, whole_and_quiet)
+    assert quiet_class.finish(out).exit_code == 0
+    assert not differences(out, whole_and_quiet)

@@ -1,0 +1,130 @@
+"""Outside: what people see while a run lasts, on a terminal and in a pipe."""
+
+import os
+import re
+import select
+import sys
+import termios
+import time
+from contextlib import contextmanager
+
+import pytest
+from patience import time_limit
+from resuming import Class
+
+from grader import interrupt
+from grader.progress import Standing, pace
+from grader.terminal import class_progress
+
+
+@contextmanager
+def terminal():
+    """Both ends of a terminal of a hundred columns."""
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(ours, (24, 100))
+    try:
+        yield ours, theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def read(descriptor, until=None, seconds=60):
+    """What is shown by now, or until a text is."""
+    shown, end = "", time.monotonic() + seconds
+    while select.select([descriptor], [], [], 0 if until is None else max(0, end - time.monotonic()))[0]:
+        shown += os.read(descriptor, 1 << 16).decode()
+        if until is not None and until in shown:
+            break
+    return shown
+
+
+@contextmanager
+def screen():
+    """A terminal in the place of stderr; gives a function that reads what it shows."""
+    with (
+        terminal() as (ours, theirs),
+        open(theirs, "w", closefd=False) as stderr,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "stderr", stderr)
+        patch.setenv("TERM", "xterm")
+        yield lambda: read(ours)
+
+
+@pytest.mark.parametrize(
+    ("done", "left", "seconds", "told"),
+    [
+        (200, 100, 10.0, "20.0/s, 0:00:05 left"),
+        (3, 9, 60.0, "3.0/min, 0:03:00 left"),
+        (0, 9, 60.0, ""),
+        (1, 9, 0.0, ""),
+    ],
+)
+def test_the_pace_is_told_in_units_that_fit(done, left, seconds, told):
+    """Per second or per minute, and how long the rest takes; nothing before there is anything to tell."""
+    assert pace(done, left, seconds) == told
+
+
+def test_a_terminal_shows_how_far_a_run_is():
+    """What is being done, how many of how many, the pace, the time left, who is in error; then it is gone."""
+    shows = {
+        Standing(before=5, total=20): "starting",
+        Standing("observing the reference", before=5, total=20): "observing the reference",
+        Standing("grading", before=5, total=20): "5/25",
+        Standing("grading", before=5, total=20, done=10): r"15/25.*/s, 0:00:0\d left",
+        Standing("grading", before=5, total=20, done=10, errors=2): "2 in error",
+    }
+    seen = ""
+    with screen() as shown, class_progress("go on") as tell:
+        for standing, text in shows.items():
+            tell(standing)
+            with time_limit(10):
+                while not re.search(text, seen):
+                    seen += shown()
+    assert "5 of 25 were graded before." in seen
+
+
+def test_a_pipe_is_not_written_to(capfd):
+    """Where nobody watches, nothing is shown."""
+    with class_progress("go on") as tell:
+        tell(Standing("grading", before=5, total=20, done=10))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_interruption_knows_how_far_it_was(capfd):
+    """The sentence of an interruption tells how many are done of how many, and how to go on."""
+    told = []
+    with class_progress("the same command goes on") as tell:
+        told.append(interrupt._sentences[0]())
+        tell(Standing("grading", before=5, total=20, done=10))
+        told.append(interrupt._sentences[0]())
+    assert told == [
+        "stopped before anything was graded; the same command begins again.",
+        "stopped after 10 of 20 notebooks (5 were graded before); the same command goes on.",
+    ]
+
+
+# Makes the terminal on stdin the one whose Ctrl-C comes here, as a shell does.
+CONTROLLED = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_ctrl_c_on_a_terminal(tmp_path):
+    """While a cell loops: the line is gone, the cursor back, one sentence, status 130."""
+    klass = Class(tmp_path)
+    out = klass.new_out()
+    with terminal() as (ours, theirs):
+        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        prefix = [sys.executable, "-c", CONTROLLED]
+        with klass.running(out, prefix, env={**os.environ, "TERM": "xterm"}, **streams) as process:
+            shown = read(ours, "12/13")
+            assert "grading" in shown
+            os.write(ours, b"\x03")
+            assert process.wait(5) == 130
+            last = read(ours)
+    sentence = r"\r\x1b\[K" + re.escape("\x1b[?25h") + r"grader: stopped after \d+ of 13 notebooks; .*\r\n$"
+    assert re.search(sentence, last), last
