@@ -5,10 +5,13 @@ An author of hidden checks writes with what is named here and in ``grader.inside
 
 __version__ = "1.0.0"
 
+import gc
+
 from grader import interrupt
 
 if interrupt.is_the_command():  # before the half second of imports, so that Ctrl-C is quiet in it too
     interrupt.arm()
+    gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
 
 from grader.check import assert_close, points, raised
 from grader.probe import probe

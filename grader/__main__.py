@@ -1,5 +1,5 @@
 """Outside: ``python -m grader``."""
 
-from grader.cli import main
+from grader.cli import run
 
-main(prog_name="grader")
+run()

@@ -26,7 +26,8 @@ from grader.wire import WireError
 from grader.zygote import Clock, Worker, Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
-_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
+_PATIENCE_SECONDS = 2.0  # a question that takes longer in the shared worker gets one of its own, and its time
+_HASTE_SECONDS = 1.0  # for all cells by one request; what takes longer is asked for cell by cell
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
@@ -100,6 +101,8 @@ class _Observer:
         self._skipped: set[int] = set()  # cells not run again, because they killed a worker
         self._slow: set[int] = set()  # cells whose time ran out
         self._killers = 0
+        self._hurries = True  # until a cell was slow or did harm
+        self._place = 0  # of the cell that is run, among all
         self._names: dict[str, str] = {}  # the status of each function
         self._patched: set[str] = set()
         self._traces: set[Trace] = set()
@@ -162,7 +165,7 @@ class _Observer:
                 with self._loaded() as worker:
                     question_end += time.monotonic() - begun  # the cells' time is not the question's
                     while waiting:
-                        answer = self._ask(worker, waiting[0], question_end, strict=False)
+                        answer = self._ask(worker, waiting[0], question_end)
                         found[waiting.pop(0).name] = answer
                     self._finish(worker)
             except _KilledError:
@@ -177,31 +180,42 @@ class _Observer:
         return found
 
     def _ask_all(self, worker: Worker, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
-        """One question's probes in the worker it shares with the others."""
-        question_end = time.monotonic() + self._limits.question
-        try:
-            return {probe.name: self._ask(worker, probe, question_end, strict=True) for probe in probes}
-        except (_KilledError, _ProbeFaultError):
-            raise _NeedsIsolationError from None
+        """One question's probes, by one request, in the worker it shares with the others.
 
-    def _ask(self, worker: Worker, probe: Assigned, question_end: float, *, strict: bool) -> dict[str, Any]:
-        """One probe's answer.
-
-        Strict, where other questions share the worker: patience is short, and changed modes are a fault too.
+        Raises:
+            _NeedsIsolationError: something went wrong, or modes were changed that others work in.
         """
-        patience = _PATIENCE_SECONDS if strict else probe.seconds
-        seconds = min(patience, probe.seconds, self._seconds_left(question_end))
-        begun = worker.clock()
-        request = {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
+        if not probes:
+            return {}
         try:
-            raw = self._put(worker, "probe", request, seconds)
+            raw = self._put(worker, "probes", [_request(p) for p in probes], self._patience(probes))
+            if type(raw) is not list or len(raw) != len(probes):
+                raise _NeedsIsolationError
+            answers = [readable_answer(answer) for answer in raw]
+        except (_KilledError, MalformedError, WireError):
+            raise _NeedsIsolationError from None
+        self._patched.update(name for answer in raw for name in answer["patched"])
+        if any(answer["patched"] or answer["changed"] for answer in raw):
+            raise _NeedsIsolationError
+        return {probe.name: answer for probe, answer in zip(probes, answers, strict=True)}
+
+    def _patience(self, probes: Sequence[Assigned]) -> float:
+        longest = (probe.seconds for probe in probes)
+        return min(_PATIENCE_SECONDS, *longest, self._limits.question, self._seconds_left())
+
+    def _ask(self, worker: Worker, probe: Assigned, question_end: float) -> dict[str, Any]:
+        """One probe's answer, in a worker of its question's own."""
+        seconds = min(probe.seconds, self._seconds_left(question_end))
+        begun = worker.clock()
+        try:
+            raw = self._put(worker, "probe", _request(probe), seconds)
             answer = readable_answer(raw)
         except WireError as error:
             if error.kind == "forged":  # then the answers before this one may be forged too
                 raise _NeedsIsolationError from None
-            if error.kind == "timeout" and not strict:
+            if error.kind == "timeout":
                 self._blame(worker, begun)
-            kind = "late" if error.kind == "timeout" and seconds < patience else error.kind
+            kind = "late" if error.kind == "timeout" and seconds < probe.seconds else error.kind
             reason = _SAYS[kind].format(seconds=seconds, question=self._limits.question)
             raise _ProbeFaultError(probe.name, reason) from None
         except MalformedError:
@@ -212,8 +226,6 @@ class _Observer:
             raise _ProbeFaultError(
                 probe.name, f"your code replaced {changed} while it ran; nothing can be judged by that"
             )
-        if strict and raw["changed"]:
-            raise _ProbeFaultError(probe.name, "changed modes")
         return answer
 
     @contextmanager
@@ -227,22 +239,21 @@ class _Observer:
             while True:
                 worker = stack.enter_context(self._zygote.worker())
                 stack.callback(self._take_stock, worker)  # before its end, which comes last
-                number = 0
+                self._place, begun = 0, time.monotonic()
                 try:
-                    for number in self._to_run():
-                        if time.monotonic() >= self._cells_end:
-                            self._give_up_cells(number)
-                            break
-                        self._run_cell(worker, self._cells[number])
-                    number = len(self._cells)
+                    run = self._run_together if self._hurries else self._run_one_by_one
+                    run(worker)
                     names = self._survey(worker)
                 except _KilledError:
                     stack.close()
                     continue
                 except (WireError, MalformedError) as error:
                     stack.close()
+                    if self._hurries:
+                        self._take_time(begun)
+                        continue
                     kind = error.kind if isinstance(error, WireError) else "malformed"
-                    self._drop(number, kind)
+                    self._drop(self._place, kind)
                     continue
                 self._names = self._names or names
                 if self._killers and set(names.values()) == {"missing"}:
@@ -270,6 +281,40 @@ class _Observer:
 
     def _to_run(self) -> list[int]:
         return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
+
+    def _run_together(self, worker: Worker) -> None:
+        """Run all cells by one request, as most notebooks allow: forty would cost more than the cells do.
+
+        Raises:
+            WireError: something went wrong, so that they have to be run again, one by one.
+        """
+        seconds = min(_HASTE_SECONDS, self._seconds_left())
+        asked = [{"number": c.number, "source": c.source, "seconds": self._limits.cell} for c in self._cells]
+        answers = worker.wire.ask("cells", asked, seconds)
+        if type(answers) is not list or len(answers) != len(asked):
+            raise WireError("malformed")
+        errors = [readable_error(answer) for answer in answers]
+        if any(error is not None and "CellTimeout" in error["types"] for error in errors):
+            raise WireError("timeout")
+        for cell, error in zip(self._cells, errors, strict=True):
+            if error is not None:
+                self._failed[cell.number] = {"cell": cell.number, "raised": error, "fault": None}
+
+    def _take_time(self, begun: float) -> None:
+        """From now on run cells one by one; the haste was ours, so it costs the notebook nothing."""
+        self._hurries = False
+        lost = time.monotonic() - begun
+        self._deadline += lost
+        self._cells_end += lost
+
+    def _run_one_by_one(self, worker: Worker) -> None:
+        for place in self._to_run():
+            self._place = place
+            if time.monotonic() >= self._cells_end:
+                self._give_up_cells(place)
+                break
+            self._run_cell(worker, self._cells[place])
+        self._place = len(self._cells)
 
     def _run_cell(self, worker: Worker, cell: Cell) -> None:
         longest = _AGAIN_SECONDS if cell.number in self._slow else self._limits.cell
@@ -345,6 +390,10 @@ class _Observer:
 
 class _KilledError(Exception):
     """A worker was killed, and another is worth a try."""
+
+
+def _request(probe: Assigned) -> dict[str, Any]:
+    return {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
 
 
 class _ProbeFaultError(Exception):

@@ -8,12 +8,16 @@ answered by ``{"id", "ok"}``:
 
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
             runs one code cell of the notebook.
+``cells``   [arguments of ``cell``, ...] -> [answers of ``cell``, ...]
+            runs several, one after the other.
 ``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
             "patched": [...]}
             says which names the notebook defined, and what it patched in torch (now restored).
 ``probe``   {"name", "source", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
             "tensors"}, "changed": [...], "patched": [...]}
             runs a probe and answers with facts; ``oracle`` is null or [question's name, oracle's name].
+``probes``  [arguments of ``probe``, ...] -> [answers of ``probe``, ...]
+            runs several, one after the other.
 ``end``     null -> "end"
             the last request: proves that nothing else waited in the pipe.
 

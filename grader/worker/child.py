@@ -133,10 +133,14 @@ class _Service:
     def answer(self, operation: str, arguments: Any) -> Any:
         if operation == "cell":
             return self._cell(**arguments)
+        if operation == "cells":
+            return [self._cell(**cell) for cell in arguments]
         if operation == "survey":
             return self._survey(**arguments)
         if operation == "probe":
             return self._probe(**arguments)
+        if operation == "probes":
+            return [self._probe(**probe) for probe in arguments]
         return "end"
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
