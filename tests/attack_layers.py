@@ -62,11 +62,12 @@ def _like(module: Any, **replaced: Any) -> Any:
 def _deadlines(patch: Patch) -> None:
     ask = observer._Observer._ask
 
-    def ask_patiently(self: Any, wire: Any, probe: Any, end: float, *, strict: bool) -> Any:
-        return ask(self, wire, replace(probe, seconds=NO_LIMITS.question), end, strict=strict)
+    def ask_patiently(self: Any, worker: Any, probe: Any, end: float) -> Any:
+        return ask(self, worker, replace(probe, seconds=NO_LIMITS.question), end)
 
     patch.setattr(observer._Observer, "_ask", ask_patiently)
-    patch.setattr(observer, "_PATIENCE_SECONDS", NO_LIMITS.question)
+    patch.setattr(observer._Observer, "_patience", lambda *_: NO_LIMITS.question)
+    patch.setattr(observer, "_HASTE_SECONDS", NO_LIMITS.notebook)
     patch.setattr(observer, "_CELLS_SHARE", 1.0)
 
 
@@ -106,18 +107,19 @@ def _believed(answer: Any) -> Any:
 def _fresh_worker(patch: Patch) -> None:
     """One worker for all questions, whatever happened in it."""
 
-    def ask_all(self: Any, wire: Any, probes: Any) -> dict[str, Any]:
+    def ask_all(self: Any, worker: Any, probes: Any) -> dict[str, Any]:
         end = observer.time.monotonic() + self._limits.question
         found = {}
         for probe in probes:
             try:
-                found[probe.name] = self._ask(wire, probe, end, strict=False)
+                found[probe.name] = self._ask(worker, probe, end)
             except (observer._ProbeFaultError, observer._NeedsIsolationError) as fault:
                 found[probe.name] = {"fault": str(fault) or "forged"}
         return found
 
     patch.setattr(observer._Observer, "_ask_all", ask_all)
-    patch.setattr(observer._Observer, "_drop", _give_up)
+    for moment in ("_drop", "_take_time"):
+        patch.setattr(observer._Observer, moment, _give_up)
     patch.setattr(observer._Observer, "_finish", lambda *_: None)
 
 
