@@ -18,7 +18,8 @@ from rounds import tell
 
 from grader.course import Course
 from grader.live import reference_cells
-from grader.observer import Limits, observe
+from grader.observer import observe
+from grader.questionnaire import Limits
 
 MOST_ROUNDS, IDLE_WORKERS = 60, 10
 

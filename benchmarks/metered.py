@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from measure import first_thread_seconds
 
-from grader.zygote import Worker, Zygote
+from grader.confined import Worker
+from grader.zygote import Zygote
 
 
 class MeteredZygote(Zygote):

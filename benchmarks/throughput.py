@@ -20,7 +20,8 @@ from rounds import Spread, interleaved
 from grader.course import Course
 from grader.handout import texts_in_common
 from grader.notebook import read_notebook
-from grader.observer import Limits, observe
+from grader.observer import observe
+from grader.questionnaire import Limits
 
 OURS = "`grade`, a class of {size}"
 WARM = "the warm limit"

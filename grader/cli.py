@@ -16,7 +16,7 @@ from rich.console import Console
 from grader import __version__
 from grader.course import Course
 from grader.errors import GraderError, ProtectionError
-from grader.observer import Limits
+from grader.questionnaire import Limits
 from grader.terminal import class_progress, print_examination
 
 _SECONDS = click.FloatRange(min=0.1)

@@ -21,7 +21,7 @@ from grader.errors import BrokenRunError
 from grader.evidence import Evidence, readable_evidence
 from grader.facts import MalformedError
 from grader.notebook import Cell
-from grader.observer import Limits, Questionnaire
+from grader.questionnaire import Limits, Questionnaire
 from grader.station import Settings
 from grader.zygote import Protection
 

@@ -20,7 +20,8 @@ from grader.evidence import Evidence, Fault, Stopped
 from grader.judge import Verdict, judge
 from grader.live import observe_reference
 from grader.notebook import Cell
-from grader.observer import Limits, Questionnaire, observe
+from grader.observer import observe
+from grader.questionnaire import Limits, Questionnaire
 from grader.score import earned, is_passed
 from grader.zygote import Zygote
 

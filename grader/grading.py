@@ -22,10 +22,10 @@ from grader.gradebook import gradebook
 from grader.index import Index
 from grader.judge import MAX_BATCH, judge
 from grader.observatory import Conditions, Observatory
-from grader.observer import Limits
 from grader.outcome import Outcome, absent_students, without_notebook
 from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
 from grader.progress import Progress, Standing
+from grader.questionnaire import Limits
 from grader.result import Result, failed, graded
 from grader.submission import Submission, find_submissions
 

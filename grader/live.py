@@ -12,8 +12,9 @@ from grader.course import Course
 from grader.evidence import UNANSWERED, Evidence, Fault
 from grader.notebook import Cell, read_notebook
 from grader.observation import Observation
-from grader.observer import Limits, observe
+from grader.observer import observe
 from grader.preload import modules_to_preload
+from grader.questionnaire import Limits
 from grader.zygote import Zygote
 
 REFERENCE_LIMITS = Limits(cell=60, question=120, notebook=600)

@@ -19,7 +19,7 @@ from grader.folder import ResultsFolder
 from grader.handout import texts_in_common
 from grader.live import REFERENCE_LIMITS, reference_cells
 from grader.notebook import NotebookError
-from grader.observer import Limits
+from grader.questionnaire import Limits
 from grader.rubric import Rubric
 from grader.station import Station, ThisMachine, torch_of
 from grader.submission import Submission

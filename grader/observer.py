@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from grader.clock import Clock
+from grader.confined import Worker
 from grader.evidence import (
     Evidence,
     Trace,
@@ -22,8 +23,9 @@ from grader.evidence import (
 )
 from grader.facts import MalformedError
 from grader.notebook import Cell
+from grader.questionnaire import Assigned, Limits, Questionnaire
 from grader.wire import WireError
-from grader.zygote import Clock, Worker, Zygote
+from grader.zygote import Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # a question that takes longer in the shared worker gets one of its own, and its time
@@ -31,35 +33,6 @@ _HASTE_SECONDS = 1.0  # for all cells by one request; what takes longer is asked
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long things may take, in seconds of wall time."""
-
-    cell: float = 20.0
-    question: float = 20.0
-    notebook: float = 200.0
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle)."""
-
-    name: str
-    source: str
-    seed: int
-    seconds: float
-    alone: bool = False
-    oracle: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True)
-class Questionnaire:
-    """What to ask of a notebook: the stubs of its functions, and the probes of each function."""
-
-    stubs: dict[str, str]
-    probes: dict[str, tuple[Assigned, ...]]
 
 
 def observe(zygote: Zygote, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:

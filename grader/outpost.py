@@ -20,7 +20,8 @@ from typing import Any
 from grader import __version__
 from grader.errors import BrokenRunError, GraderError, ProtectionError
 from grader.notebook import Cell
-from grader.observer import Assigned, Limits, Questionnaire, observe
+from grader.observer import observe
+from grader.questionnaire import Assigned, Limits, Questionnaire
 from grader.station import surroundings
 from grader.zygote import Zygote, ZygoteGoneError
 

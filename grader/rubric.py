@@ -12,9 +12,9 @@ from types import ModuleType
 
 from grader.check import Check, points_of, title_and_hint
 from grader.errors import CourseError
-from grader.observer import Assigned, Questionnaire
 from grader.probe import Probe, probes_of
 from grader.question import Question
+from grader.questionnaire import Assigned, Questionnaire
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import Any, Protocol, Self
 
 from grader.evidence import Evidence
 from grader.notebook import Cell
-from grader.observer import Limits, Questionnaire, observe
+from grader.observer import observe
+from grader.questionnaire import Limits, Questionnaire
 from grader.zygote import Protection, Zygote
 
 #: What a zygote is started with: the arguments of ``grader.zygote.Zygote``, plain JSON.

@@ -10,29 +10,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from grader.confined import Worker, is_readable
 from grader.errors import BrokenRunError, ProtectionError
 from grader.wire import Wire
 
 _PACKAGE = Path(__file__).parent
 _START_SECONDS = 180.0
 _FORK_SECONDS = 30.0
-_END_SECONDS = 1.0  # from the end of a process's descriptors to its own
-_MOST_NOTICES = 1 << 14  # bytes
-_STARVED_SHARE = 0.25
-_ALL_THREADS = 2  # in a process's clock number, see clock_getcpuclockid(3) and the kernel's posix-timers.h
-_COUNTS_WAITING = Path("/proc/self/schedstat").exists()
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
 _ZYGOTE_GONE = (
     "the process that starts workers has ended; perhaps the system killed it for its memory. The same "
@@ -55,98 +49,6 @@ class Protection:
     name: str
     torch: str
     hello: dict[str, Any] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True)
-class Clock:
-    """What the kernel counted of a worker up to some moment, in seconds.
-
-    Where it does not count, all time is suspected to be waiting: nobody shall pay for a busy machine.
-
-    Attributes:
-        now: the moment.
-        waited: how long it could have run and was not let, because others had the processors.
-        computed: how long its threads have run, all together.
-    """
-
-    now: float
-    waited: float
-    computed: float
-
-    def was_starved_until(self, later: Clock) -> bool:
-        """Whether others had so much of the time in between that the worker is not to blame for its end.
-
-        One whose own threads had a processor all the time is: they may have kept each other waiting.
-        """
-        seconds = later.now - self.now
-        waited, computed = later.waited - self.waited, later.computed - self.computed
-        return waited > _STARVED_SHARE * seconds and computed < (1 - _STARVED_SHARE) * seconds
-
-
-class Worker:
-    """A confined process with one notebook's names in it; killed, by pidfd, when the block ends."""
-
-    def __init__(
-        self, wire: Wire, noticed: int, pidfd: int, pid: int, status: Callable[[int], int | None]
-    ) -> None:
-        self.wire = wire
-        self._noticed = noticed
-        os.set_blocking(noticed, False)
-        self._pidfd, self.pid, self._status = pidfd, pid, status
-        # Opened once, because every request looks at the clock before it begins.
-        self._waits = _opened(f"/proc/{pid}/schedstat") if _COUNTS_WAITING else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        else:
-            _is_readable(self._pidfd, _FORK_SECONDS)  # which it is once the process is gone
-        for descriptor in (self._pidfd, self._noticed, self._waits):
-            if descriptor is not None:
-                os.close(descriptor)
-        self.wire.close()
-
-    def notices(self) -> bytes:
-        """What it noticed since it was asked before; the end of a flood is left out."""
-        try:
-            return os.read(self._noticed, _MOST_NOTICES)
-        except BlockingIOError:
-            return b""
-
-    def was_killed(self) -> bool:
-        """Whether SIGKILL has ended it, and not from here: the system needed its memory, or it hit itself.
-
-        Raises:
-            BrokenRunError: nobody can say, because the zygote has ended too.
-        """
-        if not _is_readable(self._pidfd, _END_SECONDS):
-            return False  # it lives, and has only closed its end of the wire
-        status = self._status(self.pid)
-        return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-
-    def clock(self) -> Clock:
-        """How the worker has spent its life up to now."""
-        now = time.monotonic()
-        if self._waits is None:
-            return Clock(now, waited=now, computed=0.0)
-        try:
-            waited = int(os.pread(self._waits, 100, 0).split()[1])
-            computed = time.clock_gettime(~self.pid << 3 | _ALL_THREADS)
-        except OSError:  # it has ended by itself
-            return Clock(now, waited=0.0, computed=0.0)
-        return Clock(now, waited=waited / 1e9, computed=computed)
-
-
-def _opened(path: str) -> int | None:
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # it has ended already
-        return None
 
 
 class Zygote:
@@ -297,7 +199,7 @@ class Zygote:
         return Protection(hello["protection"], hello["torch"], hello)
 
     def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
-        if not _is_readable(self._socket.fileno(), seconds):
+        if not is_readable(self._socket.fileno(), seconds):
             raise BrokenRunError(f"the process that starts workers did not answer within {seconds:g} s")
         message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
         if not message:
@@ -321,13 +223,6 @@ class ZygoteGoneError(BrokenRunError):
 
 class _FullError(Exception):
     """The system had no process to give just now."""
-
-
-def _is_readable(descriptor: int, seconds: float) -> bool:
-    """Wait until there is something to read; by poll, because select knows 1,024 descriptors only."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
 
 
 def _environment() -> dict[str, str]:

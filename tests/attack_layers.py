@@ -15,7 +15,7 @@ from attack_inside import SWITCHES as INSIDE
 
 import grader
 from grader import gradebook, observer, pages, submission, terminal, wire, zygote
-from grader.observer import Limits
+from grader.questionnaire import Limits
 
 Patch = pytest.MonkeyPatch
 

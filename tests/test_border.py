@@ -14,7 +14,7 @@ from observing import SECRET, look, probe
 
 from grader.course import Course
 from grader.live import observe_reference
-from grader.observer import Limits
+from grader.questionnaire import Limits
 from grader.worker import syscalls
 from grader.zygote import Zygote
 

@@ -11,11 +11,13 @@ from observing import QUICK, look, probe
 from tiny_course import RIGHT, write_course, write_notebook
 
 from grader import grading, station
+from grader.clock import _COUNTS_WAITING, Clock
+from grader.confined import Worker
 from grader.course import Course
 from grader.errors import BrokenRunError
 from grader.grading import Options, grade
 from grader.observer import observe
-from grader.zygote import _COUNTS_WAITING, Clock, Worker, Zygote
+from grader.zygote import Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
 BUSY = "import time\nwhile time.thread_time() < 0.2:\n    pass"
@@ -61,7 +63,7 @@ def test_waiting_for_a_processor_is_counted(zygote):
 
 def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
     """Where the kernel does not say who waited, all of the time may have been waiting."""
-    monkeypatch.setattr("grader.zygote._COUNTS_WAITING", False)
+    monkeypatch.setattr("grader.clock._COUNTS_WAITING", False)
     with zygote.worker() as worker:
         begun = worker.clock()
         worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)

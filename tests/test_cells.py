@@ -3,7 +3,7 @@
 import pytest
 from observing import QUICK, look
 
-from grader.observer import Limits
+from grader.questionnaire import Limits
 
 PATIENT = Limits(cell=30, question=10, notebook=60)
 

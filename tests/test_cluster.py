@@ -28,7 +28,7 @@ from grader.evidence import Evidence, readable_evidence
 from grader.facts import MalformedError
 from grader.grading import Options, grade
 from grader.notebook import Cell
-from grader.observer import Questionnaire
+from grader.questionnaire import Questionnaire
 from grader.zygote import Protection, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}

@@ -11,7 +11,7 @@ from grader.course import Course
 from grader.errors import BrokenRunError
 from grader.evidence import Fault
 from grader.grading import Options, grade
-from grader.observer import Limits
+from grader.questionnaire import Limits
 from grader.zygote import Zygote
 
 CELLS = ["def first():\n    return 1", "def second():\n    return 2"]

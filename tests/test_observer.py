@@ -9,7 +9,7 @@ from observing import QUICK, look, probe
 from grader import observer
 from grader.evidence import Evidence, Fault, Stopped
 from grader.facts import Other, Tensor
-from grader.observer import Limits
+from grader.questionnaire import Assigned, Limits
 
 SHORT = Limits(cell=0.5, question=2, notebook=30)
 
@@ -776,7 +776,7 @@ def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
 def test_an_oracle_stands_in_for_the_answer(zygote):
     """The probe is the same, and calls another function under the answer's name; other names stay."""
     oracle = probe("asked", "student.f(torch.ones(2)) + student.one()", oracle=("f", "plain"))
-    oracle = observer.Assigned(
+    oracle = Assigned(
         **{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"}
     )
     seen = look(zygote, ["def f(x):\n    return x\ndef one():\n    return 1"], f=oracle)

@@ -12,7 +12,7 @@ from grader import station
 from grader.course import Course
 from grader.evidence import Evidence
 from grader.grading import Options, grade
-from grader.observer import Limits
+from grader.questionnaire import Limits
 from grader.worker import syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")

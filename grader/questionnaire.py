@@ -1,0 +1,34 @@
+"""Outside: what a notebook is asked, and how long it may take to answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long things may take, in seconds of wall time."""
+
+    cell: float = 20.0
+    question: float = 20.0
+    notebook: float = 200.0
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle)."""
+
+    name: str
+    source: str
+    seed: int
+    seconds: float
+    alone: bool = False
+    oracle: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """What to ask of a notebook: the stubs of its functions, and the probes of each function."""
+
+    stubs: dict[str, str]
+    probes: dict[str, tuple[Assigned, ...]]
