@@ -39,7 +39,7 @@ class Clock:
 
 
 class ProcessClock:
-    """The clock of a process; its file is opened once, because every request looks at it."""
+    """The clock of a process; its file is opened once, because many requests look at it."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 from grader.clock import Clock, ProcessClock
@@ -72,6 +73,15 @@ class Worker:
     def clock(self) -> Clock:
         """How the worker has spent its life up to now."""
         return self._clock.read()
+
+
+def killed_for_memory() -> int:
+    """How many processes the kernel has killed for want of memory so far; 0 where it does not say."""
+    try:
+        counted = Path("/proc/vmstat").read_text(encoding="ascii").split()
+        return int(counted[counted.index("oom_kill") + 1])
+    except (OSError, ValueError):
+        return 0
 
 
 def is_readable(descriptor: int, seconds: float) -> bool:

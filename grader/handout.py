@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from grader.course import Course
 from grader.notebook import Cell, NotebookError, read_notebook
 from grader.rubric import Rubric
 
 
-def texts_in_common(course: Course, rubrics: Iterable[Rubric]) -> dict[str, Any]:
-    """The probes and stubs of these rubrics and the cells handed out, as ``grader.zygote.Zygote`` takes them.
+def texts_in_common(course: Course, rubrics: Iterable[Rubric]) -> dict[str, list[str]]:
+    """The stubs of these rubrics and the cells handed out, as ``grader.zygote.Zygote`` takes them.
 
-    Nothing depends on them but time: what a notebook has of its own is compiled where it is run.
+    Only what students have anyway: whatever the zygote holds, every worker holds from its beginning.
     """
     rubrics = list(rubrics)
-    asked = [rubric.questionnaire(0, oracle=oracle) for rubric in rubrics for oracle in (False, True)]
     return {
-        "probes": sorted(
-            {probe.source for one in asked for probes in one.probes.values() for probe in probes}
-        ),
-        "stubs": sorted({stub for one in asked for stub in one.stubs.values()}),
+        "stubs": sorted({question.stub for rubric in rubrics for question in rubric.questions}),
         "cells": sorted({cell.source for rubric in rubrics for cell in _handed_out(course, rubric.stem)}),
     }
 

@@ -7,12 +7,15 @@ observed again with a worker per question: isolation is what a fault costs, not 
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from marshal import dumps
 from typing import Any
 
 from grader.clock import Clock
-from grader.confined import Worker
+from grader.confined import Worker, killed_for_memory
 from grader.evidence import (
     Evidence,
     Trace,
@@ -28,7 +31,7 @@ from grader.wire import WireError
 from grader.zygote import Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
-_PATIENCE_SECONDS = 2.0  # a question that takes longer in the shared worker gets one of its own, and its time
+_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
 _HASTE_SECONDS = 1.0  # for all cells by one request; what takes longer is asked for cell by cell
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
@@ -69,6 +72,7 @@ class _Observer:
         self._cells_end = self._begun + limits.notebook * _CELLS_SHARE
         self._starved = False  # whether others may have had the processors or the memory it lacked
         self._killed = 0  # workers that were killed, by the system or by themselves
+        self._killed_before = killed_for_memory()
         self._size = 0  # bytes of the answers
         self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
         self._skipped: set[int] = set()  # cells not run again, because they killed a worker
@@ -153,28 +157,25 @@ class _Observer:
         return found
 
     def _ask_all(self, worker: Worker, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
-        """One question's probes, by one request, in the worker it shares with the others.
+        """One question's probes in the worker it shares with the others.
 
         Raises:
             _NeedsIsolationError: something went wrong, or modes were changed that others work in.
         """
-        if not probes:
-            return {}
-        try:
-            raw = self._put(worker, "probes", [_request(p) for p in probes], self._patience(probes))
-            if type(raw) is not list or len(raw) != len(probes):
+        found = {}
+        for probe in probes:
+            try:
+                raw = self._put(worker, "probe", _request(probe), self._patience(probe))
+                found[probe.name] = readable_answer(raw)
+            except (_KilledError, MalformedError, WireError):
+                raise _NeedsIsolationError from None
+            self._patched.update(raw["patched"])
+            if raw["patched"] or raw["changed"]:
                 raise _NeedsIsolationError
-            answers = [readable_answer(answer) for answer in raw]
-        except (_KilledError, MalformedError, WireError):
-            raise _NeedsIsolationError from None
-        self._patched.update(name for answer in raw for name in answer["patched"])
-        if any(answer["patched"] or answer["changed"] for answer in raw):
-            raise _NeedsIsolationError
-        return {probe.name: answer for probe, answer in zip(probes, answers, strict=True)}
+        return found
 
-    def _patience(self, probes: Sequence[Assigned]) -> float:
-        longest = (probe.seconds for probe in probes)
-        return min(_PATIENCE_SECONDS, *longest, self._limits.question, self._seconds_left())
+    def _patience(self, probe: Assigned) -> float:
+        return min(_PATIENCE_SECONDS, probe.seconds, self._limits.question, self._seconds_left())
 
     def _ask(self, worker: Worker, probe: Assigned, question_end: float) -> dict[str, Any]:
         """One probe's answer, in a worker of its question's own."""
@@ -318,7 +319,8 @@ class _Observer:
         Raises:
             WireError: as the wire says, and ``killed`` for the second worker that was.
             _KilledError: it was the first. The system takes what it can get when its memory is used up, and
-                the next one may live; when that dies too, other notebooks may still be why.
+                the next one may live; when that dies too, other notebooks may still be why, if it was for
+                memory: who kills itself has no claim to a look alone.
         """
         try:
             return worker.wire.ask(operation, arguments, seconds)
@@ -328,7 +330,7 @@ class _Observer:
         self._killed += 1
         if self._killed == 1:
             raise _KilledError
-        self._starved = True
+        self._starved |= killed_for_memory() > self._killed_before
         raise WireError("killed")
 
     def _drop(self, place: int, kind: str) -> None:
@@ -366,7 +368,18 @@ class _KilledError(Exception):
 
 
 def _request(probe: Assigned) -> dict[str, Any]:
-    return {"name": probe.name, "source": probe.source, "seed": probe.seed, "oracle": probe.oracle}
+    return {
+        "name": probe.name,
+        "code": _compiled(probe.source),
+        "seed": probe.seed,
+        "oracle": probe.oracle,
+    }
+
+
+@cache
+def _compiled(source: str) -> str:
+    """A probe and its helpers as code, once for a whole class; a worker gets it when it is asked."""
+    return b64encode(dumps(compile(source, "<probe>", "exec", dont_inherit=True))).decode()
 
 
 class _ProbeFaultError(Exception):

@@ -17,6 +17,7 @@ from grader.summary import summarise
 from grader.text import straight
 
 MAX_FOREIGN_TEXT = 200
+MAX_FAILED_CELLS = 20
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
 _MENTION = re.compile(r"@(?=\w)")
 
@@ -81,8 +82,10 @@ def report_html(rows: Sequence[Row], absent: Sequence[tuple[str, str]], protecti
 
 
 def failed_cells(evidence: Evidence | None) -> list[str]:
-    """One sentence for each cell of the notebook that did not run to its end."""
-    return [_failed_cell(cell) for cell in (evidence.cells if evidence else ())]
+    """One sentence for each cell of the notebook that did not run to its end, for the first of very many."""
+    cells = evidence.cells if evidence else []
+    told = [_failed_cell(cell) for cell in cells[:MAX_FAILED_CELLS]]
+    return [*told, f"And {len(cells) - len(told)} more."] if len(cells) > len(told) else told
 
 
 def _failed_cell(cell: dict[str, object]) -> str:

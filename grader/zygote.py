@@ -200,7 +200,11 @@ class Zygote:
 
     def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
         if not is_readable(self._socket.fileno(), seconds):
-            raise BrokenRunError(f"the process that starts workers did not answer within {seconds:g} s")
+            self._process.kill()  # a reply that came later would be taken for the next request's
+            raise ZygoteGoneError(
+                f"the process that starts workers did not answer within {seconds:g} s. The same command goes "
+                "on where this one stopped"
+            )
         message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
         if not message:
             raise ZygoteGoneError(_ZYGOTE_GONE)

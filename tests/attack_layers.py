@@ -14,7 +14,7 @@ import pytest
 from attack_inside import SWITCHES as INSIDE
 
 import grader
-from grader import gradebook, observer, pages, submission, terminal, wire, zygote
+from grader import class_table, gradebook, observer, pages, submission, wire, zygote
 from grader.questionnaire import Limits
 
 Patch = pytest.MonkeyPatch
@@ -146,7 +146,7 @@ def _spreadsheet(patch: Patch) -> None:
 
 def _terminal(patch: Patch) -> None:
     for name in ("_plain", "escape", "inert"):
-        patch.setattr(terminal, name, str)
+        patch.setattr(class_table, name, str)
 
 
 def _names(patch: Patch) -> None:

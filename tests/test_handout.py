@@ -21,9 +21,8 @@ PROBE = probe("f", "[student.f(), student.seen]")
 
 @pytest.fixture(scope="module")
 def prepared():
-    """A zygote that knows the cells, the probe and the stub beforehand."""
+    """A zygote that knows the cells and the stub beforehand."""
     texts = {
-        "probes": [PROBE.source],
         "stubs": ["def f():\n    return len(seen)"],
         "cells": HANDED_OUT,
     }
@@ -65,15 +64,17 @@ def test_a_prepared_stub_is_recognised(prepared):
     assert look(prepared, answered, stubs=stubs, f=PROBE).status == {"f": "answered"}
 
 
-def test_all_that_is_asked_is_prepared(tmp_path):
-    """Every probe that any notebook or the reference is asked, and every cell that was handed out."""
+def test_only_what_students_have_is_prepared(tmp_path):
+    """Whatever the zygote holds, every worker holds: stubs and cells, but no probe, oracle or answer."""
     course = Course.find(write_course(tmp_path / "course"))
     texts = texts_in_common(course, [course.rubric("01_tiny")])
-    for oracle in (False, True):
-        asked = course.rubric("01_tiny").questionnaire(1, oracle=oracle)
-        assert {p.source for probes in asked.probes.values() for p in probes} <= set(texts["probes"])
-        assert set(asked.stubs.values()) == set(texts["stubs"])
-    assert texts["cells"] == [], "the notebook was never built"
+    assert texts == {"stubs": sorted(q.stub for q in course.assignments["01_tiny"].questions), "cells": []}
+    real = Course.find()
+    rubrics = [real.rubric(stem) for stem in real.stems]
+    held = "\n".join(text for texts in texts_in_common(real, rubrics).values() for text in texts)
+    probes = [probe for rubric in rubrics for probe in rubric.probes.values()]
+    assert not any(probe.bundle in held for probe in probes)
+    assert not any(probe.oracle and probe.oracle.text in held for probe in probes)
 
 
 def test_the_courses_notebooks_are_prepared():

@@ -136,3 +136,38 @@ def test_another_kernel_answers_for_no_probe(zygote):
     seen = look(zygote, exchange, f="student.f(torch.zeros(1))")
     assert "kernel aten/relu/CPU" in seen["f"].reason
     assert ("kernels of torch", 1) in seen.evidence.traces
+
+
+EVIL = "import torch\nfrom torch import nn\ndef evil(*_, **__):\n    return 'evil'\n"
+UNSEEN = {
+    "put back under another name": (
+        "def put(owner, name):\n    items = list(vars(owner).items())\n"
+        "    place = [key for key, _ in items].index(name)\n"
+        "    for key, _ in items[place:]:\n        delattr(owner, key)\n"
+        "    owner.junk = items[place][1]\n"
+        "    for key, value in items[place + 1:]:\n        setattr(owner, key, value)\n"
+        "    setattr(owner, name, evil)\n"
+        "put(nn.Linear, 'forward')"
+    ),
+    "one removed for one added": "del nn.Linear.__annotations__\nnn.Linear.__call__ = evil",
+    "replaced while it is put back": (
+        "meta = type(nn.Linear)\n"
+        "class Meta(type(nn.Parameter)):\n    pass\n"
+        "def again(cls, name, value):\n    type.__setattr__(cls, name, value)\n"
+        "    if name == '__repr__':\n        type.__setattr__(cls, name, evil)\n"
+        "setattr(type(nn.Parameter), '__setattr__', again)\n"
+        "type.__setattr__(nn.Parameter, '__repr__', evil)"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", UNSEEN)
+def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
+    """No answer of a replaced attribute becomes a fact, and the notebook is told or flagged."""
+    facts = (
+        "student.first()\nreturn [str(nn.Linear(1, 1)(torch.ones(1, 1))), repr(nn.Parameter(torch.ones(1)))]"
+    )
+    seen = look(zygote, [EVIL + UNSEEN[how], HONEST.replace("second", "first")], first=probe("first", facts))
+    assert seen.evidence.patched
+    found = seen["first"]
+    assert isinstance(found, Fault) or not any("evil" in text for text in found)

@@ -7,6 +7,7 @@ import pytest
 from observing import look, probe
 from tiny_course import RIGHT, write_course, write_notebook
 
+from grader import observer
 from grader.course import Course
 from grader.errors import BrokenRunError
 from grader.evidence import Fault
@@ -23,7 +24,7 @@ class System:
     """Kills workers as they are asked something, so many times; counts the workers there were."""
 
     def __init__(self):
-        self.operation, self.kills, self.workers = "", 0, 0
+        self.operation, self.kills, self.workers, self.killed = "", 0, 0, 0
 
     def watch(self, worker):
         """From now on this worker may be killed."""
@@ -36,7 +37,7 @@ class System:
                 os.kill(worker.pid, signal.SIGSTOP)  # it has the request, and is not quicker than its death
             send(message, deadline)
             if kills:
-                self.kills -= 1
+                self.kills, self.killed = self.kills - 1, self.killed + 1
                 os.kill(worker.pid, signal.SIGKILL)
 
         worker.wire._send = send_and_kill
@@ -52,6 +53,7 @@ def system(monkeypatch):
         return worker
 
     monkeypatch.setattr(Zygote, "_fork", fork_and_watch)
+    monkeypatch.setattr(observer, "killed_for_memory", lambda: made.killed)
     return made
 
 
@@ -103,6 +105,7 @@ def test_a_notebook_that_kills_itself_comes_to_an_end(zygote, system):
     assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
     seen = look(zygote, [*CELLS, f"def second():\n    {SUICIDE.replace(chr(10), chr(10) + '    ')}"], **ASKED)
     assert (seen["first"], seen["second"]) == (1, Fault(ENDED))
+    assert not seen.evidence.starved, "nobody's memory was short, so there is no second look"
     assert system.workers < 10
 
 

@@ -52,7 +52,7 @@ def test_every_write_is_noticed(owner, change):
     change(owner)
     assert watched.was_written()
     assert watched.is_complete() is (change is add)
-    watched.settle()
+    watched.settle(watched.writes())
     if namespace._IS_COUNTED:
         assert not watched.was_written()
 
@@ -78,6 +78,23 @@ def test_where_nobody_counts_everybody_is_compared(owner, monkeypatch):
     """Another Python may not count writes; then everything may have been written to, always."""
     monkeypatch.setattr(namespace, "_IS_COUNTED", False)
     watched = Namespace(owner)
-    watched.settle()
+    watched.settle(watched.writes())
     assert watched.was_written()
     assert watched.is_complete()
+
+
+def test_names_are_compared_and_not_places(owner):
+    """Values that stand where others stood, under other names, are no originals."""
+    owner.y = 2
+    watched = Namespace(owner)
+    del owner.x, owner.y
+    owner.z, owner.w = 1, 2
+    assert not watched.is_complete()
+
+
+def test_what_is_none_is_still_something(owner):
+    """An attribute that was None and is gone is missing."""
+    owner.y = None
+    watched = Namespace(owner)
+    del owner.y
+    assert not watched.is_complete()

@@ -776,9 +776,7 @@ def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
 def test_an_oracle_stands_in_for_the_answer(zygote):
     """The probe is the same, and calls another function under the answer's name; other names stay."""
     oracle = probe("asked", "student.f(torch.ones(2)) + student.one()", oracle=("f", "plain"))
-    oracle = Assigned(
-        **{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"}
-    )
+    oracle = Assigned(**{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"})
     seen = look(zygote, ["def f(x):\n    return x\ndef one():\n    return 1"], f=oracle)
     assert seen["asked"].value == (6.0, 6.0)
 

@@ -7,8 +7,9 @@ from rich.console import Console
 
 from grader import class_table
 from grader.class_table import print_class
+from grader.evidence import Evidence
 from grader.outcome import Outcome
-from grader.pages import report_html
+from grader.pages import MAX_FAILED_CELLS, failed_cells, report_html
 from grader.row import Rows
 from grader.summary import summarise
 
@@ -145,3 +146,11 @@ def test_the_report_of_a_large_class_names_everybody():
     assert page.count('.html">01_tiny</a>') == 1_000
     assert 'href="feedback/s0999/01_tiny.html"' in page
     assert "zoe" in page
+
+
+def test_of_very_many_failed_cells_the_first_are_told():
+    """A page is no way out for thousands of messages."""
+    cells = [{"cell": number, "raised": None, "fault": "it was too slow"} for number in range(1, 31)]
+    told = failed_cells(Evidence(cells=cells))
+    assert (len(told), told[-1]) == (MAX_FAILED_CELLS + 1, "And 10 more.")
+    assert len(failed_cells(Evidence(cells=cells[:MAX_FAILED_CELLS]))) == MAX_FAILED_CELLS

@@ -13,11 +13,10 @@ answered by ``{"id", "ok"}``:
 ``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
             "patched": [...]}
             says which names the notebook defined, and what it patched in torch (now restored).
-``probe``   {"name", "source", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
+``probe``   {"name", "code", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
             "tensors"}, "changed": [...], "patched": [...]}
-            runs a probe and answers with facts; ``oracle`` is null or [question's name, oracle's name].
-``probes``  [arguments of ``probe``, ...] -> [answers of ``probe``, ...]
-            runs several, one after the other.
+            runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
+            in base64; ``oracle`` is null or [question's name, oracle's name].
 ``end``     null -> "end"
             the last request: proves that nothing else waited in the pipe.
 

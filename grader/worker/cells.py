@@ -34,7 +34,7 @@ _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.signal,
 )
 _exec, _compile = exec, compile
-_POSTPONED = __future__.annotations.compiler_flag
+POSTPONED = __future__.annotations.compiler_flag
 _OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory")  # errors of torch that have no class
 
 
@@ -134,7 +134,7 @@ class Notebook:
 
     def _run(self, code: types.CodeType, piece: str | ast.Module, file: str) -> None:
         """Run a piece of a cell; raises the first error of what it could not run."""
-        self._flags |= code.co_flags & _POSTPONED  # for all cells below, as in Jupyter
+        self._flags |= code.co_flags & POSTPONED  # for all cells below, as in Jupyter
         try:
             if code.co_flags & inspect.CO_COROUTINE:
                 _drive(types.FunctionType(code, self.names)())

@@ -5,8 +5,10 @@ See the package's docstring for the protocol.
 
 from __future__ import annotations
 
+import binascii
 import builtins
 import json
+import marshal
 import os
 import signal
 import struct
@@ -24,7 +26,7 @@ _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
 _read, _write, _exit, _pack, _unpack = os.read, os.write, os._exit, struct.pack, struct.unpack
 _WRITABLE_BY_ITS_BITS = "/tmp"  # noqa: S108 - nothing can be written there, but matplotlib looks at the bits
-_compile, _exec = compile, exec
+_exec, _load, _decode = exec, marshal.loads, binascii.a2b_base64
 # The parts of json that are written in C: a notebook can exchange whatever stands in Python around them.
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
@@ -33,7 +35,6 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 
 
 _notebook = cells.Notebook()  # every worker's own, once it is forked
-_compiled: dict[str, types.CodeType] = {}  # the probes, by their source
 _modules: list[str] = []  # what is imported of this package
 
 
@@ -41,10 +42,8 @@ def prepare(texts: Mapping[str, Any]) -> None:
     """In the zygote, before the first fork: everything that is the same for all workers.
 
     Args:
-        texts: what most notebooks will meet: ``probes``, ``stubs`` and ``cells``.
+        texts: what most notebooks will meet: ``stubs`` and ``cells``.
     """
-    for source in texts.get("probes", ()):
-        _code_of(source)
     for stub in texts.get("stubs", ()):
         status.prepare(stub)
     for source in texts.get("cells", ()):
@@ -64,13 +63,6 @@ def _be_main(notebook: cells.Notebook) -> None:
     main.__dict__.clear()
     main.__dict__.update(notebook.names)
     notebook.names = main.__dict__
-
-
-def _code_of(source: str) -> types.CodeType:
-    """A probe and its helpers, compiled once."""
-    if source not in _compiled:
-        _compiled[source] = _compile(source, "<probe>", "exec", dont_inherit=True)
-    return _compiled[source]
 
 
 def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> None:
@@ -139,8 +131,6 @@ class _Service:
             return self._survey(**arguments)
         if operation == "probe":
             return self._probe(**arguments)
-        if operation == "probes":
-            return [self._probe(**probe) for probe in arguments]
         return "end"
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
@@ -153,12 +143,12 @@ class _Service:
         names = {name: status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
 
-    def _probe(self, name: str, source: str, seed: int, oracle: list[str] | None) -> Any:
+    def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None) -> Any:
         """Run one probe in the modes and with the random numbers that every submission gets."""
         guard.restore_modes()
         toolbox.begin_probe(seed)
         before, names = guard.modes(), dict(self._notebook.names)
-        words = self._words(source)
+        words = self._words(code)
         left: list[str] = []
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
@@ -174,10 +164,10 @@ class _Service:
         return {**answer, "changed": changed, "patched": patched}
 
     @staticmethod
-    def _words(source: str) -> dict[str, Any]:
+    def _words(code: str) -> dict[str, Any]:
         """The probe and its helpers, defined anew so that nothing of an earlier probe is left in them."""
         words = {**toolbox.WORDS, "__builtins__": dict(_builtins), "__name__": "probe"}
-        _exec(_code_of(source), words)
+        _exec(_load(_decode(code)), words)
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:

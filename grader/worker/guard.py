@@ -26,7 +26,7 @@ from torch import nn
 from torch.utils._device import DeviceContext
 
 from . import audit
-from .namespace import Namespace
+from .namespace import MISSING, Namespace
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -242,8 +242,11 @@ def _restore(captured: Iterable[Namespace]) -> list[str]:
     changed = _restore_codes()
     for namespace in captured:
         if namespace.was_written():
-            changed += _put_back(namespace) + _take_away(namespace)
-            namespace.settle()
+            writes = namespace.writes()  # before the comparison: what is written during it is looked at again
+            found = _put_back(namespace) + _take_away(namespace)
+            if not found:
+                namespace.settle(writes)
+            changed += found
     return changed
 
 
@@ -254,7 +257,7 @@ def _put_back(namespace: Namespace) -> list[str]:
     changed = []
     owner, current = namespace.owner, vars(namespace.owner)
     for name, value in namespace.original.items():
-        if current.get(name) is not value and name not in _FLUCTUATING:
+        if current.get(name, MISSING) is not value and name not in _FLUCTUATING:
             setattr(owner, name, value)
             changed.append(f"{_name(owner)}.{name}")
     return changed
@@ -263,7 +266,7 @@ def _put_back(namespace: Namespace) -> list[str]:
 def _take_away(namespace: Namespace) -> list[str]:
     """Remove attributes of a class that hide inherited ones; returns their names."""
     owner, current = namespace.owner, vars(namespace.owner)
-    if not isinstance(owner, type) or len(current) == len(namespace.original):
+    if not isinstance(owner, type):
         return []
     added = [name for name in current if name not in namespace.original and name not in _FLUCTUATING]
     hiding = [name for name in added if _shadows(owner, name)]

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import operator
 import sys
 from typing import Any
 
 _WRITES_AT = object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)  # in a dictionary: after its length
 _is = operator.is_
-_all, _map, _len = all, map, len
+_all, _map, _repeat = all, map, itertools.repeat
+MISSING = object()
 
 
 class Namespace:
@@ -34,21 +36,23 @@ class Namespace:
         self._writes = _counter_of(vars(owner)) if _IS_COUNTED else None
         self._seen = self._writes.value if self._writes else -1
 
+    def writes(self) -> int | None:
+        """The number of writes up to now; None where nobody counts."""
+        return None if self._writes is None else self._writes.value
+
     def was_written(self) -> bool:
         """Whether somebody wrote to it since ``settle`` or the beginning; where nobody counts, perhaps."""
         return self._writes is None or self._writes.value != self._seen
 
-    def settle(self) -> None:
-        """From now on only what is written later counts."""
-        if self._writes is not None:
-            self._seen = self._writes.value
+    def settle(self, writes: int | None) -> None:
+        """From now on only what is written later than that counts, for until then nothing was changed."""
+        if writes is not None:
+            self._seen = writes
 
     def is_complete(self) -> bool:
         """Whether every original attribute is what it was; others may have been added."""
-        current, original = vars(self.owner), self.original
-        if _len(current) < _len(original):
-            return False
-        return _all(_map(_is, current.values(), original.values()))
+        current = _map(vars(self.owner).get, self.original, _repeat(MISSING))
+        return _all(_map(_is, current, self.original.values()))
 
 
 def _counter_of(namespace: Any) -> ctypes.c_uint64:

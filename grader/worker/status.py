@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from .cells import Notebook
+from .cells import POSTPONED, Notebook
 
 _class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__", "__dict__"))
 
@@ -24,7 +24,7 @@ def answer_status(stub: str, name: str, notebook: Notebook) -> str:
     value = notebook.names[name]
     try:
         asked, names = _parsed_stub(stub)
-        if type(value) is types.FunctionType and _names_in(value.__code__) != names:
+        if type(value) is types.FunctionType and _names_in(value.__code__) not in names:
             return "answered"  # without a look at its text, which takes much longer
         definitions = _definitions_of(value, notebook)
         untouched = bool(definitions) and all(found and _is_same(found, asked) for found in definitions)
@@ -42,12 +42,12 @@ _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @cache
-def _parsed_stub(stub: str) -> tuple[ast.stmt, _Names | None]:
-    """The syntax of a stub, and the names that a function uses."""
+def _parsed_stub(stub: str) -> tuple[ast.stmt, list[_Names]]:
+    """The syntax of a stub, and the names that a function uses, with and without postponed annotations."""
     definition = ast.parse(stub).body[0]
-    codes = [c for c in compile(stub, "<stub>", "exec").co_consts if isinstance(c, types.CodeType)]
-    names = (_names_in(c) for c in codes if c.co_name == getattr(definition, "name", None))
-    return definition, next(names, None)
+    modules = (compile(stub, "<stub>", "exec", flags, dont_inherit=True) for flags in (0, POSTPONED))
+    codes = (code for module in modules for code in module.co_consts if isinstance(code, types.CodeType))
+    return definition, [_names_in(c) for c in codes if c.co_name == getattr(definition, "name", None)]
 
 
 def _names_in(code: types.CodeType) -> _Names:
