@@ -42,6 +42,16 @@ class Stopped:
 Outcome = Any | Stopped | Fault
 
 
+class Answer(dict[str, Any]):
+    """An answer to a probe as it is stored, beside what it was decoded to when it came.
+
+    Attributes:
+        outcome: the facts, or what was raised.
+    """
+
+    outcome: Outcome
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What one notebook's worker said, still undecoded.
@@ -71,6 +81,8 @@ class Evidence:
     def outcome(self, probe: str) -> Outcome:
         """What a probe saw, decoded."""
         answer = self.probes.get(probe, {"fault": "this part was not reached"})
+        if isinstance(answer, Answer):
+            return answer.outcome
         if "fault" in answer:
             return Fault(answer["fault"])
         return Stopped(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
@@ -85,8 +97,8 @@ class Evidence:
         return cls(**{**stored, "traces": [(what, cell) for what, cell in stored["traces"]]})
 
 
-def readable_answer(answer: Any) -> dict[str, Any]:
-    """A worker's answer to a probe, once it is known that it can be decoded.
+def readable_answer(answer: Any) -> Answer:
+    """A worker's answer to a probe, decoded.
 
     Raises:
         MalformedError: it breaks the schema.
@@ -99,10 +111,12 @@ def readable_answer(answer: Any) -> dict[str, Any]:
     ):
         raise MalformedError("the answer is malformed")
     if answer["raised"] is not None:
-        decode_raised(answer["raised"])
-        return {"raised": answer["raised"]}
-    decode(answer["facts"])
-    return {"facts": answer["facts"]}
+        found = Answer(raised=answer["raised"])
+        found.outcome = Stopped(decode_raised(answer["raised"]))
+    else:
+        found = Answer(facts=answer["facts"])
+        found.outcome = decode(answer["facts"])
+    return found
 
 
 def readable_error(answer: Any) -> Any:

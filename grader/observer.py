@@ -162,7 +162,7 @@ class _Observer:
         Raises:
             _NeedsIsolationError: something went wrong, or modes were changed that others work in.
         """
-        found = {}
+        found: dict[str, dict[str, Any]] = {}
         for probe in probes:
             try:
                 raw = self._put(worker, "probe", _request(probe), self._patience(probe))
