@@ -46,7 +46,7 @@ class Plan:
 
 
 USUAL = Plan("make bench", 200, (5, 7, 3, 3), (1, 10, 50, 200), 40.0)
-LONG = Plan("make bench LONG=1", 200, (7, 9, 3, 5), (1, 10, 50, 200, 1_000, 5_000), 40.0)
+LONG = Plan("make bench LONG=1", 200, (7, 7, 2, 3), (1, 10, 50, 200, 1_000, 5_000), 40.0)
 QUICK = Plan("python benchmarks/run.py --quick", 20, (1, 1, 1, 1), (1, 5, 20), 3.0)
 
 
