@@ -169,7 +169,8 @@ class ResultsFolder:
         return None
 
     def _write_evidence(self, path: str | Path, fingerprint: str, evidence: Evidence) -> None:
-        self.write(path, f"{fingerprint}\n{json.dumps(evidence.to_json())}\n")
+        text = json.dumps(evidence.to_json(), separators=(",", ":"))
+        self.write(path, f"{fingerprint}\n{text}\n")
 
     def write(self, place: str | Path, text: str) -> None:
         """Write a file under a temporary name and rename it.

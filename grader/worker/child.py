@@ -30,7 +30,7 @@ _exec, _load, _decode = exec, marshal.loads, binascii.a2b_base64
 # The parts of json that are written in C: a notebook can exchange whatever stands in Python around them.
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
-    None, None, json.encoder.encode_basestring_ascii, None, ": ", ", ", False, False, True
+    None, None, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, True
 )
 
 
