@@ -12,6 +12,7 @@ import pytest
 from grader import plugin
 from grader.errors import CourseError
 from grader.evidence import Evidence, Outcome
+from grader.facts import MalformedError
 from grader.observation import Observation
 from grader.rubric import Rubric
 
@@ -125,9 +126,12 @@ class _Session:
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool:
         check = self._checks[pyfuncitem.name]
         for subject in self._subjects:
-            observations = {probe: subject.observation(probe) for probe in check.probes}
+            observations: dict[str, Observation] = {}
             try:
+                observations = {probe: subject.observation(probe) for probe in check.probes}
                 error = _error_of(pyfuncitem.obj, observations)
+            except MalformedError as malformed:  # evidence that was stored and spoiled costs nobody else
+                error = malformed
             except CourseError as course_error:
                 self.course_error = f"{pyfuncitem.path}: {check.id}: {course_error}"
                 break

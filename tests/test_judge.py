@@ -163,6 +163,14 @@ def test_what_raised_or_never_came_is_judged(rubric):
     assert {verdict.message for verdict in found["lost"].values()} == {"It was too slow."}
 
 
+def test_spoiled_evidence_costs_nobody_else(rubric):
+    """What cannot be decoded, from a file that somebody changed, is that submission's error only."""
+    spoiled = Evidence(names=RIGHT.names, probes={**RIGHT.probes, "trained": {"facts": None}})
+    found = judge(rubric, {"spoiled": spoiled, "right": RIGHT}, RIGHT)
+    assert {verdict.outcome for verdict in found["spoiled"].values()} == {"error"}
+    assert set(found["right"].values()) == {PASSED}
+
+
 def test_more_than_a_batch(rubric):
     """More submissions than fit one session are all judged, each by its own evidence."""
     right = {f"student {number}": RIGHT for number in range(MAX_BATCH)}
