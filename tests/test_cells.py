@@ -407,3 +407,11 @@ def test_looking_at_an_answer_runs_nothing_of_it(zygote, value):
     """Objects that lie, hang or leave when they are looked at are answers like any other."""
     seen = look(zygote, [value, "def g():\n    return 1"], f="1", g="student.g()")
     assert (seen.status, seen["g"], seen.raised) == ({"f": "answered", "g": "answered"}, 1, {})
+
+
+@pytest.mark.parametrize("before", ["", "from __future__ import annotations"])
+def test_a_stub_with_annotations_inside_is_untouched(zygote, before):
+    """Whether annotations are postponed changes the names that compiled code has, and is no answer."""
+    stub = "def f(x):\n    def keep(g: torch.Tensor) -> None: ...\n    return keep"
+    cells = [before, "import torch", stub]
+    assert look(zygote, cells, stubs={"f": stub}, f="1").status == {"f": "untouched"}
