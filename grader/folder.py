@@ -6,21 +6,23 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from grader.errors import BrokenRunError, GraderError
 from grader.evidence import Evidence
 from grader.index import INDEX, Index
 from grader.lock import lock
+from grader.memory import Key, Memory
 from grader.result import Result
 from grader.row import Row, Rows
 from grader.submission import Submission
 
 RUN_SCHEMA = "autograd-grader/run/v1"
 _UNFINISHED = ".unfinished"
+T = TypeVar("T")
 
 
 class ResultsFolder:
@@ -86,15 +88,12 @@ class ResultsFolder:
     def row(self, student: str, name: str) -> Row | None:
         """The row of a submission's stored result, or None."""
         path = self._result_path(student, name)
-        signature = _signature(path)
-        if signature is None:
-            return None
-        row = self._index.rows.recall((student, name), signature)
-        if row is None:
-            with contextlib.suppress(AttributeError, KeyError, TypeError):
-                row = self._rows.row_of(self._read(path), name)
-                self._index.rows.keep((student, name), signature, row)
-        return row
+        return _recalled(self._index.rows, (student, name), path, lambda: self._read_row(path, name))
+
+    def _read_row(self, path: str, name: str) -> Row | None:
+        with contextlib.suppress(AttributeError, KeyError, TypeError):
+            return self._rows.row_of(self._read(path), name)
+        return None
 
     def write_result(self, result: Result, name: str) -> None:
         """Store a result."""
@@ -110,15 +109,7 @@ class ResultsFolder:
     def observed(self, student: str, name: str) -> str | None:
         """The fingerprint of what was observed of a submission before, or None."""
         path = self._evidence_path(student, name)
-        signature = _signature(path)
-        if signature is None:
-            return None
-        known = self._index.observed.recall((student, name), signature)
-        if known is None:
-            known = self._fingerprint(path)
-            if known is not None:
-                self._index.observed.keep((student, name), signature, known)
-        return known
+        return _recalled(self._index.observed, (student, name), path, lambda: self._fingerprint(path))
 
     def evidence(self, student: str, name: str) -> Evidence | None:
         """What was observed of a submission before."""
@@ -205,6 +196,19 @@ class ResultsFolder:
             return json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
+
+
+def _recalled(memory: Memory[T], key: Key, path: str, read: Callable[[], T | None]) -> T | None:
+    """What a file says: as it is remembered while the file is the same, else read, and remembered."""
+    signature = _signature(path)
+    if signature is None:
+        return None
+    value = memory.recall(key, signature)
+    if value is None:
+        value = read()
+        if value is not None:
+            memory.keep(key, signature, value)
+    return value
 
 
 def _signature(path: str) -> tuple[int, int] | None:

@@ -9,12 +9,12 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from grader.gist import Gist
 from grader.memory import Memory, Signature
+from grader.own_code import own_code_sha256
 from grader.row import Answer, Checked, Row
 
 INDEX = ".index"
@@ -40,7 +40,9 @@ class Index:
     @classmethod
     def load(cls, folder: Path, functions: Mapping[str, Collection[str]]) -> Index:
         """The index of a results folder, or an empty one where there is none that can be trusted."""
-        key = _sha256(json.dumps([_code(), {stem: list(names) for stem, names in functions.items()}]))
+        key = _sha256(
+            json.dumps([own_code_sha256(), {stem: list(names) for stem, names in functions.items()}])
+        )
         try:
             digest, _, text = (folder / INDEX).read_text(encoding="ascii").partition("\n")
         except (OSError, ValueError):
@@ -135,13 +137,6 @@ def _gist(values: list[Any]) -> Gist:
 
 def _gist_values(gist: Gist) -> list[Any]:
     return [gist.assignment, gist.error, sorted(gist.preload), gist.traces]
-
-
-@cache
-def _code() -> str:
-    """A hash of the grader itself."""
-    package = sorted(Path(__file__).parent.rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in package)).hexdigest()
 
 
 def _sha256(text: str) -> str:

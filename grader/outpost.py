@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from grader import __version__
 from grader.errors import BrokenRunError, GraderError, ProtectionError
 from grader.notebook import Cell
 from grader.observer import observe
+from grader.own_code import own_code_sha256
 from grader.questionnaire import Assigned, Limits, Questionnaire
 from grader.station import surroundings
 from grader.zygote import Zygote, ZygoteGoneError
@@ -37,10 +37,7 @@ def packed(value: Any) -> bytes:
 @lru_cache(maxsize=1)
 def introduce() -> bytes:
     """Which grader this is, and its surroundings, as they were at first. Runs on a Dask worker."""
-    code = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        code.update(path.read_bytes())
-    return packed({"grader": __version__, "code": code.hexdigest(), "surroundings": surroundings()})
+    return packed({"grader": __version__, "code": own_code_sha256(), "surroundings": surroundings()})
 
 
 def digest(introduced: bytes) -> str:

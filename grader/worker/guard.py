@@ -90,8 +90,8 @@ _KEYS_OF_THE_CPU = {
     "CompositeImplicitAutograd",
     "CompositeExplicitAutograd",
 }
-_kernels = frozenset(torch.library._impls)
 _impls = torch.library._impls
+_kernels = frozenset(_impls)
 _float32 = torch.float32
 _set_grad, _is_grad = torch._C._set_grad_enabled, torch.is_grad_enabled
 _set_dtype, _get_dtype = torch.set_default_dtype, torch.get_default_dtype
