@@ -1,0 +1,103 @@
+"""Outside: ``grade``, the command that grades a class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.commands.processors import cores
+from grader.course import Course
+from grader.questionnaire import Limits
+from grader.terminal import class_progress
+
+_SECONDS = click.FloatRange(min=0.1)
+
+
+@click.command()
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Where results go.",
+)
+@click.option(
+    "--assignment",
+    "assignments",
+    multiple=True,
+    metavar="STEM",
+    help="Only this assignment (may be repeated).",
+)
+@click.option(
+    "--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated)."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Have the machines of a Dask cluster run the notebooks, as in tcp://host:8786.",
+)
+@click.option("--force", is_flag=True, help="Grade again what is already graded, with a new seed.")
+@click.option(
+    "--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so."
+)
+@click.option(
+    "--cell-seconds",
+    type=_SECONDS,
+    default=Limits.cell,
+    show_default=True,
+    help="The longest a cell may take.",
+)
+@click.option(
+    "--question-seconds",
+    type=_SECONDS,
+    default=Limits.question,
+    show_default=True,
+    help="The same for a question.",
+)
+@click.option(
+    "--notebook-seconds",
+    type=_SECONDS,
+    default=Limits.notebook,
+    show_default=True,
+    help="The same for a notebook.",
+)
+def grade(  # noqa: PLR0913, PLR0917 - one for each option
+    submissions: Path,
+    out: Path,
+    assignments: tuple[str, ...],
+    students: tuple[str, ...],
+    jobs: int,
+    force: bool,
+    no_sandbox: bool,
+    scheduler: str | None,
+    cell_seconds: float,
+    question_seconds: float,
+    notebook_seconds: float,
+) -> None:
+    """Grade every notebook below SUBMISSIONS, whose sub-folders name the students.
+
+    Exit status: 0 when every submission has a result, whatever the scores; 2 when this command or a
+    folder has to be mended; 3 when students' code cannot be confined; 1 when grading itself failed.
+    """
+    from grader.class_table import print_class
+    from grader.grading import Options
+    from grader.grading import grade as grade_class
+
+    options = Options(
+        assignments=assignments,
+        students=students,
+        jobs=jobs,
+        force=force,
+        sandbox=not no_sandbox,
+        limits=Limits(cell_seconds, question_seconds, notebook_seconds),
+        scheduler=scheduler,
+    )
+    go_on = "the same command, without --force, goes on" if force else "the same command goes on"
+    with class_progress(go_on) as progress:
+        outcome = grade_class(Course.find(), submissions, out, options, progress)
+    print_class(outcome, out)
