@@ -36,7 +36,7 @@ STEPS = {
     "pages": (
         "grader.pages:feedback_markdown",
         "grader.pages:feedback_html",
-        "grader.pages:report_html",
+        "grader.report:report_html",
         "grader.gradebook:gradebook",
     ),
     "files of results": ("grader.folder:ResultsFolder.*",),

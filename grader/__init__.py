@@ -14,6 +14,8 @@ if interrupt.is_the_command():  # before the half second of imports, so that Ctr
     gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
 
 from grader.check import assert_close, points, raised
-from grader.probe import probe
+from grader.picture import Picture  # before the decorator, whose name else would become the module's
+from grader.probe import picture, probe
+from grader.xray import xray
 
-__all__ = ["__version__", "assert_close", "points", "probe", "raised"]
+__all__ = ["Picture", "__version__", "assert_close", "picture", "points", "probe", "raised", "xray"]

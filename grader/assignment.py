@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import jupytext  # type: ignore[import-untyped]
 
+from grader.blanks import require_filled
 from grader.errors import CourseError
 from grader.public_check import validate_check
 from grader.question import Question, read_question
@@ -65,6 +66,7 @@ def read_assignment(path: Path) -> Assignment:
     name = _STEM.fullmatch(path.stem)
     if name is None:
         raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
+    require_filled(path.parent.parent, path.stem)
     cells = _read_cells(path)
     title = _title(path, int(name["number"]), cells)
     questions = tuple(_questions(path, cells))

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from grader.changes import FILE_NAME as CHANGES
+from grader.changes import standing
 from grader.gradebook import number
 from grader.row import Row
 from grader.summary import summarise
@@ -37,6 +39,7 @@ def print_class(outcome: Outcome, out: Path) -> None:
         f"\n{graded} graded, {errors} in error, {outcome.fresh} new. Protection: {outcome.protection}.",
         highlight=False,
     )
+    _print_changes(console, outcome)
     if outcome.without:
         names = ", ".join(_some(map(_plain, outcome.without)))
         console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
@@ -82,6 +85,21 @@ def _print_summary(console: Console, outcome: Outcome) -> None:
         console.print(named)
     if len(odd) > _MAX_NAMED:
         console.print(f"... and {len(odd) - _MAX_NAMED} more, see report.html", highlight=False)
+
+
+def _print_changes(console: Console, outcome: Outcome) -> None:
+    """Whose score or status is another than before, and why."""
+    if not outcome.changes:
+        return
+    number_of = len(outcome.changes)
+    console.print(f"\n{number_of} {'result' if number_of == 1 else 'results'} changed:", highlight=False)
+    table = _table("student", "assignment", before="right", after="right", why="left")
+    for change in outcome.changes[:_MAX_NAMED]:
+        figures = _plain(standing(change.before)), _plain(standing(change.after))
+        table.add_row(_plain(change.student), _plain(change.assignment), *figures, change.why)
+    console.print(table)
+    if number_of > _MAX_NAMED:
+        console.print(f"and {number_of - _MAX_NAMED} more, see {CHANGES}", highlight=False)
 
 
 def _table(*left: str, **columns: str) -> Table:

@@ -12,8 +12,18 @@ import click
 
 from grader import __version__
 from grader.commands.build import build
+from grader.commands.check import check
+from grader.commands.collect import collect
 from grader.commands.doctor import doctor
+from grader.commands.explain import explain
+from grader.commands.export import export
 from grader.commands.grade import grade
+from grader.commands.hint import hint
+from grader.commands.new import new
+from grader.commands.release import release
+from grader.commands.reset import reset
+from grader.commands.status import status
+from grader.commands.watch import watch
 from grader.errors import GraderError
 
 
@@ -52,5 +62,19 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (grade, build, doctor):
+for _command in (
+    grade,
+    build,
+    doctor,
+    new,
+    release,
+    collect,
+    check,
+    explain,
+    export,
+    hint,
+    reset,
+    status,
+    watch,
+):
     main.add_command(_command)

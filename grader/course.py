@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from grader import __version__
 from grader.assignment import Assignment, read_assignment
-from grader.errors import GraderError
+from grader.errors import CourseError, GraderError
 from grader.own_code import own_code_sha256
 from grader.rubric import Rubric, read_rubric
+from grader.settings import FILE_NAME, Settings, read_settings
+from grader.worth import apportioned, total
 
 
 @dataclass(frozen=True)
 class Course:
-    """A folder with ``solutions/`` and ``tests/hidden/``.
+    """A folder with ``solutions/`` and ``tests/hidden/``, and perhaps a ``course.toml``.
 
     Attributes:
         root: the folder.
@@ -36,7 +40,7 @@ class Course:
         """
         here = (start or Path.cwd()).resolve()
         for folder in (here, *here.parents, Path(__file__).resolve().parent.parent):
-            stems = tuple(sorted(path.stem for path in (folder / "solutions").glob("[0-9][0-9]_*.py")))
+            stems = _masters(folder)
             if stems and (folder / "tests" / "hidden").is_dir():
                 return cls(folder, stems)
         raise GraderError(
@@ -53,6 +57,18 @@ class Course:
         """The names each assignment asks for, by stem."""
         return {stem: [q.function for q in a.questions] for stem, a in self.assignments.items()}
 
+    @cached_property
+    def settings(self) -> Settings:
+        """What its instructor chose; CourseError where ``course.toml`` says something it may not."""
+        return read_settings(self.root / FILE_NAME, self._questions)
+
+    def _questions(self) -> dict[str, Collection[str] | None]:
+        """The questions of every master; None where one cannot be read, as others will say."""
+        known: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
+        with suppress(CourseError):
+            known.update({stem: [q.id for q in a.questions] for stem, a in self.assignments.items()})
+        return known
+
     def check_file(self, stem: str) -> Path:
         """Where an assignment's hidden checks are."""
         return self.root / "tests" / "hidden" / f"test_{stem}.py"
@@ -62,9 +78,10 @@ class Course:
         return self.root / "tests" / "answers" / f"{stem}.py"
 
     def rubric(self, stem: str) -> Rubric:
-        """The hidden checks of an assignment; CourseError where they break a rule."""
+        """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
         if stem not in self._rubrics:
-            self._rubrics[stem] = read_rubric(self.check_file(stem), self.assignments[stem].questions)
+            rubric = read_rubric(self.check_file(stem), self.assignments[stem].questions)
+            self._rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
         return self._rubrics[stem]
 
     @cached_property
@@ -73,19 +90,24 @@ class Course:
 
     def points(self, stem: str) -> dict[str, float]:
         """What every question of an assignment is worth, by its id."""
-        return {q.id: self.rubric(stem).max_score(q.id) for q in self.assignments[stem].questions}
+        return {
+            q.id: total(check.points for check in self.rubric(stem).checks_of(q.id))
+            for q in self.assignments[stem].questions
+        }
 
     def all_points(self) -> dict[str, dict[str, float]]:
         """What every question is worth, by stem and id."""
         return {stem: self.points(stem) for stem in self.stems}
 
     def fingerprint(self, stem: str) -> str:
-        """SHA-256 of all that decides the verdicts of an assignment: master, checks, helpers and grader."""
+        """SHA-256 of all that decides an assignment's verdicts: master, checks, helpers, points, grader."""
         hashed = hashlib.sha256(f"{__version__} {own_code_sha256()}".encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
         for path in (self.assignments[stem].path, self.check_file(stem), helpers):
             if path.is_file():
                 hashed.update(hashlib.sha256(path.read_bytes()).digest())
+        chosen = [self.settings.partial_credit, self.settings.points.get(stem, {})]
+        hashed.update(json.dumps(chosen, sort_keys=True).encode())
         return hashed.hexdigest()
 
     def select(self, wanted: Collection[str]) -> tuple[str, ...]:
@@ -98,3 +120,17 @@ class Course:
             if stem not in self.stems:
                 raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")
         return tuple(stem for stem in self.stems if not wanted or stem in wanted)
+
+
+def _masters(root: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (root / "solutions").glob("[0-9][0-9]_*.py")))
+
+
+def _worth(rubric: Rubric, points: Mapping[str, float]) -> Rubric:
+    """A rubric whose checks' points are scaled to what their questions shall be worth."""
+    worth = {check.id: check.points for check in rubric.checks}
+    for question, wanted in points.items():
+        own = rubric.checks_of(question)
+        shares = apportioned([check.points for check in own], wanted)
+        worth.update({check.id: share for check, share in zip(own, shares, strict=True)})
+    return replace(rubric, checks=tuple(replace(check, points=worth[check.id]) for check in rubric.checks))

@@ -2,8 +2,9 @@
 
 For every assignment: the reference passes everything; the untouched notebook earns nothing; every stub
 fails its public check; every accepted answer passes everything; every wrong answer fails exactly the
-checks it names and earns at most half; every check catches something; several seeds give the same
-verdicts; the four files of a stem are there; ``assignments/`` is what ``build`` would write.
+checks it names and earns no more than partial credit; every check catches something; several seeds give
+the same verdicts; every picture shows a graph of the reference; the four files of a stem are there;
+``assignments/`` is what ``build`` would write.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from grader.answers import Answer, accept, read_answers
 from grader.build import outdated, student_notebook
 from grader.course import Course
 from grader.evidence import Evidence, Fault, Stopped
+from grader.graph import read_graph
 from grader.judge import Verdict, judge
 from grader.live import observe_reference
 from grader.notebook import Cell
 from grader.observer import observe
-from grader.questionnaire import Limits, Questionnaire
+from grader.questionnaire import Questionnaire
 from grader.score import earned, is_passed
+from grader.worth import total
 from grader.zygote import Zygote
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -96,7 +99,7 @@ class _Doctor:
     def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int) -> None:
         self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
         self._assignment, self._rubric = course.assignments[stem], course.rubric(stem)
-        self._points = course.points(stem)
+        self._points, self._settings = course.points(stem), course.settings
         self._functions = {q.id: q.function for q in self._assignment.questions}
         self._found = Examination(stem, kills={check.id: 0 for check in self._rubric.checks})
 
@@ -125,7 +128,7 @@ class _Doctor:
 
         def observed(answer: Answer) -> Evidence:
             asked = self._rubric.questionnaire(seed, only=answer.question)
-            return observe(self._zygote, answer.cells, asked, Limits())
+            return observe(self._zygote, answer.cells, asked, self._settings.limits)
 
         with ThreadPoolExecutor(self._jobs) as pool:
             evidence = dict(zip((a.name for a in answers), pool.map(observed, answers), strict=True))
@@ -133,6 +136,11 @@ class _Doctor:
             outcome = reference.outcome(probe)
             if isinstance(outcome, Stopped | Fault):
                 self._complain(f"probe {probe} has no facts of the reference: {outcome}")
+        for picture in self._rubric.pictures:
+            outcome = reference.outcome(picture)
+            if read_graph(outcome) is None:
+                kind = outcome if isinstance(outcome, Stopped | Fault) else "return graph(name=tensor, ...)"
+                self._complain(f"picture {picture} shows no graph of the reference: {kind}")
         submitted = observe_reference(self._zygote, self._course, self._stem, seed, oracle=False)
         return judge(self._rubric, {"": submitted, **evidence}, reference)
 
@@ -183,9 +191,10 @@ class _Doctor:
         if answer.fails is not None and set(failed) != answer.fails:
             self._complain(f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}")
         checks = self._rubric.checks_of(answer.question)
-        total = sum(check.points for check in checks)
-        if answer.fails is not None and earned(checks, verdicts[answer.name]) > total / 2:
-            self._complain(f"{who} is wrong and earns more than half")
+        credit = self._settings.partial_credit
+        most = credit * total(check.points for check in checks)
+        if answer.fails is not None and earned(checks, verdicts[answer.name], credit) > most:
+            self._complain(f"{who} is wrong and earns more than {most:g} points, the most of partial credit")
 
     def _check_public(self) -> None:
         """Every stub fails its public check, and the reference passes all."""
@@ -206,7 +215,7 @@ class _Doctor:
     def _raising(self, sources: Sequence[str], calls: list[str]) -> list[str]:
         """Which of the calls raise, each run as a cell after the sources."""
         cells = [Cell(number, source) for number, source in enumerate([*sources, *calls], start=1)]
-        evidence = observe(self._zygote, cells, Questionnaire({}, {}), Limits())
+        evidence = observe(self._zygote, cells, Questionnaire({}, {}), self._settings.limits)
         failed = {cell["cell"] for cell in evidence.cells}
         return [call for number, call in enumerate(calls, start=len(sources) + 1) if number in failed]
 
@@ -216,7 +225,7 @@ class _Doctor:
             c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"
         ]
         cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-        evidence = observe(self._zygote, cells, self._rubric.questionnaire(SEEDS[0]), Limits())
+        evidence = observe(self._zygote, cells, self._rubric.questionnaire(SEEDS[0]), self._settings.limits)
         for cell in evidence.cells:
             self._complain(
                 f"cell {cell['cell']} of the untouched notebook fails: {cell['raised'] or cell['fault']}"

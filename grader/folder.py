@@ -95,6 +95,11 @@ class ResultsFolder:
             return self._rows.row_of(self._read(path), name)
         return None
 
+    def result(self, student: str, name: str) -> Result | None:
+        """A submission's stored result, or None where there is none that can be read."""
+        result = self._read(self._result_path(student, name))
+        return result if isinstance(result, dict) else None
+
     def write_result(self, result: Result, name: str) -> None:
         """Store a result."""
         self._index.rows.forget((result["student"], name))
@@ -136,6 +141,12 @@ class ResultsFolder:
         """What was observed of a reference before; whoever reads it knows the expected values."""
         path = self._reference_path(stem, fingerprint)
         return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+
+    def references(self, stem: str) -> list[Evidence]:
+        """Everything that was observed of a reference before, the newest first."""
+        paths = (self.path / "reference").glob(f"{stem}-*.json")
+        newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+        return [evidence for path in newest if (evidence := self._evidence(path)) is not None]
 
     def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed of a reference, beside what was by other questions."""

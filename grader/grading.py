@@ -7,13 +7,16 @@ so a run that was stopped goes on where it was.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from grader import __version__
+from grader.blanks import without_unfinished
+from grader.changes import record
+from grader.charts import Charts
 from grader.course import Course
 from grader.errors import GraderError
 from grader.evidence import Evidence
@@ -23,9 +26,11 @@ from grader.index import Index
 from grader.judge import MAX_BATCH, judge
 from grader.observatory import Conditions, Observatory
 from grader.outcome import Outcome, absent_students, without_notebook
-from grader.pages import failed_cells, feedback_html, feedback_markdown, report_html
+from grader.pages import failed_cells, feedback_html, feedback_markdown
+from grader.picture import pictures_of
 from grader.progress import Progress, Standing
 from grader.questionnaire import Limits
+from grader.report import report_html
 from grader.result import Result, failed, graded
 from grader.submission import Submission, find_submissions
 
@@ -86,6 +91,7 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
         GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
     """
     _refuse_a_course_of_a_student(course, submissions)
+    course = without_unfinished(course, options.assignments)
     wanted = course.select(options.assignments)
     index = Index.load(out, course.functions)
     found = find_submissions(submissions, course.functions, index.gists)
@@ -133,6 +139,7 @@ class _Grading:
             stem: course.rubric(stem) for stem in sorted({s.assignment for s in selected if s.assignment})
         }
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in self._rubrics}
+        self._shown: dict[str, bool] | None = asdict(course.settings.feedback)
         self._standing = Standing()
         preload = {module for submission in selected for module in submission.preload}
         conditions = Conditions(
@@ -147,11 +154,12 @@ class _Grading:
         self._observatory = Observatory(course, self._rubrics, folder, conditions, tell)
 
     def run(self, found: Sequence[Submission], submissions: Path) -> Outcome:
-        former = self._folder.run().get("submissions")
+        former = self._folder.run()
         with self._observatory:
             waiting = [s for s in self._selected if self._options.force or not self._is_current(s)]
             seeds = self._observatory.seeds(waiting)
-            if waiting:
+            outdated = self._outdated(former, waiting)
+            if waiting or outdated:
                 self._write_run(submissions, seeds, finished=False)
             self._tell(before=len(self._selected) - len(waiting), total=len(waiting))
             for submission in waiting:
@@ -159,17 +167,26 @@ class _Grading:
                     self._write_unreadable(submission)
                     self._tell_one_more(in_error=True)
             self._observe_and_judge([s for s in waiting if s.error is None])
+            self._feed_back_anew(outdated)
+            if len(self._selected) == len(found):
+                self._shown = asdict(self._course.settings.feedback)
             self._write_run(submissions, seeds, finished=True)
         rows = [row for s in found if (row := self._folder.row(s.student, s.name)) is not None]
+        absent = absent_students(found, submissions)
+        points = {stem: self._course.points(stem) for stem in {stem for _, stem in absent}}
+        book = gradebook(rows, absent, points)
+        changes, unknown = record(self._folder, book)
+        notes = filter(None, [self._note(former.get("submissions"), submissions, len(rows)), unknown])
         outcome = Outcome(
             rows,
-            absent_students(found, submissions),
+            absent,
             self._observatory.protection.name,
             len(waiting),
             without_notebook(found, submissions),
-            self._note(former, submissions, len(rows)),
+            " ".join(notes) or None,
+            changes,
         )
-        self._write_class(outcome)
+        self._write_class(outcome, book, points)
         self._folder.write_index(found)
         return outcome
 
@@ -186,14 +203,25 @@ class _Grading:
             f" {self._folder.path / 'submissions'}, but not in this gradebook and report."
         )
 
-    def _write_class(self, outcome: Outcome) -> None:
+    def _outdated(self, former: Mapping[str, Any], waiting: Sequence[Submission]) -> list[Submission]:
+        """Whose result holds, while the feedback shows what the course showed before.
+
+        Until all of them are written anew, the run does not say what feedback shows.
+        """
+        if not former or former.get("feedback") == self._shown:
+            return []
+        self._shown = None
+        anew = {(s.student, s.name) for s in waiting}
+        return [s for s in self._selected if (s.student, s.name) not in anew]
+
+    def _write_class(self, outcome: Outcome, book: str, points: Mapping[str, Mapping[str, float]]) -> None:
         """The gradebook and the report, over everything that is known."""
         path = self._folder.path
-        points = {stem: self._course.points(stem) for stem in {stem for _, stem in outcome.absent}}
-        self._folder.write(path / "gradebook.csv", gradebook(outcome.rows, outcome.absent, points))
-        self._folder.write(
-            path / "report.html", report_html(outcome.rows, outcome.absent, outcome.protection)
-        )
+        self._folder.write(path / "gradebook.csv", book)
+        charts = Charts.load(path)
+        report = report_html(outcome.rows, outcome.absent, outcome.protection, points, charts)
+        self._folder.write(path / "report.html", report)
+        charts.save(self._folder)
 
     def _observe_and_judge(self, submissions: Sequence[Submission]) -> None:
         """Observe in parallel, judge what has come in whenever a batch is full."""
@@ -217,20 +245,46 @@ class _Grading:
                 evidence,
                 verdicts[f"{submission.student}/{submission.name}"],
                 self._provenance(submission),
+                self._course.settings.partial_credit,
             )
-            self._write(submission, result, failed_cells(evidence))
+            self._write(submission, result, evidence, seed)
 
     def _write_unreadable(self, submission: Submission) -> None:
         rubric = self._rubrics.get(submission.assignment or "")
         error = submission.error or "This notebook cannot be read."
-        self._write(submission, failed(submission, error, self._provenance(submission), rubric), [])
+        self._write(submission, failed(submission, error, self._provenance(submission), rubric))
 
-    def _write(self, submission: Submission, result: Result, cells: Sequence[str]) -> None:
+    def _write(
+        self, submission: Submission, result: Result, evidence: Evidence | None = None, seed: int = 0
+    ) -> None:
         """Feedback first: a result that is there means that its feedback is too."""
-        feedback = self._folder.path / "feedback" / submission.student / submission.name
-        self._folder.write(feedback.with_name(f"{submission.name}.md"), feedback_markdown(result, cells))
-        self._folder.write(feedback.with_name(f"{submission.name}.html"), feedback_html(result, cells))
+        self._feed_back(submission, result, evidence, seed)
         self._folder.write_result(result, submission.name)
+
+    def _feed_back_anew(self, submissions: Sequence[Submission]) -> None:
+        """Write the feedback of results that stay as they are."""
+        for submission in submissions:
+            result = self._folder.result(submission.student, submission.name)
+            if submission.error is not None and result is not None:
+                self._feed_back(submission, result)
+        observed = [submission for submission in submissions if submission.error is None]
+        for submission, seed, evidence in self._observatory.observe(observed):  # from the folder
+            result = self._folder.result(submission.student, submission.name)
+            if result is not None:
+                self._feed_back(submission, result, evidence, seed)
+
+    def _feed_back(
+        self, submission: Submission, result: Result, evidence: Evidence | None = None, seed: int = 0
+    ) -> None:
+        """Write what a student reads; with evidence, `seed` says by which reference it was judged."""
+        shows, cells, pictures = self._course.settings.feedback, failed_cells(evidence), {}
+        if evidence is not None and evidence.fault is None and shows.xrays:
+            stem = submission.assignment or ""
+            pictures = pictures_of(self._rubrics[stem], evidence, self._observatory.reference(stem, seed))
+        feedback = self._folder.path / "feedback" / submission.student / submission.name
+        for suffix, written in ((".md", feedback_markdown), (".html", feedback_html)):
+            page = written(result, cells, pictures, shows=shows)
+            self._folder.write(feedback.with_name(f"{submission.name}{suffix}"), page)
 
     def _tell(self, **changes: Any) -> None:
         self._standing = replace(self._standing, **changes)
@@ -275,5 +329,6 @@ class _Grading:
             "torch": self._observatory.protection.torch,
             "protection": self._observatory.protection.name,
             "limits": asdict(self._options.limits),
+            "feedback": self._shown,
         }
         self._folder.write_run(run)

@@ -45,7 +45,7 @@ class LiveSubject:
     @cached_property
     def _evidence(self) -> Evidence:
         questionnaire = self.course.rubric(self.stem).questionnaire(_SEED)
-        return observe(self.processes.zygote, self.cells, questionnaire, Limits())
+        return observe(self.processes.zygote, self.cells, questionnaire, self.course.settings.limits)
 
 
 class LiveSubjects:

@@ -56,15 +56,17 @@ class Observatory:
         folder: where evidence is kept.
         conditions: see Conditions.
         tell: is told in a few words what is being done.
+        station: where to observe; by default what the conditions say.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the last two have defaults
         self,
         course: Course,
         rubrics: Mapping[str, Rubric],
         folder: ResultsFolder,
         conditions: Conditions,
         tell: Callable[[str], None] = lambda _: None,
+        station: Station | None = None,
     ) -> None:
         self._course, self._rubrics, self._folder, self._conditions = course, rubrics, folder, conditions
         self._tell = tell
@@ -75,7 +77,8 @@ class Observatory:
         # Who has read feedback may know the inputs and hands in again: a run that came to its end is over.
         self._seed = known[0] if known and not folder.run().get("finished") else secrets.randbits(63)
         self._earlier_seeds = [seed for seed in known if seed != self._seed]
-        self._station = _station(conditions, lambda: texts_in_common(course, rubrics.values()))
+        texts = lambda: texts_in_common(course, rubrics.values())  # noqa: E731
+        self._station = station or _station(conditions, texts)
 
     def __enter__(self) -> Self:
         self._station.__enter__()
@@ -113,17 +116,23 @@ class Observatory:
             CourseError: a probe has no facts of it, so nobody could be judged fairly.
         """
         if (stem, seed) not in self._references:
-            fingerprint = self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
-            evidence = self._folder.reference(stem, fingerprint)
+            evidence = self.known_reference(stem, seed)
             if evidence is None:
                 _ = self._station.protection  # which takes a while, the first time
                 self._tell("observing the reference")
                 asked = self._rubrics[stem].questionnaire(seed, oracle=True)
                 evidence = self._station.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
                 self._refuse_faults(stem, evidence)
-                self._folder.write_reference(stem, fingerprint, evidence)
+                self._folder.write_reference(stem, self._reference_fingerprint(stem, seed), evidence)
             self._references[stem, seed] = evidence
         return self._references[stem, seed]
+
+    def known_reference(self, stem: str, seed: int) -> Evidence | None:
+        """The reference's evidence on the inputs of a seed, if it was observed before."""
+        return self._folder.reference(stem, self._reference_fingerprint(stem, seed))
+
+    def _reference_fingerprint(self, stem: str, seed: int) -> str:
+        return self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
 
     def _refuse_faults(self, stem: str, evidence: Evidence) -> None:
         for probe in self._rubrics[stem].probes:
@@ -135,7 +144,7 @@ class Observatory:
 
     def is_current(self, submission: Submission) -> bool:
         """Whether what was observed of a submission before is what would be observed now."""
-        return submission.error is not None or self._known_seed(submission) is not None
+        return submission.error is not None or self.known_seed(submission) is not None
 
     def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
         """Submissions, each with the seed of its inputs and its evidence.
@@ -179,7 +188,7 @@ class Observatory:
 
     def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
         """What is known about a submission from a run before, or what a worker sees now; and the seed."""
-        seed = self._known_seed(submission)
+        seed = self.known_seed(submission)
         stored = None if seed is None else self._folder.evidence(submission.student, submission.name)
         if seed is not None and stored is not None:
             return seed, stored
@@ -196,7 +205,7 @@ class Observatory:
             self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
         return self._seed, evidence
 
-    def _known_seed(self, submission: Submission) -> int | None:
+    def known_seed(self, submission: Submission) -> int | None:
         """The seed of what was observed of a submission before, if it would be observed like that now."""
         if self._conditions.force:
             return None

@@ -91,6 +91,7 @@ class _Observer:
             for probes in self._worth_asking():
                 found.update(self._ask_all(worker, [p for p in probes if not p.alone]))
             self._finish(worker)
+            found.update(self._pictures(worker, [p for probes in self._worth_seeing() for p in probes]))
         for probes in self._worth_asking():
             found.update(self._ask_alone(probes))
         return self.evidence(found)
@@ -98,8 +99,8 @@ class _Observer:
     def isolated(self) -> Evidence:
         """A worker for every question, and a new one after every fault."""
         found: dict[str, dict[str, Any]] = {}
-        for probes in self._worth_asking():
-            found.update(self._in_own_worker([p for p in probes if not p.alone]))
+        for probes, pictures in zip(self._worth_asking(), self._worth_seeing(), strict=True):
+            found.update(self._in_own_worker([p for p in probes if not p.alone], pictures))
             found.update(self._ask_alone(probes))
         return self.evidence(found)
 
@@ -117,8 +118,15 @@ class _Observer:
             size=self._size,
         )
 
-    def _worth_asking(self) -> list[tuple[Assigned, ...]]:
+    def _worth_asking(self) -> list[list[Assigned]]:
         """The probes of answered functions; an untouched or missing one earns nothing whatever it does."""
+        return [[p for p in probes if not p.picture] for probes in self._of_answered()]
+
+    def _worth_seeing(self) -> list[list[Assigned]]:
+        """The pictures of the same functions, in the same order."""
+        return [[p for p in probes if p.picture] for probes in self._of_answered()]
+
+    def _of_answered(self) -> list[tuple[Assigned, ...]]:
         return [probes for f, probes in self._asked.probes.items() if self._names.get(f) == "answered"]
 
     def _ask_alone(self, probes: Sequence[Assigned]) -> dict[str, dict[str, Any]]:
@@ -129,8 +137,13 @@ class _Observer:
                 found.update(self._in_own_worker([probe]))
         return found
 
-    def _in_own_worker(self, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
-        """One question's probes; each fault costs its probe and a new worker for the others."""
+    def _in_own_worker(
+        self, probes: list[Assigned], pictures: Sequence[Assigned] = ()
+    ) -> dict[str, dict[str, Any]]:
+        """One question's probes; each fault costs its probe and a new worker for the others.
+
+        Its pictures are asked where the last of its probes was.
+        """
         found: dict[str, dict[str, Any]] = {}
         question_end = time.monotonic() + self._limits.question
         waiting = list(probes)
@@ -145,6 +158,7 @@ class _Observer:
                         answer = self._ask(worker, waiting[0], question_end)
                         found[waiting.pop(0).name] = answer
                     self._finish(worker)
+                    found.update(self._pictures(worker, pictures))
             except _KilledError:
                 continue  # the same probe again
             except _ProbeFaultError as fault:
@@ -172,6 +186,26 @@ class _Observer:
             self._patched.update(raw["patched"])
             if raw["patched"] or raw["changed"]:
                 raise _NeedsIsolationError
+        return found
+
+    def _pictures(self, worker: Worker, pictures: Sequence[Assigned]) -> dict[str, dict[str, Any]]:
+        """What a worker shows once it has answered everything; after a fault it is asked for no more.
+
+        By then nothing it does can reach a probe. So a fault is nobody's, and costs only the pictures.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for picture in pictures:
+            try:
+                raw = worker.wire.ask("probe", _request(picture), self._patience(picture))
+                answer = readable_answer(raw)
+            except (WireError, MalformedError):
+                break
+            self._patched.update(raw["patched"])
+            if raw["patched"]:  # then what it shows cannot be believed
+                break
+            found[picture.name] = answer
+            if raw["changed"]:
+                break
         return found
 
     def _patience(self, probe: Assigned) -> float:

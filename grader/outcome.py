@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.changes import Change
 from grader.row import Row
 from grader.submission import Submission, read_roster
 from grader.text import printable
@@ -22,6 +23,7 @@ class Outcome:
         fresh: how many results are new.
         without: folders in which there is no notebook.
         note: what else whoever grades should know, in a sentence, or None.
+        changes: results whose score or status is another than in the run before.
     """
 
     rows: list[Row]
@@ -30,6 +32,7 @@ class Outcome:
     fresh: int
     without: list[str]
     note: str | None = None
+    changes: list[Change] = field(default_factory=list)
 
 
 def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:

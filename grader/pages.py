@@ -1,83 +1,103 @@
-"""Outside: pages for people, from templates; everything of a student's is escaped where it is put in."""
+"""Outside: feedback, the pages a student reads; everything of a student's is escaped where it is put in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from grader.evidence import Evidence
 from grader.facts import decode_raised
 from grader.gradebook import number
+from grader.legend import LEGEND_HTML, LEGEND_MARKDOWN
+from grader.picture import Picture
 from grader.result import Result
-from grader.row import Row
-from grader.summary import summarise
+from grader.settings import Feedback
+from grader.templating import HTML, MARKDOWN
 from grader.text import straight
 
 MAX_FOREIGN_TEXT = 200
 MAX_FAILED_CELLS = 20
-_MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
-_MENTION = re.compile(r"@(?=\w)")
+_CODE = re.compile(r"`([^`]+)`")
+
+#: Pictures of a submission, by the id of their question.
+Pictures = Mapping[str, Sequence[Picture]]
 
 
-def markdown_text(text: object) -> Markup:
-    """Text as Markdown that shows exactly this text, on one line: no markup, no HTML, no mentions."""
-    line = " ".join(straight(str(text)).split())
-    line = _MENTION.sub("@\N{WORD JOINER}", line)  # a site would make a mention of `\@name` too
-    escaped = _MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return Markup(escaped)  # noqa: S704 - escaped on the line above
-
-
-def _straight(value: object) -> object:
-    return straight(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-_html = Environment(
-    loader=PackageLoader("grader"),
-    autoescape=True,
-    finalize=_straight,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_markdown = Environment(
-    loader=PackageLoader("grader"),
-    autoescape=False,  # noqa: S701 - Markdown has its own filter, `text`
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
-for _environment in (_html, _markdown):
-    _environment.filters.update(number=number, text=markdown_text)
-
-
-def feedback_markdown(result: Result, cells: Sequence[str]) -> str:
-    """What a student reads about one submission, as Markdown."""
-    return _markdown.get_template("feedback.md").render(result=result, cells=cells)
-
-
-def feedback_html(result: Result, cells: Sequence[str]) -> str:
-    """What a student reads about one submission, as one HTML file that needs nothing else."""
-    return _html.get_template("feedback.html").render(result=result, cells=cells)
-
-
-def report_html(rows: Sequence[Row], absent: Sequence[tuple[str, str]], protection: str) -> str:
-    """What an instructor reads about the class, as one HTML file that needs nothing else.
+def feedback_markdown(
+    result: Result, cells: Sequence[str], pictures: Pictures | None = None, *, shows: Feedback | None = None
+) -> str:
+    """What a student reads about one submission, as Markdown; pictures are Mermaid in fences.
 
     Args:
-        rows: of every submission.
-        absent: (student, stem) of those who handed in nothing.
-        protection: what confined students' code.
+        result: of the submission.
+        cells: a sentence for each cell that did not run to its end, see `failed_cells`.
+        pictures: by the id of their question.
+        shows: what is shown besides titles, outcomes and points; everything, unless told otherwise.
     """
-    return _html.get_template("report.html").render(
-        rows=rows,
-        absent=absent,
-        protection=protection,
-        assignments=summarise(rows),
-        attention=[row for row in rows if row.needs_a_look],
+    return MARKDOWN.get_template("feedback.md").render(_content(result, cells, pictures, shows))
+
+
+def feedback_html(
+    result: Result, cells: Sequence[str], pictures: Pictures | None = None, *, shows: Feedback | None = None
+) -> str:
+    """What a student reads about one submission, as one HTML file that needs nothing else.
+
+    The arguments are those of `feedback_markdown`; pictures are SVG in the page.
+    """
+    return HTML.get_template("feedback.html").render(_content(result, cells, pictures, shows))
+
+
+def _content(
+    result: Result, cells: Sequence[str], pictures: Pictures | None, shows: Feedback | None
+) -> dict[str, Any]:
+    shows = shows or Feedback()
+    shown = pictures if pictures and shows.xrays else {}
+    drawn = [question["id"] for question in result["questions"] if shown.get(question["id"])]
+    return {
+        "result": result,
+        "cells": cells,
+        "pictures": shown,
+        "shows": shows,
+        "legend": {"html": Markup(LEGEND_HTML), "markdown": LEGEND_MARKDOWN},  # noqa: S704 - our own
+        "first_drawn": drawn[0] if drawn else None,  # the legend stands beside its pictures, and once
+    }
+
+
+def _standing(question: Mapping[str, Any]) -> str:
+    """How a question went, in a word that is a CSS class too: full, part or none."""
+    if question["score"] >= question["max_score"]:
+        return "full"
+    return "part" if question["score"] > 0 else "none"
+
+
+def _capped(question: Mapping[str, Any]) -> str:
+    """Why a question earned less than its passed checks are worth; what it did earn is the most it could."""
+    earned, worth = question["score"], question["max_score"]
+    most = "half of its points" if 2 * earned == worth else f"{number(earned)} of its {number(worth)} points"
+    return f"A question of which a check fails earns at most {most}."
+
+
+def _coded(text: str) -> Markup:
+    """Text as HTML; what stands between backticks is code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(straight(text)))))  # noqa: S704 - escaped here
+
+
+def _fenced(text: str) -> str:
+    """Mermaid that does not close the fence in which it stands; it needs no backticks."""
+    return straight(text).replace("`", "'")
+
+
+def _drawn(svg: str) -> Markup:
+    """A drawing of ours; see `grader.picture` for what makes it safe."""
+    return Markup(svg)  # noqa: S704
+
+
+for _environment in (HTML, MARKDOWN):
+    _environment.filters.update(
+        standing=_standing, capped=_capped, coded=_coded, fenced=_fenced, drawn=_drawn
     )
 
 

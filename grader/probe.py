@@ -17,10 +17,11 @@ from grader.source import Travelling
 if TYPE_CHECKING:
     from grader.observation import Observation
 
-#: The name in a check file's namespace under which its probes stand, in the order of their definition.
-_PROBES = "__probes__"
+#: The names in a check file's namespace under which its probes and pictures stand, in their order there.
+_PROBES, _PICTURES = "__probes__", "__pictures__"
 
 PROBE_SECONDS = 10.0
+PICTURE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,19 @@ class Probe:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
+@dataclass(frozen=True)
+class PictureProbe(Probe):
+    """A probe that nobody judges: it returns a ``graph``, which is drawn for the student.
+
+    Attributes:
+        caption: the docstring's first line, which stands below the picture.
+        reference: whether the reference's picture may be shown beside the student's.
+    """
+
+    caption: str
+    reference: bool
+
+
 @overload
 def probe(function: Callable[..., Any], /) -> Any: ...
 @overload
@@ -102,8 +116,7 @@ def probe(
     """
 
     def decorate(f: Callable[..., Any]) -> Any:
-        if len(inspect.signature(f).parameters) != 1:
-            raise CourseError(f"probe {f.__name__} must take exactly one argument, the student's names")
+        _refuse_other_arguments("probe", f)
         made = Probe(
             name=f.__name__,
             source=Travelling.of(f),
@@ -116,6 +129,59 @@ def probe(
         return _fixture(made.name)
 
     return decorate if function is None else decorate(function)
+
+
+@overload
+def picture(function: Callable[..., Any], /) -> Any: ...
+@overload
+def picture(
+    *, question: str | None = None, reference: bool = False, seconds: float = PICTURE_SECONDS
+) -> Callable[[Callable[..., Any]], Any]: ...
+def picture(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    question: str | None = None,
+    reference: bool = False,
+    seconds: float = PICTURE_SECONDS,
+) -> Any:
+    """Make a function a picture: a probe that returns ``graph(...)`` and that nobody judges.
+
+    It is asked after all probes, so it can change no verdict. If it fails, there is no picture.
+
+    Args:
+        function: the picture, when the decorator is used without arguments. Its docstring's first line is
+            the caption students read.
+        question: the question it belongs to, where the stub it names does not tell.
+        reference: the reference's picture gives nothing away, and may be shown beside the student's.
+        seconds: the longest it may take, in seconds; more than two are not given.
+
+    Raises:
+        CourseError: it has no docstring, or uses something that does not travel to the worker.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        _refuse_other_arguments("picture", f)
+        caption = (inspect.getdoc(f) or "").partition("\n")[0].strip().rstrip(".")
+        if not caption:
+            raise CourseError(f"picture {f.__name__} has no docstring: its first line is what students read")
+        source = Travelling.of(f)
+        made = PictureProbe(f.__name__, source, question, seconds, False, None, caption, reference)
+        f.__globals__.setdefault(_PICTURES, {})[made.name] = made
+        return f
+
+    return decorate if function is None else decorate(function)
+
+
+def _refuse_other_arguments(kind: str, function: Callable[..., Any]) -> None:
+    if len(inspect.signature(function).parameters) != 1:
+        raise CourseError(f"{kind} {function.__name__} must take exactly one argument, the student's names")
+
+
+def pictures_of(check_file: ModuleType) -> dict[str, PictureProbe]:
+    """The pictures a check file defined, by name."""
+    pictures: dict[str, PictureProbe] = vars(check_file).get(_PICTURES, {})
+    return pictures
 
 
 def probes_of(check_file: ModuleType) -> dict[str, Probe]:

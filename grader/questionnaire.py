@@ -16,7 +16,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Assigned:
-    """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle)."""
+    """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle).
+
+    A ``picture`` is asked when all probes have answered; if it fails, nothing but the picture is missing.
+    """
 
     name: str
     source: str
@@ -24,6 +27,7 @@ class Assigned:
     seconds: float
     alone: bool = False
     oracle: tuple[str, str] | None = None
+    picture: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.check import Check
@@ -12,7 +12,9 @@ from grader.judge import Verdict
 from grader.question import Question
 from grader.rubric import Rubric
 from grader.score import earned
+from grader.settings import Settings
 from grader.submission import Submission
+from grader.worth import total
 
 SCHEMA = "autograd-grader/result/v1"
 
@@ -20,17 +22,23 @@ Result = dict[str, Any]
 Provenance = Mapping[str, str | None]
 
 
-def graded(
+def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
     submission: Submission,
     rubric: Rubric,
     evidence: Evidence,
     verdicts: Mapping[str, Verdict],
     provenance: Provenance,
+    partial_credit: float = Settings.partial_credit,
 ) -> Result:
     """The result of a notebook that was observed and judged."""
     if evidence.fault is not None:
         return failed(submission, f"{evidence.fault[:1].upper()}{evidence.fault[1:]}.", provenance, rubric)
-    questions = [_question(q, rubric, evidence.names[q.function], verdicts) for q in rubric.questions]
+    questions = []
+    for question in rubric.questions:
+        status, checks = evidence.names[question.function], rubric.checks_of(question.id)
+        if status != "answered":
+            verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
+        questions.append(_question(question, status, checks, verdicts, partial_credit))
     flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
     return _result(submission, None, questions, flags, provenance)
 
@@ -42,7 +50,8 @@ def failed(
     rubric: Rubric | None = None,
 ) -> Result:
     """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
-    questions = [_question(q, rubric, "missing", {}, error) for q in rubric.questions] if rubric else []
+    asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
+    questions = [_question(q, "missing", checks, _all_failed(checks, error), 0.0) for q, checks in asked]
     return _result(submission, error, questions, flags_of((), (), submission.traces), provenance)
 
 
@@ -61,8 +70,8 @@ def _result(
         "superseded": list(submission.superseded),
         "status": "graded" if error is None else "error",
         "error": error,
-        "score": sum(question["score"] for question in questions),
-        "max_score": sum(question["max_score"] for question in questions),
+        "score": total(question["score"] for question in questions),
+        "max_score": total(question["max_score"] for question in questions),
         "flags": flags,
         "questions": questions,
         "provenance": dict(provenance),
@@ -71,28 +80,28 @@ def _result(
 
 def _question(
     question: Question,
-    rubric: Rubric,
     status: str,
+    checks: Sequence[Check],
     verdicts: Mapping[str, Verdict],
-    reason: str | None = None,
+    partial_credit: float,
 ) -> dict[str, Any]:
-    """One question; where the student answered nothing, every check fails for that reason."""
-    checks = rubric.checks_of(question.id)
-    if status != "answered":
-        told = reason or UNANSWERED[status].format(name=question.function)
-        verdicts = {check.id: Verdict("failed", told) for check in checks}
     return {
         "id": question.id,
         "title": question.title,
         "function": question.function,
         "status": status,
-        "score": earned(checks, verdicts),
-        "max_score": sum(check.points for check in checks),
+        "score": earned(checks, verdicts, partial_credit),
+        "max_score": total(check.points for check in checks),
         "checks": [
             _check(check, verdicts.get(check.id, _UNJUDGED), answered=status == "answered")
             for check in checks
         ],
     }
+
+
+def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
+    """The verdicts on a question in which there is nothing to be judged."""
+    return {check.id: Verdict("failed", reason) for check in checks}
 
 
 _UNJUDGED = Verdict("failed", "This check did not come to a verdict; your instructor has to look at it.")

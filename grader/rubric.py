@@ -6,13 +6,13 @@ import ast
 import importlib
 import inspect
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 from grader.check import Check, points_of, title_and_hint
 from grader.errors import CourseError
-from grader.probe import Probe, probes_of
+from grader.probe import PictureProbe, Probe, pictures_of, probes_of
 from grader.question import Question
 from grader.questionnaire import Assigned, Questionnaire
 
@@ -28,6 +28,8 @@ class Rubric:
         checks: in the order of the file.
         probes: by name; a probe's question is ``asks[name]``.
         asks: the id of the question each probe belongs to.
+        pictures: probes that nobody judges, by name.
+        shows: the id of the question each picture belongs to.
     """
 
     stem: str
@@ -36,6 +38,8 @@ class Rubric:
     checks: tuple[Check, ...]
     probes: dict[str, Probe]
     asks: dict[str, str]
+    pictures: dict[str, PictureProbe] = field(default_factory=dict)
+    shows: dict[str, str] = field(default_factory=dict)
 
     def checks_of(self, question: str) -> list[Check]:
         """The checks of one question."""
@@ -56,8 +60,9 @@ class Rubric:
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
         asked: dict[str, list[Assigned]] = {question.function: [] for question in questions}
-        for probe in self.probes.values():
-            function = functions.get(self.asks[probe.name])
+        questions_of = {**self.asks, **self.shows}
+        for probe in [*self.probes.values(), *self.pictures.values()]:
+            function = functions.get(questions_of[probe.name])
             if function is not None:
                 asked[function].append(self._assigned(probe, function, seed, oracle=oracle))
         return Questionnaire(
@@ -75,6 +80,7 @@ class Rubric:
             seconds=probe.seconds,
             alone=probe.alone or replaced,
             oracle=(function, probe.oracle.name) if replaced and probe.oracle else None,
+            picture=isinstance(probe, PictureProbe),
         )
 
 
@@ -88,8 +94,12 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
     _lint(path)
     module = _import(path)
-    probes = probes_of(module)
+    probes, pictures = probes_of(module), pictures_of(module)
+    twice = set(probes) & set(pictures)
+    if twice:
+        raise CourseError(f"{path}: {min(twice)} is a probe and a picture; give one of them another name")
     asks = {name: _question_of(probe, questions, path) for name, probe in probes.items()}
+    shows = {name: _question_of(picture, questions, path) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
     checks = tuple(_check(test, asks, path) for test in tests)
     unused = set(probes) - {name for check in checks for name in check.probes}
@@ -98,7 +108,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
     for question in questions:
         if not any(check.question == question.id for check in checks):
             raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
-    return Rubric(path.stem.removeprefix("test_"), path, questions, checks, probes, asks)
+    return Rubric(path.stem.removeprefix("test_"), path, questions, checks, probes, asks, pictures, shows)
 
 
 def _import(path: Path) -> ModuleType:
@@ -130,18 +140,19 @@ def _lint(path: Path) -> None:
 
 def _question_of(probe: Probe, questions: tuple[Question, ...], path: Path) -> str:
     """The question whose function the probe names, unless the author said it."""
+    kind = "picture" if isinstance(probe, PictureProbe) else "probe"
     known = {question.function: question.id for question in questions}
     if probe.question is not None:
         if probe.question not in known.values():
             raise CourseError(
-                f"{path}: probe {probe.name} belongs to {probe.question}, which the assignment has not"
+                f"{path}: {kind} {probe.name} belongs to {probe.question}, which the assignment has not"
             )
         return probe.question
     named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
     if len(named) != 1:
         found = " and ".join(named) or "no question"
         raise CourseError(
-            f'{path}: probe {probe.name} names {found}; say which it belongs to: @probe(question="q1")'
+            f'{path}: {kind} {probe.name} names {found}; say which it belongs to: @{kind}(question="q1")'
         )
     return named[0]
 

@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from grader.check import Check
 from grader.judge import Verdict
-
-#: The part of a question that can be earned while one of its checks fails.
-PARTIAL_CREDIT = 0.5
+from grader.worth import total
 
 
-def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict]) -> float:
-    """What a question earns: all when every check passed, else its passed checks, at most half."""
-    total = sum(check.points for check in checks)
+def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], partial_credit: float) -> float:
+    """What a question earns: all when every check passed, else its passed checks, up to a part of it.
+
+    Args:
+        checks: of the question.
+        verdicts: by the check's id.
+        partial_credit: the part of the question, 0 to 1, that can be earned while one of its checks fails.
+    """
+    worth = total(check.points for check in checks)
     passed = [check.points for check in checks if is_passed(check, verdicts)]
-    return total if len(passed) == len(checks) else min(sum(passed), PARTIAL_CREDIT * total)
+    return worth if len(passed) == len(checks) else min(total(passed), partial_credit * worth)
 
 
 def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:

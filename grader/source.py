@@ -79,7 +79,8 @@ def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
     tree = ast.parse(textwrap.dedent(inspect.getsource(definition))).body[0]
     if not isinstance(tree, ast.FunctionDef | ast.ClassDef):
         raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
-    others = [ast.unparse(d) for d in tree.decorator_list if _decorator_name(d) not in {"probe", "inside"}]
+    ours = {"probe", "picture", "inside"}
+    others = [ast.unparse(d) for d in tree.decorator_list if _decorator_name(d) not in ours]
     if others:
         raise CourseError(f"{where} has the decorator @{others[0]}, which stays outside: remove it")
     if tree.name in PLACEHOLDERS or tree.name in _BUILTINS:

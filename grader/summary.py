@@ -6,9 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, median
 
 from grader.row import Answer, Checked, Row
+from grader.told import Told, counted, pattern_of
+
+# What is said of a probe only because of another one: no misunderstanding of its own.
+_CONSEQUENCE = "This part was not reached"
+_MOST_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,20 @@ class CheckSummary:
         """The most frequent diagnosis."""
         return self.diagnoses[0][0] if self.diagnoses else None
 
+    @cached_property
+    def told(self) -> list[Told]:
+        """The diagnoses, of which those are one that differ in their numbers only."""
+        return counted(self.diagnoses)
+
 
 @dataclass
 class QuestionSummary:
-    """One question: how many earned it in full, in part or not at all, and how many did not answer."""
+    """One question: how many earned it in full, in part or not at all, and how many did not answer.
+
+    Attributes:
+        answered: how many did.
+        told: what those who answered were told, by the number of students, in whatever checks.
+    """
 
     id: str
     title: str
@@ -49,6 +64,18 @@ class QuestionSummary:
     part: int = 0
     none: int = 0
     untouched: int = 0
+    answered: int = 0
+    told: list[Told] = field(default_factory=list)
+
+    @property
+    def outcomes(self) -> tuple[int, int, int, int]:
+        """How many earned it in full, in part, answered and earned nothing, did not answer."""
+        return self.full, self.part, self.none - self.untouched, self.untouched
+
+    @property
+    def failed_checks(self) -> list[CheckSummary]:
+        """The checks that somebody failed, the most failed first."""
+        return sorted((check for check in self.checks if check.failed), key=lambda check: -check.failed)
 
 
 @dataclass(frozen=True)
@@ -75,6 +102,22 @@ class AssignmentSummary:
     def mean(self) -> float:
         """The mean score."""
         return fmean(self.scores)
+
+    @property
+    def median(self) -> float:
+        """The median score."""
+        return median(self.scores)
+
+    @property
+    def full(self) -> int:
+        """How many earned all there is to earn."""
+        return sum(score == self.max_score for score in self.scores)
+
+    @property
+    def misunderstood(self) -> list[tuple[QuestionSummary, Told]]:
+        """What more than one student was told, over all questions, the most frequent first."""
+        told = [(question, one) for question in self.questions for one in question.told if one.number > 1]
+        return sorted(told, key=lambda pair: -pair[1].number)[:_MOST_TOLD]
 
 
 def summarise(rows: Iterable[Row]) -> list[AssignmentSummary]:
@@ -105,16 +148,33 @@ def _assignment(stem: str, rows: Sequence[Row]) -> AssignmentSummary:
 
 def _question(asked: Answer, answers: Sequence[Answer]) -> QuestionSummary:
     checked: dict[str, list[Checked]] = defaultdict(list)
+    told: Counter[str | None] = Counter()
     summary = QuestionSummary(asked.id, asked.title)
     for answer in answers:
-        summary.full += answer.score == answer.max_score
-        summary.none += answer.score == 0
-        summary.part += 0 < answer.score < answer.max_score
+        # A question that is worth nothing is earned in full by whoever answers it.
+        full = answer.status == "answered" and answer.score == answer.max_score
+        summary.full += full
+        summary.none += answer.score == 0 and not full
+        summary.part += answer.score != 0 and not full
         summary.untouched += answer.status != "answered"
-        for check in answer.checks if answer.status == "answered" else ():
-            checked[check.id].append(check)
+        if answer.status == "answered":
+            summary.answered += 1
+            told.update(_told(answer))
+            for check in answer.checks:
+                checked[check.id].append(check)
+    summary.told = counted(told.items())
     summary.checks = [_check(check, checked[check.id]) for check in asked.checks]
     return summary
+
+
+def _told(answer: Answer) -> Iterable[str]:
+    """What a student was told of an answer; what several checks say with other numbers, once."""
+    messages = (check.message for check in answer.checks if check.outcome != "passed")
+    said: dict[str | None, str] = {}
+    for message in messages:
+        if message and not message.startswith(_CONSEQUENCE):
+            said.setdefault(pattern_of(message), message)
+    return said.values()
 
 
 def _check(asked: Checked, checked: Sequence[Checked]) -> CheckSummary:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader import interrupt
+from grader.kill_matrix import kill_matrices
 from grader.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
@@ -88,10 +89,12 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         f": {len(found.kills)} checks, {right} accepted and {wrong} wrong answers" if found.kills else ""
     )
     console.print(f"[bold]{escape(found.stem)}[/]{summary}", highlight=False)
-    if verbose:
-        table = Table("question", "wrong answer", "fails", "is told", box=None)
-        for question, name, failed, message in found.diagnoses:
-            table.add_row(question, name, "\n".join(failed), escape(message))
-        console.print(table)
+    if verbose and found.diagnoses:
+        for matrix in kill_matrices(found.diagnoses, list(found.kills)):
+            console.print(f"\n{matrix}", markup=False, highlight=False, soft_wrap=True)
+        table = Table("question", "wrong answer", "is told", box=None)
+        for question, name, _, message in found.diagnoses:
+            table.add_row(question, name, escape(message))
+        console.print("", table, "")
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)

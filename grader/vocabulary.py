@@ -46,6 +46,7 @@ VOCABULARY = {
     "nodes": "nodes(tensor): how many autograd nodes it can reach",
     "reaches": "reaches(tensor, leaf): whether the graph of tensor ends in leaf",
     "freed": "freed(tensor): whether the saved tensors of its graph are gone",
+    "graph": "graph(name=tensor, ...): the autograd graph behind named tensors, as a picture shows it",
     "saved": "saved(f, *args): what f returns, and the bytes it saved for backward",
     "vjp": "vjp(output, *inputs): vector-Jacobian products with a cotangent nobody knows before",
     "reseed": "reseed(number): torch's random numbers start again from there",

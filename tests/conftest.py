@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
+from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 
 from grader import doctor, station

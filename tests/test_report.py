@@ -1,55 +1,27 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
+import json
+from dataclasses import replace
+from functools import wraps
 from io import StringIO
 
 import pytest
+from fabricated import row
 from rich.console import Console
 
-from grader import class_table
+from grader import charts as drawing
+from grader import class_table, observer, result
+from grader.attention import cases
+from grader.charts import CHARTS, Charts
 from grader.class_table import print_class
-from grader.evidence import Evidence
+from grader.evidence import UNANSWERED, Evidence
+from grader.folder import ResultsFolder
+from grader.index import Index
 from grader.outcome import Outcome
-from grader.pages import MAX_FAILED_CELLS, failed_cells, report_html
-from grader.row import Rows
+from grader.pages import MAX_FAILED_CELLS, failed_cells
+from grader.report import report_html
 from grader.summary import summarise
-
-SHARED = Rows()
-
-
-def row(
-    student,
-    *,
-    score=3.0,
-    status="answered",
-    message=None,
-    error=None,
-    flags=(),
-    stem="01_tiny",
-    at="1",
-    **other,
-):
-    """A row of a class in which there is one question of three points."""
-    check = {
-        "id": "test_it",
-        "title": "It is",
-        "outcome": "failed" if message else "passed",
-        "message": message,
-    }
-    question = {"id": "q1", "title": "Do it", "status": status, "score": score, "max_score": 3.0, **other}
-    result = {
-        "student": student,
-        "assignment": stem,
-        "notebook": f"{student}/{stem}.ipynb",
-        "status": "error" if error else "graded",
-        "error": error,
-        "score": score,
-        "max_score": 3.0,
-        "superseded": [],
-        "flags": [{"what": what, "cell": 1} for what in flags],
-        "provenance": {"notebook_sha256": "0", "graded_at": at},
-        "questions": [{**question, "checks": [check]}],
-    }
-    return SHARED.row_of(result, stem or "essay")
+from grader.told import Told, counted
 
 
 @pytest.fixture
@@ -143,9 +115,191 @@ def test_the_newest_result_says_what_was_asked():
 def test_the_report_of_a_large_class_names_everybody():
     """The page has a line for each, with a link to the feedback."""
     page = report_html([row(f"s{number:04}") for number in range(1_000)], [("zoe", "01_tiny")], "none")
-    assert page.count('.html">01_tiny</a>') == 1_000
+    assert page.count('.html"><bdi>01_tiny</bdi></a>') == 1_000
     assert 'href="feedback/s0999/01_tiny.html"' in page
     assert "zoe" in page
+
+
+def test_diagnoses_that_differ_in_numbers_are_one():
+    """The most frequent wording stands for all; digits of names are no numbers, and None stays apart."""
+    told = [
+        ("Minibatch 3 keeps its graph (2.5e-3).", 2),
+        ("Minibatch 12 keeps its graph (-1).", 3),
+        ("fc1 is float32.", 2),
+        ("fc2 is float32.", 1),
+        (None, 4),
+    ]
+    assert counted(told) == [
+        Told("Minibatch 12 keeps its graph (-1).", 5, 2),
+        Told(None, 4, 0),
+        Told("fc1 is float32.", 2, 0),
+        Told("fc2 is float32.", 1, 0),
+    ]
+
+
+def test_what_a_class_misunderstood_counts_students():
+    """Several checks that say the same to a student count once; what only followed does not count."""
+    late = "This part was not reached, because the time of the question was used up before."
+    rows = [row(f"a{number}", message=["Step 2 is wrong.", "Step 3 is wrong.", late]) for number in range(3)]
+    rows += [
+        row("b", message=["Step 3 is wrong.", None, "Alone."]),
+        row("c", status="untouched", message="?"),
+    ]
+    (tiny,) = summarise(rows)
+    ((question, told),) = tiny.misunderstood
+    assert (question.id, question.answered, told) == ("q1", 4, Told("Step 2 is wrong.", 4, 1))
+    page = report_html(rows, [], "landlock")
+    assert "<strong>4 of 4</strong> in q1: Step 2 is wrong." in page
+    assert "(1 of them with other numbers)" in page
+
+
+def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
+    """It counts once, and not as earned by somebody who left it as it was."""
+    rows = [row("a", score=0.0, max_score=0.0), row("b", score=0.0, max_score=0.0, status="untouched")]
+    assert summarise(rows)[0].questions[0].outcomes == (1, 0, 0, 1)
+
+
+def test_who_needs_a_human_is_named_with_the_reason():
+    """Errors first, then checks without a verdict, flags, ended processes, several notebooks; nobody else."""
+    rows = [
+        row("fine", message="It is not."),
+        replace(row("several"), superseded=("several/old.ipynb",)),
+        row("endless", message=["Your code still ran after 10 s and was stopped.", "No."]),
+        replace(row("flagged"), flags=(("ctypes", 4), ("gc", None), ("ctypes", 7))),
+        row("unjudged", message="This check did not come to a verdict; your instructor has to look at it."),
+        row("broken", error="It is empty.", flags=["gc"], message="Your code still ran on."),
+    ]
+    found = cases(rows)
+    assert [case.row.student for case in found] == ["broken", "unjudged", "flagged", "endless", "several"]
+    assert [case.reasons for case in found] == [
+        ("It is empty.", "Flagged: gc (code cell 1)."),
+        ("A check could not be judged in q1.",),
+        ("Flagged: ctypes (code cells 4, 7); gc.",),
+        ("q1: Your code still ran after 10 s and was stopped.",),
+        ("Several notebooks: several/01_tiny.ipynb counts; left aside: several/old.ipynb.",),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
+def test_ended_processes_are_known_by_the_words_of_the_observer(kind):
+    """Whatever it says of a process that did not answer as one does, a human looks at it."""
+    said = observer._SAYS[kind].format(seconds=10, question=30)
+    assert cases([row("a", message=f"{said[0].upper()}{said[1:]}.")])
+
+
+def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():
+    """The sentence that stands for a missing verdict is one a human looks at; one for a stub is not."""
+    assert cases([row("a", message=result._UNJUDGED.message)])
+    assert not cases([row("a", status="untouched", message=UNANSWERED["untouched"].format(name="f"))])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An open folder of results."""
+    with ResultsFolder(tmp_path / "out", Index("")) as folder:
+        yield folder
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every chart that is really drawn, by the name of its kind."""
+    kinds = []
+    for name in ("_scores", "_questions"):
+        function = getattr(drawing, name)
+
+        @wraps(function)
+        def noted(*data, function=function):
+            kinds.append(function.__name__)
+            return function(*data)
+
+        monkeypatch.setattr(drawing, name, noted)
+    return kinds
+
+
+def report(folder, rows):
+    """The report as a run writes it."""
+    charts = Charts.load(folder.path)
+    page = report_html(rows, [], "landlock", {}, charts)
+    charts.save(folder)
+    return page
+
+
+def test_a_chart_is_drawn_when_its_data_change(folder, drawn):
+    """An unchanged class is not drawn again; of a changed one only what is other; none is kept in vain."""
+    rows = [row(f"s{number}", score=number / 2) for number in range(5)]
+    first = report(folder, rows)
+    assert sorted(drawn) == ["_questions", "_scores"]
+    written = (folder.path / CHARTS).stat()
+    assert report(folder, list(reversed(rows))).count("<svg") == first.count("<svg") == 2
+    assert len(drawn) == 2
+    assert (folder.path / CHARTS).stat().st_mtime_ns == written.st_mtime_ns
+    report(folder, [replace(rows[0], score=3.0), *rows[1:]])
+    assert drawn[2:] == ["_scores"]
+    assert len(json.loads((folder.path / CHARTS).read_text().partition("\n")[2])) == 2
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda text: text[:-9], lambda text: text.replace("<svg", "<b><svg"), str.upper]
+)
+def test_charts_that_were_spoiled_are_drawn_again(folder, drawn, spoil):
+    """What is not exactly what was stored never reaches a page."""
+    rows = [row(f"s{number}") for number in range(5)]
+    first = report(folder, rows)
+    stored = folder.path / CHARTS
+    stored.write_text(spoil(stored.read_text()))
+    assert report(folder, rows) == first
+    assert len(drawn) == 4
+
+
+def test_a_few_submissions_need_no_chart(drawn):
+    """Their numbers say the same, and nobody waits for a drawing."""
+    assert "<svg" not in report_html([row("a"), row("b"), row("c")], [], "landlock")
+    assert not drawn
+
+
+def test_text_in_a_chart_is_no_markup():
+    """Whatever a question is called, it is text in the drawing."""
+    rows = [row(f"s{number}", id="<b>&") for number in range(4)]
+    svg = Charts().questions(summarise(rows)[0])
+    assert "&lt;b&gt;&amp;" in svg
+    assert "<b>" not in svg
+
+
+@pytest.mark.parametrize(
+    "scores", [[0.0, 0.0], [0.5, 1.0], [31.0, 30.5], [0.1, 99.9, 100.0], [1e4, 2.0]], ids=str
+)
+def test_scores_of_any_size_are_drawn(scores):
+    """Few bars or many, the chart has one for each place where a score lies, and a tick at zero."""
+    (tiny,) = summarise([replace(row(str(n)), score=s, max_score=max(scores)) for n, s in enumerate(scores)])
+    svg = Charts().scores(tiny)
+    assert svg.startswith("<svg")
+    assert ">0</text>" in svg
+    assert "NaN" not in svg
+
+
+def test_an_absent_student_has_nothing_of_all_points():
+    """The row says of how many points, where that is known."""
+    page = report_html(
+        [row("ada")], [("zoe", "01_tiny"), ("zoe", "02")], "landlock", {"01_tiny": {"q1": 3.0}}
+    )
+    assert page.count('<td class="number">0 of 3</td>') == 1
+    assert page.count('<td class="number">0</td><td>absent</td>') == 1
+
+
+def test_the_head_says_how_the_class_was_graded():
+    """How many, with which protection, and when the last one was."""
+    rows = [row("a", at="2026-01-02T03:04:05Z"), row("b", at="2025-01-02T03:04:05Z", flags=["gc"])]
+    page = report_html(rows, [("zoe", "01_tiny")], "none")
+    for name, value in {
+        "submissions": 2,
+        "not handed in": 1,
+        "in error": 0,
+        "flagged": 1,
+        "protection in force": "none",
+        "last graded": "2026-01-02 03:04:05 UTC",
+    }.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in page
+    assert "Graded without a sandbox" in page
 
 
 def test_of_very_many_failed_cells_the_first_are_told():

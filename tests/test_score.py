@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from grader.check import Check
 from grader.judge import Verdict
 from grader.score import earned, is_passed
+from grader.worth import apportioned, total
 
 
 def check(number, points):
@@ -17,11 +18,12 @@ def check(number, points):
     )
 
 
-def earns(*pairs):
+def earns(*pairs, partial_credit=0.5):
     """What checks of these points with these outcomes earn; an outcome of None is no verdict."""
     checks = [check(number, points) for number, (points, _) in enumerate(pairs)]
     outcomes = {f"test_{number}": outcome for number, (_, outcome) in enumerate(pairs)}
-    return earned(checks, {name: Verdict(said, None) for name, said in outcomes.items() if said})
+    verdicts = {name: Verdict(said, None) for name, said in outcomes.items() if said}
+    return earned(checks, verdicts, partial_credit)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +59,13 @@ OUTCOMES = st.sampled_from(["passed", "passed", "failed", "error", None])
 @example([(1e17, "passed"), (0.001, "failed")])
 def test_never_more_than_half_unless_all_passed(pairs):
     """More than half is earned only when every check passed, and then it is everything."""
-    total, score = sum(points for points, _ in pairs), earns(*pairs)
+    worth, score = total(points for points, _ in pairs), earns(*pairs)
     if all(outcome == "passed" for _, outcome in pairs):
-        assert score == total
+        assert score == worth
     else:
-        assert 0 <= score <= total / 2
+        assert 0 <= score <= worth / 2
         passed = sum(points for points, outcome in pairs if outcome == "passed")
-        assert score == total / 2 or math.isclose(score, passed)
+        assert score == worth / 2 or math.isclose(score, passed)
 
 
 @settings(max_examples=100, deadline=None, database=None)
@@ -89,3 +91,43 @@ def test_passing_one_more_check_never_costs(pairs, data):
 def test_a_check_without_a_verdict_did_not_pass(verdicts, answer):
     """Only a verdict of its own that says so makes a check a passed one."""
     assert is_passed(check(1, 1), verdicts) is answer
+
+
+@pytest.mark.parametrize(
+    ("partial_credit", "score"), [(0, 0), (0.1, 1), (0.25, 2.5), (0.5, 5), (0.75, 7), (1, 7)]
+)
+def test_partial_credit_is_as_it_is_set(partial_credit, score):
+    """Where a check fails, the others earn their points, up to the part of the question that is set."""
+    assert earns((7, "passed"), (3, "failed"), partial_credit=partial_credit) == score
+    assert earns((7, "passed"), (3, "passed"), partial_credit=partial_credit) == 10
+
+
+@pytest.mark.parametrize(
+    ("points", "worth", "shares"),
+    [
+        ([5, 3], 8, [5, 3]),
+        ([5, 3], 10, [6.25, 3.75]),
+        ([1, 1, 1], 10, [3.34, 3.33, 3.33]),
+        ([2, 1], 1.5, [1, 0.5]),
+        ([2, 1], 0.125, [0.083, 0.042]),
+        ([1, 999], 1, [0.001, 0.999]),
+        ([4], 0.01, [0.01]),
+    ],
+)
+def test_points_are_divided_in_hundredths(points, worth, shares):
+    """What a question is worth is divided among its checks by their points, without digits without an end."""
+    assert apportioned(points, worth) == shares
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    st.lists(st.sampled_from([0.1, 0.5, 1, 2, 2.5, 3, 4, 5, 10]), min_size=1, max_size=7),
+    st.decimals("0.01", "1000", places=2).map(float),
+)
+@example([3.0, 10.0, 2.0, 5.0, 4.0, 0.5], 44.27)
+def test_divided_points_add_up(points, worth):
+    """The checks of a question are worth exactly what it is worth, and each is worth something."""
+    shares = apportioned(points, worth)
+    assert total(shares) == worth
+    assert min(shares) > 0
+    assert all(abs(share - p * worth / sum(points)) < 0.0101 for share, p in zip(shares, points, strict=True))

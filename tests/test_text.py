@@ -6,7 +6,7 @@ import io
 import pytest
 
 from grader.gradebook import gradebook
-from grader.pages import markdown_text
+from grader.templating import markdown_text
 from grader.text import inert, printable, straight
 
 

@@ -171,11 +171,13 @@ def test_the_outside_never_imports_torch(tmp_path):
 def test_no_outside_module_names_what_is_forbidden(path):
     """No module outside imports torch, a reader of pickles or the worker, at the top or in a function.
 
-    The probes are sent as code, which takes marshal's writer.
+    The probes are sent as code, which takes marshal's writer. On a student's machine there is no border: an
+    X-ray reads the graph there, and imports the reader (hence torch) when it is asked to.
     """
     writer = "from marshal import dumps\n"
+    reader = "from grader.worker.graph import graph" if path.stem == "xray" else ""
     assert (writer in path.read_text(encoding="utf-8")) is (path.stem == "observer")
-    for level, module in imports(path, without=writer):
+    for level, module in imports(path, without=reader or writer):
         assert level == 0
         assert module.partition(".")[0] not in FORBIDDEN
         assert not module.startswith("grader.worker")
@@ -187,4 +189,5 @@ def test_no_outside_module_names_what_is_forbidden(path):
 def test_a_module_says_where_it_runs(path):
     """Each module's docstring says first on which side of the border it runs."""
     said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    assert said.startswith("Inside" if path in WORKER else "Outside: "), said[:40]
+    outside = "On a student's machine: " if path.stem == "xray" else "Outside: "
+    assert said.startswith("Inside" if path in WORKER else outside), said[:40]

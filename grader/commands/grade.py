@@ -48,23 +48,17 @@ _SECONDS = click.FloatRange(min=0.1)
 @click.option(
     "--cell-seconds",
     type=_SECONDS,
-    default=Limits.cell,
-    show_default=True,
-    help="The longest a cell may take.",
+    help=f"The longest a cell may take.  [default: as course.toml says, else {Limits.cell:g}]",
 )
 @click.option(
     "--question-seconds",
     type=_SECONDS,
-    default=Limits.question,
-    show_default=True,
-    help="The same for a question.",
+    help=f"The same for a question.  [default: as course.toml says, else {Limits.question:g}]",
 )
 @click.option(
     "--notebook-seconds",
     type=_SECONDS,
-    default=Limits.notebook,
-    show_default=True,
-    help="The same for a notebook.",
+    help=f"The same for a notebook.  [default: as course.toml says, else {Limits.notebook:g}]",
 )
 def grade(  # noqa: PLR0913, PLR0917 - one for each option
     submissions: Path,
@@ -75,9 +69,9 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     force: bool,
     no_sandbox: bool,
     scheduler: str | None,
-    cell_seconds: float,
-    question_seconds: float,
-    notebook_seconds: float,
+    cell_seconds: float | None,
+    question_seconds: float | None,
+    notebook_seconds: float | None,
 ) -> None:
     """Grade every notebook below SUBMISSIONS, whose sub-folders name the students.
 
@@ -88,16 +82,20 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     from grader.grading import Options
     from grader.grading import grade as grade_class
 
+    course = Course.find()
+    usual = course.settings.limits
     options = Options(
         assignments=assignments,
         students=students,
         jobs=jobs,
         force=force,
         sandbox=not no_sandbox,
-        limits=Limits(cell_seconds, question_seconds, notebook_seconds),
+        limits=Limits(
+            cell_seconds or usual.cell, question_seconds or usual.question, notebook_seconds or usual.notebook
+        ),
         scheduler=scheduler,
     )
     go_on = "the same command, without --force, goes on" if force else "the same command goes on"
     with class_progress(go_on) as progress:
-        outcome = grade_class(Course.find(), submissions, out, options, progress)
+        outcome = grade_class(course, submissions, out, options, progress)
     print_class(outcome, out)

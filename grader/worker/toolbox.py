@@ -23,6 +23,7 @@ from torch import nn
 from torch.nn import functional
 
 from .facts import Raised, Snap, is_tensor
+from .graph import graph
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -311,6 +312,7 @@ WORDS = {
     "nodes": nodes,
     "reaches": reaches,
     "freed": freed,
+    "graph": graph,
     "saved": saved,
     "vjp": vjp,
     "reseed": reseed,

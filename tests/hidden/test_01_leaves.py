@@ -1,7 +1,7 @@
 """The hidden checks of 01_leaves: who is a leaf, and where .grad lands."""
 
-from grader import assert_close, points, probe, raised
-from grader.inside import attempt, freed, inside, nn, reaches, snap, state, torch, vjp, warned
+from grader import assert_close, picture, points, probe, raised
+from grader.inside import attempt, freed, graph, inside, nn, reaches, snap, state, torch, vjp, warned
 
 
 @inside
@@ -149,6 +149,13 @@ def test_weight_trains(trained_weight):
     )
 
 
+@picture(reference=True)
+def loss_of_the_weight(student):
+    """The weight, and a loss that was computed from it."""
+    w = student.make_weight(1, 2, 0.5)
+    return graph(loss=w.sum(), w=w)
+
+
 # --- q2: input_gradient
 
 
@@ -250,6 +257,26 @@ def test_no_other_trace_is_left(image_gradient):
     assert after["img"].value == before["img"].value, "The values of the caller's img were changed."
     assert_same_model(before["model"], after["model"])
     assert_behaves(seen["behaviour"], image_gradient.expected["behaviour"])
+
+
+@picture(reference=True)
+def output_of_the_model(student):
+    """What a model x + shift made of x, after your call: look where a .grad is."""
+    calls = []
+
+    class Shift(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shift = nn.Parameter(torch.randn(1, 2))
+
+        def forward(self, x):
+            calls.append((x, x + self.shift))  # a sum saves nothing: no backward uses it up
+            return calls[-1][1]
+
+    model, img = Shift(), torch.randn(2, dtype=torch.float64)
+    attempt(student.input_gradient, model, img)
+    x, output = calls[-1]
+    return graph(output=output, x=x, img=img, shift=model.shift)
 
 
 # --- q3: all_grads
@@ -432,6 +459,28 @@ def test_hooks_leave_the_path_intact(early_layer):
     assert_close(seen["together"], expected["together"], message)
 
 
+# The reference's would show retain_grad(), which is the answer.
+@picture
+def outputs_of_two_layers(student):
+    """The outputs of two layers, each x + shift, after your call: look which of them keep their gradient."""
+    outputs = []
+
+    class Shift(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shift = nn.Parameter(torch.randn(1, 2))
+
+        def forward(self, x):
+            outputs.append(x + self.shift)  # a sum saves nothing: no backward uses it up
+            return outputs[-1]
+
+    model = nn.Sequential()
+    model.add_module("first", Shift())
+    model.add_module("second", Shift())
+    attempt(student.activation_grads, model, torch.randn(1, 2), ["first", "second"])
+    return graph(second_output=outputs[1], first_output=outputs[0], model=model)
+
+
 # --- q5: total_loss
 
 
@@ -525,6 +574,16 @@ def test_total_gradient(total_graph):
     assert_close(gradient, total_graph.expected["gradient"], "The gradient is not that of the weighted sum.")
 
 
+# The reference's would show the operations it is written with.
+@picture
+def total_of_two_losses(student):
+    """The total of two losses, before its backward: where does its graph end?"""
+    p = torch.randn((), requires_grad=True)
+    first, second = 2 * p, p + 1
+    total = student.total_loss([first, second], [0.5, -1.0])
+    return graph(total=total, first=first, second=second, p=p)
+
+
 # --- q6: weighted_backward
 
 
@@ -599,3 +658,12 @@ def test_graph_is_freed(weighted):
     assert seen["freed"], (
         "The saved tensors are still held: was the last backward told to retain_graph or to create_graph?"
     )
+
+
+@picture(reference=True)
+def leaves_after_a_weighted_backward(student):
+    """The losses of p and the weights, computed from q, after your call: look where a .grad is."""
+    p, q = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
+    losses, w = p**2, q + 1
+    attempt(student.weighted_backward, losses, w)
+    return graph(losses=losses, p=p, w=w, q=q)

@@ -1,7 +1,7 @@
 """The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
 
-from grader import assert_close, points, probe, raised
-from grader.inside import alive, attempt, inside, mark, nn, snap, spy, state, torch, vjp
+from grader import assert_close, picture, points, probe, raised
+from grader.inside import alive, attempt, graph, inside, mark, nn, snap, spy, state, torch, vjp
 
 SECOND_TIME = "backward through the graph a second time"
 OVERWRITTEN = "modified by an inplace operation"
@@ -61,6 +61,53 @@ def states_of(calls):
         "entering": [step["inputs"].get("hx") for step in steps],
         "leaving": [step["output"] for step in steps],
     }
+
+
+@inside
+class SmallCell(nn.Module):
+    """A cell of one unit and one parameter, so that a step is three operations; it remembers its steps."""
+
+    hidden_size = 1
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.steps = nn.Parameter(torch.randn(1)), []
+
+    def forward(self, input, hx=None):  # noqa: A002 - the names it has in torch
+        hx = torch.zeros(len(input), 1) if hx is None else hx
+        self.steps.append((hx, torch.tanh(input + self.weight * hx)))
+        return self.steps[-1][1]
+
+
+@inside
+def states_by_name(steps):
+    """The states of some steps, the last first; one that enters a step as it left one has one name only."""
+    states, last = [], None
+    for number, (hx, h) in enumerate(steps, start=1):
+        if hx is not last:
+            states.append(("start" if last is None else f"h_into_step_{number}", hx))
+        states.append((f"h{number}", h))
+        last = h
+    return dict(reversed(states))
+
+
+@inside
+class SmallReadout(nn.Module):
+    """Keeps the graph of the last states at its n-th call, before any backward of the loss that follows."""
+
+    def __init__(self, cell, at, last, **leaves):
+        super().__init__()
+        self.weight, self.leaves = nn.Parameter(torch.randn(1)), {**leaves, "cell.weight": cell.weight}
+        self.steps, self.at, self.last, self.known, self.drawn = cell.steps, at, last, 0, None
+
+    def forward(self, h):
+        if torch.is_grad_enabled():
+            self.at, self.known = self.at - 1, len(self.steps)
+            if self.at == 0:
+                self.drawn = graph(**states_by_name(self.steps[-self.last :]), **self.leaves)
+        else:
+            del self.steps[self.known :]  # whoever looks at a loss without recording makes no step by that
+        return h * self.weight
 
 
 def same(seen, expected):
@@ -262,6 +309,17 @@ def test_losses_and_state_come_back(losses_and_state):
             why = "those before it are right: the weights or the state from which it started are not"
         assert_close(loss, right, f"The loss of minibatch {number} is wrong, {why}.")
     assert_close(seen["h"], expected["h"], "The state that came back has not the values of the last state.")
+
+
+@picture(reference=True)  # the prose above the question says how the cut is made
+def second_minibatch(student):
+    """The second minibatch of two steps, before its backward: the state start enters it, and h2 leaves it."""
+    cell = SmallCell()
+    readout = SmallReadout(cell, at=2, last=2)
+    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.1)
+    batches = [(torch.randn(2, 1, 1), torch.randn(1, 1)) for _ in range(2)]
+    attempt(student.train_stateful, cell, readout, optimizer, batches, torch.zeros(1, 1))
+    return readout.drawn
 
 
 # --- q2: repackage
@@ -473,6 +531,15 @@ def test_reset_falsifies_nothing(reset_in_place):
         )
 
 
+@picture(reference=True)  # the given code cuts a tensor in the same way
+def repackaged_pair(student):
+    """A state (h, c) and what came back for it."""
+    w = torch.randn(1, requires_grad=True)
+    h, c = 2 * w, w + 1
+    result = student.repackage((h, c))
+    return graph(result=result, h=h, c=c, w=w)
+
+
 # --- q3: tbptt
 
 
@@ -645,6 +712,15 @@ def test_total_loss(total_loss):
     )
 
 
+@picture(reference=True)  # the question says where the cut is
+def second_chunk(student):
+    """The second of two chunks, k = 2, before its backward: the state start enters it, and h2 leaves it."""
+    cell = SmallCell()
+    readout = SmallReadout(cell, at=4, last=2)
+    attempt(student.tbptt, cell, readout, torch.randn(4, 1, 1), torch.randn(4, 1, 1), 2)
+    return readout.drawn
+
+
 # --- q4: train_learned_start
 
 
@@ -774,6 +850,17 @@ def test_the_rest_learns_too(three_lessons, last_state):
     )
 
 
+@picture(reference=True)  # the given code expands h0 in the same way
+def first_minibatch(student):
+    """The first minibatch of one step, before its backward: does the graph of h1 end in h0?"""
+    cell, h0 = SmallCell(), nn.Parameter(torch.randn(1, 1))
+    readout = SmallReadout(cell, at=1, last=1, h0=h0)
+    optimizer = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.1)
+    batches = [(torch.randn(1, 2, 1), torch.randn(2, 1))]
+    attempt(student.train_learned_start, cell, readout, h0, optimizer, batches)
+    return readout.drawn
+
+
 # --- q5: Center
 
 
@@ -889,3 +976,14 @@ def test_statistic_and_values(statistic):
     assert alike(seen["afterwards"], seen["trained"]), "After eval() a batch has changed running."
     assert_close(seen["evaluated"], expected["evaluated"], "After eval() the output is not x minus running.")
     assert alike(seen["saved"], seen["afterwards"]), "The state_dict holds other values than running."
+
+
+# The reference's would show its forward, line by line.
+@picture
+def second_batch(student):
+    """The output for a second batch, before its backward; the first batch has gone back already."""
+    center, w = student.Center(1), torch.randn(1, requires_grad=True)
+    attempt(center(torch.randn(2, 1) * w).sum().backward)
+    batch = torch.randn(2, 1) * w
+    output = center(batch)
+    return graph(output=output, running=center.running, batch=batch, w=w)

@@ -1,7 +1,7 @@
 """The hidden checks of 05_inplace_reinit: which writes autograd allows, and which it notices."""
 
-from grader import assert_close, points, probe, raised
-from grader.inside import attempt, inside, nn, snap, state, torch, vjp
+from grader import assert_close, picture, points, probe, raised
+from grader.inside import attempt, graph, inside, nn, snap, state, torch, vjp
 
 OVERWRITTEN = "modified by an inplace operation"
 
@@ -104,6 +104,16 @@ def test_a_stale_loss_is_noticed(stale_loss):
     assert raised(backward, RuntimeError, OVERWRITTEN), (
         "The old loss did not raise the error with which autograd says that a value it needs was overwritten."
     )
+
+
+@picture(reference=True)  # the question says that the old loss must refuse to go back
+def loss_of_the_old_values(student):
+    """A loss of the old values of w, after your call: it needs them; v1 means one write that autograd saw."""
+    w = torch.randn(2, requires_grad=True)
+    loss = (w**2).sum()
+    result = attempt(student.reinit_, w, 1.0)
+    returned = {} if result is w else {"returned": result}
+    return graph(loss=loss, **{f"w_v{w._version}": w}, **returned)
 
 
 # --- q2: reset_layer
@@ -301,6 +311,17 @@ def test_other_layers_keep_their_values(plain_reset):
         )
 
 
+@picture(reference=True)
+def output_after_the_reset(student):
+    """The next output of the layer, and the weight for which the optimizer was built."""
+    model = nn.Sequential()
+    model.add_module("fc", nn.Linear(1, 1))
+    held = model.fc.weight
+    attempt(student.reset_layer, model, "fc")
+    output = model(torch.randn(1, 1))
+    return graph(output=output, fc=model.fc, **{"optimizer.weight": held})
+
+
 # --- q3: masked_forward
 
 
@@ -405,6 +426,15 @@ def test_inputs_of_the_product_are_untouched(masked):
         assert after[name].value == tensor.value, f"The values of the caller's {name} were changed."
 
 
+# The reference's would show how the columns are replaced.
+@picture
+def product_of_the_masked(student):
+    """The product f = d @ w2, before its backward: which d has it saved?"""
+    w1, w2 = torch.randn(1, 2, requires_grad=True), torch.randn(2, 1, requires_grad=True)
+    d, f = student.masked_forward(torch.randn(2, 1), w1, w2, torch.tensor([False, True]))
+    return graph(f=f, d=d, w1=w1, w2=w2)
+
+
 # --- q4: residual_block
 
 
@@ -498,6 +528,14 @@ def test_inputs_of_the_block_are_untouched(plain_input):
         assert after.value == before.value, f"The values of the caller's {name} were changed."
         assert after.version == before.version, f"The caller's {name} was written to, and then put back."
         assert y.identity != after.identity, f"What came back is the caller's {name} itself."
+
+
+@picture(reference=True)  # its operations are those of the formula in the task
+def block_before_backward(student):
+    """The result y of the block, before its backward."""
+    x, w = torch.randn(2, 1, requires_grad=True), torch.randn(1, 1, requires_grad=True)
+    y = student.residual_block(x, w)
+    return graph(y=y, x=x, w=w)
 
 
 # --- q5: ema_update
@@ -709,6 +747,16 @@ def test_no_memory_is_shared(averaged, learner_goes_on):
         )
 
 
+@picture(reference=True)  # nothing hangs on the reference's teacher, and so nothing is shown of its answer
+def teacher_after_two_updates(student):
+    """The weight of the teacher after two updates, and a loss of the student that is still to go back."""
+    teacher, learner = nn.Linear(1, 1, bias=False).requires_grad_(False), nn.Linear(1, 1, bias=False)
+    loss = (learner.weight**2).sum()
+    attempt(student.ema_update, teacher, learner, 0.5)
+    attempt(student.ema_update, teacher, learner, 0.5)
+    return graph(**{"teacher.weight": teacher.weight, "student.weight": learner.weight}, student_loss=loss)
+
+
 # --- q6: fit_by_hand
 
 
@@ -800,3 +848,12 @@ def test_losses_are_those_of_descent(loss_curve):
         seen[0], expected[0], "The first loss is not the mean squared error of the w that was passed in."
     )
     assert_close(seen, expected, "The curve starts right, but is not that of plain gradient descent.")
+
+
+@picture(reference=True)
+def next_loss(student):
+    """A next loss of the caller's w after two of your steps; v2 means two writes that autograd saw."""
+    w = torch.randn(1, 1, requires_grad=True)
+    X, y = torch.randn(2, 1), torch.randn(2, 1)  # noqa: N806 - the name it has in the task
+    losses = attempt(student.fit_by_hand, w, X, y, 0.1, 2)
+    return graph(next_loss=(X @ w).sum(), **{f"w_v{w._version}": w}, losses=losses)

@@ -1,0 +1,82 @@
+"""Outside: what came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.collect.folder_source import list_folder
+from grader.collect.layout import Layout, Outcome
+from grader.collect.listing import Listing
+from grader.collect.owners import assign
+from grader.collect.students import targets
+from grader.collect.zip_source import list_zip
+from grader.errors import GraderError
+
+__all__ = ["Collected", "collect"]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What came of collecting a source.
+
+    Attributes:
+        students: how many students have a notebook in it.
+        outcome: what was written, replaced and left.
+        notes: what a person should know of how students were named.
+        empty: students, as far as folders tell, without a notebook.
+    """
+
+    students: int
+    outcome: Outcome
+    notes: tuple[str, ...]
+    empty: tuple[str, ...]
+
+
+def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
+    """Lay out the notebooks of a source for ``grade``; nothing in them is read as anything but bytes.
+
+    Args:
+        source: a folder of clones or of students' folders, or the zip of a learning-management system.
+        folder: where they go; what is there already is kept, or brought up to date.
+        prefixes: what clones' names begin with; None to find out.
+
+    Raises:
+        GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
+    """
+    _require_apart(source, folder)
+    with _listed(source) as listing:
+        if not listing.items:
+            more = f" {listing.left[0][0]} {listing.left[0][1]}." if listing.left else ""
+            raise GraderError(
+                f"there is no notebook in {source}: name the folder or zip that came back.{more}"
+            )
+        handed = assign(listing, prefixes)
+        with Layout(folder) as layout:
+            for target in targets(handed.notebooks, layout.students()):
+                layout.put(target)
+        layout.outcome.left += listing.left
+    students = {name.partition("/")[0] for name in layout.outcome.all}
+    return Collected(len(students), layout.outcome, tuple(handed.notes), tuple(handed.empty))
+
+
+def _require_apart(source: Path, folder: Path) -> None:
+    here, there = source.resolve(), folder.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise GraderError(f"{folder} and {source} lie in each other: choose an --out outside of the source.")
+
+
+@contextmanager
+def _listed(source: Path) -> Iterator[Listing]:
+    if source.is_dir():
+        yield list_folder(source)
+    elif source.is_file() and zipfile.is_zipfile(source):
+        with list_zip(source) as listing:
+            yield listing
+    elif source.exists():
+        raise GraderError(f"{source} is neither a folder nor a zip: unpack it, and name the folder.")
+    else:
+        raise GraderError(f"there is no {source}: name a folder of clones, or a zip that was downloaded.")

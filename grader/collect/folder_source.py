@@ -1,0 +1,85 @@
+"""Outside: a folder of submissions; no link in it is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from functools import partial
+from pathlib import Path
+
+from grader.collect.listing import (
+    MAX_NOTEBOOK_BYTES,
+    REPOSITORY,
+    SKIPPED,
+    Item,
+    Listing,
+    Place,
+    UnreadableError,
+)
+from grader.errors import GraderError
+
+_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+
+
+def list_folder(folder: Path) -> Listing:
+    """What lies below a folder; not recursive, as a stranger decides how deep it is.
+
+    Raises:
+        GraderError: the folder itself cannot be listed.
+    """
+    listing = Listing(is_archive=False)
+    pending: list[Place] = [()]
+    while pending:
+        place = pending.pop()
+        try:
+            with os.scandir(folder.joinpath(*place)) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            if not place:
+                raise GraderError(
+                    f"{folder} cannot be read ({error.strerror}): name another folder."
+                ) from error
+            listing.left.append(("/".join(place), f"cannot be listed ({error.strerror})"))
+            continue
+        for entry in entries:
+            if entry.name == REPOSITORY and place:
+                listing.repositories.add(place)
+            if entry.name not in SKIPPED:
+                inner = (*place, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(inner)
+                else:
+                    _take(listing, inner, Path(entry.path))
+    return listing
+
+
+def _take(listing: Listing, place: Place, path: Path) -> None:
+    try:
+        status = path.lstat()
+    except OSError as error:
+        listing.leave(place, f"cannot be read ({error.strerror})")
+        return
+    if stat.S_ISLNK(status.st_mode):
+        listing.leave(place, "is a link, and links are not followed")
+    elif not stat.S_ISREG(status.st_mode):
+        listing.leave(place, "is not an ordinary file")
+    elif status.st_nlink > 1:
+        listing.leave(place, "is a hard link to a file that may lie elsewhere: collect a real copy of it")
+    else:
+        listing.add(Item(place, status.st_mtime_ns, partial(_read, path)))
+
+
+def _read(path: Path) -> bytes:
+    flags = os.O_RDONLY
+    for name in _FLAGS:  # not every system has them all
+        flags |= getattr(os, name, 0)
+    try:
+        with open(path, "rb", opener=lambda file, _: os.open(file, flags)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UnreadableError("is not an ordinary file")
+            content = file.read(MAX_NOTEBOOK_BYTES + 1)
+    except OSError as error:
+        raise UnreadableError(f"cannot be read ({error.strerror})") from error
+    if len(content) > MAX_NOTEBOOK_BYTES:
+        raise UnreadableError(f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB")
+    return content

@@ -1,0 +1,88 @@
+"""Outside: what a source holds, as strangers named it; nothing is read before it is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from grader.notebook import MAX_FILE_BYTES
+
+MAX_NOTEBOOK_BYTES = MAX_FILE_BYTES
+METADATA = "submission_metadata.yml"
+"""The file in which Gradescope says whose its folders are."""
+
+REPOSITORY = ".git"
+SKIPPED = frozenset({REPOSITORY, ".handout", ".ipynb_checkpoints", "__MACOSX"})
+
+# Browsers append a suffix to what they take for text; `grade` reads such notebooks too.
+NOTEBOOK = re.compile(
+    r"(?P<stem>.*)(?P<suffix>\.ipynb(?:\.txt|\.json)?)", re.ASCII | re.DOTALL | re.IGNORECASE
+)
+_ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
+_APPLE_DOUBLE = "._"
+
+Place = tuple[str, ...]
+"""The names of folders, then of the file, below the source."""
+
+
+class UnreadableError(Exception):
+    """A file cannot be had; the text says why, as the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A notebook in a source.
+
+    Attributes:
+        place: where it lies.
+        modified: nanoseconds since 1970.
+        read: gives its bytes, or raises UnreadableError.
+    """
+
+    place: Place
+    modified: int
+    read: Callable[[], bytes]
+
+
+@dataclass
+class Listing:
+    """Everything in a source that matters.
+
+    Attributes:
+        is_archive: whether it is a zip, not a folder.
+        items: the notebooks.
+        metadata: Gradescope's files, by the folder they lie in.
+        repositories: folders that are clones.
+        folders: folders, one or two names deep, that hold any file.
+        left: (place, why) of what looks handed in and is not taken.
+    """
+
+    is_archive: bool
+    items: list[Item] = field(default_factory=list)
+    metadata: dict[Place, Item] = field(default_factory=dict)
+    repositories: set[Place] = field(default_factory=set)
+    folders: set[Place] = field(default_factory=set)
+    left: list[tuple[str, str]] = field(default_factory=list)
+
+    def leave(self, place: Place, why: str) -> None:
+        """Note what is not taken, if anybody will miss it."""
+        if is_notebook(place[-1]) or _ARCHIVE.fullmatch(place[-1]):
+            self.left.append(("/".join(place), why))
+
+    def add(self, item: Item) -> None:
+        """Take an ordinary file for what its name says."""
+        for depth in range(1, min(len(item.place), 3)):
+            self.folders.add(item.place[:depth])
+        name = item.place[-1]
+        if is_notebook(name):
+            self.items.append(item)
+        elif name == METADATA and len(item.place) <= 2:
+            self.metadata[item.place[:-1]] = item
+        else:
+            self.leave(item.place, "is an archive: unpack it, and collect what was in it")
+
+
+def is_notebook(name: str) -> bool:
+    """Whether a file is called as notebooks are."""
+    return NOTEBOOK.fullmatch(name) is not None and not name.startswith(_APPLE_DOUBLE)

@@ -1,0 +1,47 @@
+"""On a student's machine: ``reset``, the command that puts one question back as it was handed out."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("notebook")
+@click.argument("question")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
+def reset(notebook: str, question: str, yes: bool) -> None:
+    """Put QUESTION of NOTEBOOK back as it was handed out; your version is kept in a file beside it.
+
+    Only the cell with the function changes.
+    """
+    from grader.errors import GraderError
+    from grader.student.exercise import find_notebook, open_exercise
+    from grader.student.resetting import carry_out, plan
+    from grader.text import inert
+
+    exercise = open_exercise(find_notebook(notebook))
+    planned = plan(exercise, exercise.task(question))
+    identity = planned.task.id
+    if not planned.is_needed:
+        click.echo(f"{identity} of {exercise.name} is as it was handed out. Nothing was changed.")
+    else:
+        what = f"Replace code cell {planned.cell.number}" if planned.cell else "Insert a cell"
+        question_asked = f"{what} of {exercise.name} by {identity} as it was handed out?"
+        if not yes:
+            try:
+                agreed = click.confirm(question_asked, default=False)
+            except click.Abort:
+                raise GraderError("nobody answered, so nothing was changed: add --yes to go on.") from None
+            if not agreed:
+                click.echo("Nothing was changed.")
+                return
+        kept = carry_out(exercise, planned)
+        click.echo(f"{identity} of {exercise.name} is as it was handed out again.")
+        if kept:
+            click.echo(f"Your version is kept in {inert(str(kept))}")
+        click.echo("If the notebook is open in Jupyter, reload it from disk before you save it there.")
+    if planned.later:
+        cells = ", ".join(map(str, planned.later))
+        click.echo(
+            f"Mind that code cell {cells} defines {planned.task.function} too, and runs later: delete it."
+        )

@@ -1,0 +1,48 @@
+"""On a student's machine: ``watch``, the command that checks a notebook whenever it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from grader.commands.check import seconds_option
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@seconds_option
+def watch(folder: Path, seconds: float) -> None:
+    """Check each notebook in FOLDER (here, unless you say) as you save it, until Ctrl-C.
+
+    Begins with the notebook that was saved last.
+    """
+    from grader.student.exercise import notebooks_in
+    from grader.student.runners import Runners
+    from grader.student.telling import console
+    from grader.student.watching import Watcher
+
+    paths = notebooks_in(folder)
+    with Runners(sentence="stopped watching.") as runners:
+        watcher = Watcher(console(), seconds, runners)
+        saved = _saved(folder)
+        runners.prepare()
+        missed = next(saved)  # from here on nothing is
+        watcher.watch([missed | {max(paths, key=lambda path: path.stat().st_mtime)}])
+        watcher.watch(saved)
+
+
+def _saved(folder: Path) -> Iterator[set[Path]]:
+    """The notebooks in the folder that were saved; an empty set now and then, the first one at once."""
+    from watchfiles import watch as changes_in
+
+    from grader.student.exercise import is_notebook
+
+    def is_wanted(_: object, name: str) -> bool:
+        return is_notebook(Path(name))
+
+    for changes in changes_in(
+        folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=300
+    ):
+        yield {path for _, name in changes if (path := folder / Path(name).name).is_file()}

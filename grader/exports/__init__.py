@@ -1,0 +1,1 @@
+"""Outside: results in the forms of other systems, one module for each form."""

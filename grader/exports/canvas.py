@@ -1,0 +1,144 @@
+"""Outside: a gradebook exported from Canvas, with one column of it filled for each assignment.
+
+Nothing else in the file changes: neither other columns nor the rows of whoever has no result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.errors import GraderError
+from grader.exports.exported import Export
+from grader.exports.people import match
+from grader.exports.sheet import Sheet
+from grader.exports.stored import Stored
+from grader.gradebook import number
+
+FILE_NAME = "canvas.csv"
+_NAMED_BY = ("ID", "SIS User ID", "SIS Login ID", "Student")
+_TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
+_POINTS_POSSIBLE = "points possible"
+_READ_ONLY = "(read only)"
+_ROUNDING = 1e-6
+
+
+def export(export: Export, sheet: Sheet, column: str | None) -> None:
+    """Fill a column of the teacher's own gradebook for each assignment, and write it as ``canvas.csv``.
+
+    Args:
+        export: what, and where to.
+        sheet: the gradebook as Canvas exported it.
+        column: the heading, title or number of the column, where there is one assignment.
+
+    Raises:
+        GraderError: no column, or more than one, is an assignment's; or the file is not Canvas's.
+    """
+    headings = sheet.headings
+    if "Student" not in headings or "ID" not in headings:
+        raise GraderError(
+            f"{sheet.path} is not a gradebook of Canvas (no columns Student and ID): export it there by"
+            " Grades, Export"
+        )
+    if (export.out / FILE_NAME).resolve() == sheet.path.resolve():
+        raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
+    values: dict[tuple[int, int], str] = {}
+    for stem, results in export.results.items():
+        where = _column(sheet, stem, export.titles.get(stem), column)
+        if where is None and len(export.results) > 1:
+            export.note(f"{sheet.path} has no column for {stem}, so its results are left out.")
+            continue
+        if where is None:
+            raise GraderError(
+                f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the"
+                f" gradebook again, or name a column by --column; there are {_columns(headings)}"
+            )
+        filled = _fill(export, sheet, where, results)
+        changed = sum(
+            sheet.value(sheet.rows[row], at) not in {"", value} for (row, at), value in filled.items()
+        )
+        replaced = f", {changed} of them other than before" if changed else ""
+        others = len(_people(sheet)) - len(filled)
+        export.note(
+            f"{headings[where]}: {len(filled)} scores filled in{replaced}; {others} rows stay as they are."
+        )
+        values |= filled
+    if not values:
+        raise GraderError(
+            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)}"
+            f" Its columns are {_columns(headings)}"
+        )
+    export.write(FILE_NAME, sheet.filled(values))
+
+
+def _column(sheet: Sheet, stem: str, title: str | None, column: str | None) -> int | None:
+    """The column of an assignment; None where there is none."""
+    titles = (stem, title, f"{int(stem[:2])}. {title}") if title else (stem,)
+    wanted = {name.strip().casefold() for name in ((column,) if column is not None else titles) if name}
+    found = [at for at, heading in enumerate(sheet.headings) if _called(heading) & wanted]
+    if column is not None:  # whoever gives the whole heading means no other
+        found = [at for at in found if sheet.headings[at].strip() == column.strip()] or found
+    assignments = [at for at in found if sheet.headings[at] not in _NAMED_BY]
+    if len(assignments) > 1:
+        named = ", ".join(sheet.headings[at] for at in assignments)
+        raise GraderError(
+            f"{sheet.path} has more than one column for {stem} ({named}): say which by --column"
+        )
+    return assignments[0] if assignments else None
+
+
+def _called(heading: str) -> set[str]:
+    """All that a column may be called: its heading, its title, its number."""
+    heading = heading.strip()
+    parts = _TITLE.fullmatch(heading)
+    return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
+
+
+def _columns(headings: list[str]) -> str:
+    titled = [heading.strip() for heading in headings if _TITLE.fullmatch(heading.strip())]
+    return ", ".join(titled or headings)
+
+
+def _fill(export: Export, sheet: Sheet, column: int, results: Sequence[Stored]) -> dict[tuple[int, int], str]:
+    """The scores, by their cells; notes of whoever is left out, and of points that differ."""
+    heading = sheet.headings[column]
+    for row in sheet.rows[1:]:
+        if sheet.value(row, 0).casefold() == _POINTS_POSSIBLE:
+            _compare(export, heading, sheet.value(row, column), max(one.max_score for one in results))
+    matched = match((one.student for one in results), _people(sheet))
+    export.notes.extend(note for note in matched.notes(str(sheet.path)) if note not in export.notes)
+    return {
+        (matched.rows[one.student], column): sheet.number(number(one.score))
+        for one in results
+        if one.student in matched.rows
+    }
+
+
+def _compare(export: Export, heading: str, possible: str, max_score: float) -> None:
+    """Say where Canvas counts an assignment otherwise.
+
+    Raises:
+        GraderError: Canvas computes the column itself.
+    """
+    if possible.casefold() == _READ_ONLY:
+        raise GraderError(f"Canvas computes the column {heading} itself: name another by --column")
+    try:
+        equal = abs(float(possible.replace(",", ".")) - max_score) < _ROUNDING
+    except ValueError:
+        equal = False
+    if not equal:
+        export.note(
+            f"{heading}: Canvas has {possible or 'no'} points possible, the assignment {number(max_score)};"
+            " scores are written as they are, so change that in Canvas."
+        )
+
+
+def _people(sheet: Sheet) -> dict[int, list[str]]:
+    """What each row calls its person; the rows above the students are no people."""
+    columns = [sheet.headings.index(name) for name in _NAMED_BY if name in sheet.headings]
+    identity = sheet.headings.index("ID")
+    return {
+        at: [name for column in columns if (name := sheet.value(row, column))]
+        for at, row in enumerate(sheet.rows)
+        if at and sheet.value(row, identity)
+    }

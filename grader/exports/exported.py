@@ -1,0 +1,82 @@
+"""Outside: what an export has written, and what whoever asked for it has to know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.exports.stored import Stored, by_assignment
+from grader.settings import Feedback
+
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class Export:
+    """One export, of results, to a folder.
+
+    Attributes:
+        results: those that belong to an assignment, by stem; a student has one for each.
+        out: the folder.
+        titles: of assignments, by stem, as far as they are known.
+        shows: what students may see.
+        files: what has been written.
+        notes: sentences for whoever asked.
+    """
+
+    results: Mapping[str, Sequence[Stored]]
+    out: Path
+    titles: Mapping[str, str] = field(default_factory=dict)
+    shows: Feedback = field(default_factory=Feedback)
+    files: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, place: str, content: str | bytes) -> None:
+        """Write a file below the folder, under a temporary name first.
+
+        Raises:
+            GraderError: it cannot be written.
+        """
+        path = self.out / place
+        unfinished = path.with_name(f".unfinished-{os.getpid()}-{next(_numbers)}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+            unfinished.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise GraderError(
+                f"{path} cannot be written ({error.strerror}): make room there or choose another --out"
+            ) from error
+        self.files.append(path)
+
+    def note(self, sentence: str) -> None:
+        """Have something said at the end."""
+        self.notes.append(sentence)
+
+
+def exportable(results: Sequence[Stored], stem: str | None) -> tuple[dict[str, list[Stored]], list[str]]:
+    """The results to export by stem, and what has to be said about the others.
+
+    Raises:
+        GraderError: none is left.
+    """
+    known = by_assignment(results)
+    if stem is not None:
+        if stem not in known:
+            raise GraderError(f"there is no result of {stem}; there are some of {', '.join(known) or 'none'}")
+        known = {stem: known[stem]}
+    if not known:
+        raise GraderError("no result belongs to an assignment of the course, so there is nothing to export")
+    strangers = [] if stem else [one.notebook for one in results if not one.assignment]
+    notes = [f"Left out, because they belong to no assignment: {', '.join(strangers)}."] if strangers else []
+    failed = [one.notebook for found in known.values() for one in found if one.error]
+    if failed:
+        notes.append(f"These could not be graded and are exported with 0 points: {', '.join(failed)}.")
+    return known, notes

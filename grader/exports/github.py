@@ -1,0 +1,131 @@
+"""Outside: scored questions for GitHub: an action's output, notices, a step's summary.
+
+The format of the outputs is that of GitHub Classroom's graders, which other services read too. Its
+reporter takes ``max_score`` once for each output and multiplies it by the part of the tests that passed.
+So one output holds one question, as one test, and points earned in part stand in the test's name.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Sequence
+
+from grader.exports.exported import Export
+from grader.exports.scored import Scored, plain, total
+from grader.exports.stored import Stored, told
+from grader.gradebook import number
+from grader.settings import Feedback
+from grader.templating import markdown_text
+from grader.text import encodable, straight
+
+#: What GitHub shows of one step's summary, in bytes; of a longer one it shows nothing.
+MAX_SUMMARY = 1 << 20
+
+_SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
+_CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
+
+
+def action_output(one: Scored) -> str:
+    """One question as the output ``result`` of an action: base64 of JSON, on one line."""
+    name = f"{one.id} ({number(one.score)}/{number(one.max_score)})"
+    test = {
+        "name": name,
+        "status": one.status,
+        "score": plain(one.score),
+        "message": None if one.message is None else encodable(straight(one.message)),
+        "test_code": "",
+        "filename": "",
+        "line_no": 0,
+        "duration": round(one.seconds * 1000),
+    }
+    result = {"version": 1, "status": one.status, "max_score": plain(one.max_score), "tests": [test]}
+    return base64.b64encode(json.dumps(result, allow_nan=False).encode()).decode()
+
+
+def notices(scored: Sequence[Scored]) -> list[str]:
+    """The two lines by which points leave a workflow; nothing of a student's is in them."""
+    points, of = total(scored)
+    report = json.dumps({"totalPoints": plain(points), "maxPoints": plain(of)}, separators=(",", ":"))
+    return [
+        f"::notice title=Autograding complete::Points {number(points)}/{number(of)}",
+        f"::notice title=Autograding report::{report}",
+    ]
+
+
+def quoted(text: str) -> str:
+    """Text of a stranger, as lines of a log among which no workflow command is carried out."""
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{encodable(straight(text))}\n::{token}::"
+
+
+def step_summary(scored: Sequence[Scored], heading: str) -> str:
+    """Markdown for ``$GITHUB_STEP_SUMMARY``: a table, then what failed and why; at most 1 MiB.
+
+    Args:
+        scored: the questions.
+        heading: a line of plain text.
+    """
+    points, of = total(scored)
+    lines = [
+        f"## {markdown_text(heading)}: {number(points)} of {number(of)} points",
+        "",
+        "| | question | points |",
+        "|---|---|--:|",
+        *(_row(one) for one in scored),
+        "",
+    ]
+    for one in scored:
+        if one.message and one.status != "pass":
+            lines += [f"### {markdown_text(one.id)}", "", *_paragraphs(one.message)]
+    return _cut("\n".join(lines))
+
+
+def _row(one: Scored) -> str:
+    name = f"{markdown_text(one.id)} · {markdown_text(one.title)}" if one.title else markdown_text(one.id)
+    return f"| {_SIGNS[one.status]} | {name} | {number(one.score)} of {number(one.max_score)} |"
+
+
+def _paragraphs(message: str) -> list[str]:
+    return [part for line in message.splitlines() if line.strip() for part in (markdown_text(line), "")]
+
+
+def _cut(text: str) -> str:
+    """The text in as many whole lines as GitHub shows."""
+    content = encodable(text).encode()
+    if len(content) <= MAX_SUMMARY:
+        return content.decode()
+    kept = content[: MAX_SUMMARY - len(_CUT.encode())]
+    return kept[: kept.rfind(b"\n")].decode() + _CUT
+
+
+def export(export: Export) -> None:
+    """Write ``<student>/<stem>/``: the outputs, one a line as for ``$GITHUB_OUTPUT``, notices and summary."""
+    for stem, results in export.results.items():
+        for one in results:
+            scored = scored_of(one, export.shows)
+            folder = f"{one.student}/{stem}"
+            outputs = (f"{answer.id}_{stem}={action_output(answer)}\n" for answer in scored)
+            export.write(f"{folder}/outputs.txt", "".join(outputs))
+            export.write(f"{folder}/notices.txt", "\n".join([*notices(scored), ""]))
+            summary = step_summary(scored, export.titles.get(stem, stem))
+            told_first = (
+                f"**This notebook could not be graded.** {markdown_text(one.error)}\n\n" if one.error else ""
+            )
+            export.write(f"{folder}/summary.md", told_first + summary)
+
+
+def scored_of(one: Stored, shows: Feedback) -> list[Scored]:
+    """The questions of a result."""
+    return [
+        Scored(
+            answer.id,
+            answer.title,
+            answer.score,
+            answer.max_score,
+            "error" if one.error else "pass" if answer.in_full else "fail",
+            told(answer, shows),
+        )
+        for answer in one.answers
+    ]

@@ -1,0 +1,222 @@
+"""Outside: results as ``grade`` has stored them, read for other systems and trusted in nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from grader.errors import GraderError
+from grader.gradebook import number
+from grader.result import SCHEMA, Result
+from grader.settings import Feedback
+from grader.text import file_name
+
+_STATUSES = {"graded", "error"}
+_ANSWERED = {"answered", "untouched", "missing"}
+_OUTCOMES = {"passed", "failed", "error"}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One check: its title, how it ended, what it is worth, and the texts a student may read."""
+
+    id: str
+    title: str
+    outcome: str
+    points: float
+    max_points: float
+    message: str | None
+    hint: str | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question, and its checks."""
+
+    id: str
+    title: str
+    status: str
+    score: float
+    max_score: float
+    checks: tuple[Checked, ...]
+
+    @property
+    def in_full(self) -> bool:
+        """Whether it earned all its points."""
+        return self.score >= self.max_score
+
+    @property
+    def has_a_cap(self) -> bool:
+        """Whether it earned less than its passed checks are worth."""
+        return self.score < sum(check.points for check in self.checks)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One result; ``name`` is the assignment or, where that is unknown, the notebook's own.
+
+    Attributes:
+        graded_at: in UTC, as in ``2026-11-21T03:00:00Z``; empty where that is not known.
+    """
+
+    student: str
+    name: str
+    assignment: str | None
+    notebook: str
+    error: str | None
+    score: float
+    max_score: float
+    answers: tuple[Answer, ...]
+    graded_at: str
+
+
+def read_results(results: Path) -> list[Stored]:
+    """All stored results below ``--out`` of ``grade``, sorted by student and name.
+
+    Raises:
+        GraderError: there are none, or a file of them is not a result.
+    """
+    folder = results / "submissions"
+    try:
+        paths = sorted(
+            path
+            for student in folder.iterdir()
+            if student.is_dir() and not student.is_symlink()
+            for path in student.iterdir()
+            if path.suffix == ".json" and path.is_file() and not path.is_symlink()
+        )
+    except OSError as error:
+        raise GraderError(
+            f"{folder} cannot be read ({error.strerror}): grade a class first, or name the folder of its"
+            " results by --results"
+        ) from error
+    if not paths:
+        raise GraderError(f"{folder} holds no results: grade a class first, or name another by --results")
+    return [_read(path) for path in paths]
+
+
+def _read(path: Path) -> Stored:
+    try:
+        content = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"{path} cannot be read ({error.strerror}): make it readable") from error
+    except UnicodeDecodeError:
+        _refuse(path, "it is not UTF-8")
+    try:
+        stored = stored_of(json.loads(content), path.stem)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        _refuse(path, f"{type(error).__name__}: {str(error)[:80]}")
+    if stored.student != path.parent.name:
+        _refuse(path, f"it is a result of {stored.student!r}")
+    return stored
+
+
+def _refuse(path: Path, reason: str) -> NoReturn:
+    raise GraderError(f"{path} is not a result of this grader ({reason}): delete it and run grade again")
+
+
+def stored_of(result: Result, name: str) -> Stored:
+    """The parts of a result that other systems can hold.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has not the form of a result.
+    """
+    if result["schema"] != SCHEMA:
+        raise ValueError(f"its schema is {result['schema']!r}")
+    _one_of(result["status"], _STATUSES)
+    student, error = _text(result["student"]), result["error"]
+    if file_name(student) != student:
+        raise ValueError("the student's name is no name of a folder")
+    assignment = result["assignment"]
+    if assignment is not None and assignment != name:
+        raise ValueError(f"it is a result of {assignment!r}")
+    return Stored(
+        student,
+        name,
+        assignment,
+        _text(result["notebook"]),
+        None if error is None else _text(error),
+        _points(result["score"]),
+        _points(result["max_score"]),
+        tuple(map(_answer, result["questions"])),
+        _text(result["provenance"].get("graded_at") or ""),
+    )
+
+
+def _answer(question: dict[str, Any]) -> Answer:
+    return Answer(
+        _text(question["id"]),
+        _text(question["title"]),
+        _one_of(question["status"], _ANSWERED),
+        _points(question["score"]),
+        _points(question["max_score"]),
+        tuple(map(_checked, question["checks"])),
+    )
+
+
+def _checked(check: dict[str, Any]) -> Checked:
+    message, hint = check["message"], check["hint"]
+    return Checked(
+        _text(check["id"]),
+        _text(check["title"]),
+        _one_of(check["outcome"], _OUTCOMES),
+        _points(check["points"]),
+        _points(check["max_points"]),
+        None if message is None else _text(message),
+        None if hint is None else _text(hint),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _one_of(value: Any, known: set[str]) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r} is none of {', '.join(sorted(known))}")
+    return _text(value)
+
+
+def _points(value: Any) -> float:
+    """A number of points; JSON of Python's knows NaN, which no other system understands."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"{value!r} are no points")
+    return value
+
+
+def told(answer: Answer, shows: Feedback) -> str | None:
+    """What a student reads about a question that is not in full, a line for each text; None if it is.
+
+    Args:
+        answer: the question.
+        shows: what the instructor lets students see.
+    """
+    if answer.in_full:
+        return None
+    if answer.status != "answered":
+        return next((check.message for check in answer.checks if check.message), "Not answered.")
+    lines: list[str] = []
+    for check in answer.checks:
+        if check.outcome == "passed":
+            continue
+        told_why = f": {check.message}" if shows.diagnoses and check.message else ""
+        lines.append(f"{check.title.rstrip('.') if told_why else check.title}{told_why}")
+        if shows.hints and check.hint:
+            lines.append(f"Hint: {check.hint}")
+    if answer.has_a_cap:
+        lines.append(f"Because a check failed, this question earns {number(answer.score)} points at most.")
+    return "\n".join(" ".join(line.split()) for line in lines) or None
+
+
+def by_assignment(results: Sequence[Stored]) -> dict[str, list[Stored]]:
+    """Results of known assignments, by their stems."""
+    stems = sorted({one.assignment for one in results if one.assignment})
+    return {stem: [one for one in results if one.assignment == stem] for stem in stems}

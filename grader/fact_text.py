@@ -1,0 +1,113 @@
+"""Outside: facts as an instructor reads them, what was seen beside what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grader.evidence import Fault, Outcome, Stopped
+from grader.facts import Other, Raised, Tensor
+
+MAX_ENTRIES = 60
+_MAX_NUMBERS = 8
+_MAX_TEXT = 200
+_PARTS = " | "
+
+
+def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
+    """Lines that show the facts of a probe, entry by entry; what is the same on both sides stands once.
+
+    Args:
+        seen: of the submission.
+        expected: of the reference; None where nobody knows it.
+    """
+    if expected is None:
+        entries = dict(_entries(seen, ""))
+        yield from (f"{name}: {text}" for name, text in list(entries.items())[:MAX_ENTRIES])
+    else:
+        ours, theirs = dict(_entries(seen, "")), dict(_entries(expected, ""))
+        entries = theirs | ours
+        for name in list(entries)[:MAX_ENTRIES]:
+            seen_text, expected_text = ours.get(name, "nothing"), theirs.get(name, "nothing")
+            if seen_text == expected_text:
+                yield f"{name}: as expected, {seen_text}"
+            else:
+                yield f"{name}:"
+                yield f"    seen      {seen_text}"
+                yield f"    expected  {_what_differs(expected_text, seen_text)}"
+    if len(entries) > MAX_ENTRIES:
+        yield f"and {len(entries) - MAX_ENTRIES} more entries"
+
+
+def _what_differs(expected: str, seen: str) -> str:
+    """Of two tensors only the parts in which they differ; else all of what is expected."""
+    parts, others = expected.split(_PARTS), seen.split(_PARTS)
+    if not expected.startswith(("Tensor ", "Parameter ")) or len(parts) != len(others):
+        return expected
+    differing = [part for part, other in zip(parts, others, strict=True) if part != other]
+    return f"{_PARTS.join(differing)}; else the same"
+
+
+def _entries(value: Outcome, name: str) -> Iterator[tuple[str, str]]:
+    """Every entry of what a probe returned, with the way that leads to it."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _entries(item, f"{name}[{key!r}]" if name else str(key))
+    elif isinstance(value, list | tuple) and value and not _is_numbers(value):
+        for place, item in enumerate(value):
+            yield from _entries(item, f"{name or 'result'}[{place}]")
+    else:
+        yield name or "result", _text(value)
+
+
+def _is_numbers(value: list[Any] | tuple[Any, ...]) -> bool:
+    return all(type(item) in (int, float, bool) for item in value)
+
+
+def _text(value: Outcome) -> str:  # noqa: PLR0911 - one for each kind
+    match value:
+        case Tensor():
+            return _tensor(value)
+        case Fault():
+            return f"no facts: {value.reason}"
+        case Stopped():
+            return f"the probe stopped with {_raised(value.error)}"
+        case Raised():
+            return f"raised {_raised(value)}"
+        case Other():
+            return f"an object of type {value.type}"
+        case list() | tuple() if value:
+            return f"{type(value).__name__} of {_numbers(value)}"
+        case float():
+            return f"{value:.6g}"
+    return _cut(repr(value))
+
+
+def _raised(error: Raised) -> str:
+    where = f" (code {error.where})" if error.where else ""
+    return f"{error.type}: {_cut(error.text)}{where}"
+
+
+def _tensor(tensor: Tensor) -> str:
+    """Everything of a tensor that a check may look at."""
+    parts = [
+        f"{tensor.kind} {tensor.dtype.removeprefix('torch.')} {tensor.shape}",
+        "leaf" if tensor.is_leaf else "non-leaf",
+        f"requires_grad {tensor.requires_grad}",
+        f"grad_fn {tensor.grad_fn}",
+        "retains its grad" if tensor.retains_grad else "retains no grad",
+        "an inference tensor" if tensor.version is None else f"version {tensor.version}",
+        f"object {tensor.identity} on storage {tensor.storage}",
+        "values not kept" if tensor.value is None else f"values {_numbers(tensor.value)}",
+        "grad None" if tensor.grad is None else f"grad [{_tensor(tensor.grad).replace(_PARTS, ', ')}]",
+    ]
+    return _PARTS.join(parts)
+
+
+def _numbers(values: list[Any] | tuple[Any, ...]) -> str:
+    shown = " ".join(str(v) if isinstance(v, bool) else f"{v:.6g}" for v in values[:_MAX_NUMBERS])
+    return shown if len(values) <= _MAX_NUMBERS else f"{shown} ... ({len(values)} in all)"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}..."

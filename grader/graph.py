@@ -1,0 +1,253 @@
+"""Outside: an autograd graph as a worker told it, checked field by field; its names are a stranger's.
+
+The worker's side of the form is described in ``grader/worker/graph.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 24, 40, 8, 4  # the worker's own bounds
+MAX_NAME = 28
+_MAX_NUMBER = 1 << 31
+_STATES = {"current", "freed", "stale", "detached", "packed", "unreadable"}
+_HARMFUL = re.compile(r"[^A-Za-z0-9_.\[\]]")
+_SIZES = re.compile(r"scalar|\d{1,9}(x\d{1,9}){0,7}")
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """One saved tensor of an operation.
+
+    Attributes:
+        name: what the operation calls it, such as ``self``.
+        state: ``current``, ``freed``, ``stale``, ``detached``, ``packed`` or ``unreadable``.
+        then: its version counter when it was saved, or None where it is not known.
+        now: its version counter now, or None.
+        partner: place of a named tensor on its memory, or None.
+    """
+
+    name: str
+    state: str
+    then: int | None
+    now: int | None
+    partner: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of the autograd graph: an operation, or the AccumulateGrad of a leaf.
+
+    Attributes:
+        op: its class name.
+        next: places of the nodes its gradient travels to.
+        leaf: None for an operation, else the leaf's sizes.
+        named: place of the leaf among the named tensors, or None.
+        grad: whether the leaf has a ``.grad``.
+        saved: its saved tensors.
+    """
+
+    op: str
+    next: tuple[int, ...]
+    leaf: str | None
+    named: int | None
+    grad: bool
+    saved: tuple[Saved, ...]
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether a backward has used it up."""
+        return any(saved.state == "freed" for saved in self.saved)
+
+    @property
+    def stale(self) -> Saved | None:
+        """A saved tensor that was changed after it was saved, so that a backward would raise."""
+        return next((saved for saved in self.saved if saved.state in {"stale", "detached"}), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One tensor that the author of a picture named.
+
+    Attributes:
+        name: in a harmless alphabet, cut.
+        shape: such as ``3x2``, or ``scalar``.
+        leaf: no recorded operation made it.
+        requires_grad: autograd follows it.
+        version: its version counter, None for an inference tensor.
+        made_by: place of the node that made it, None for a leaf and beyond what is shown.
+        output: which output of that node it is.
+        storage: equal for tensors on the same memory.
+        same: place of an earlier name of the same object, or None.
+        grad: whether it has a ``.grad``.
+        retains: a non-leaf that keeps its gradient.
+    """
+
+    name: str
+    shape: str
+    leaf: bool
+    requires_grad: bool
+    version: int | None
+    made_by: int | None
+    output: int
+    storage: int
+    same: int | None
+    grad: bool
+    retains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The graph behind some named tensors, as far as it is shown.
+
+    Attributes:
+        tensors: the named ones, in the author's order.
+        nodes: the nearest first.
+        more: whether something is left out.
+        total: how many nodes there are, counted up to 5,000.
+        freed: how many of the nearest 500 have freed saved tensors.
+        stale: how many of them have stale ones.
+    """
+
+    tensors: tuple[Named, ...]
+    nodes: tuple[Node, ...]
+    more: bool
+    total: int
+    freed: int
+    stale: int
+
+    def behind(self, tensor: Named) -> set[int]:
+        """Places of the nodes that a backward from a tensor would visit, as far as they are shown."""
+        seen = set() if tensor.made_by is None else {tensor.made_by}
+        waiting = [*seen]
+        while waiting:
+            new = set(self.nodes[waiting.pop()].next) - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    def cut(self, one: Named, other: Named) -> str | None:
+        """How the history of one tensor was cut from another on its memory: ``detach``, ``data``, or None."""
+        if one.leaf or not other.leaf or one.storage != other.storage or self._leads_to(one, other):
+            return None
+        has_own_counter = None not in (one.version, other.version) and one.version != other.version
+        return "data" if has_own_counter else "detach"
+
+    def is_view(self, one: Named, other: Named) -> bool:
+        """Whether one of two tensors was made of the other, so that they share memory in the open."""
+        return self._leads_to(one, other) or self._leads_to(other, one)
+
+    def _leads_to(self, one: Named, other: Named) -> bool:
+        """Whether a gradient that starts in one tensor passes another."""
+        behind = self.behind(one)
+        if not other.leaf:
+            return other.made_by in behind
+        return any(
+            self.nodes[p].named is not None and self.tensors[self.nodes[p].named or 0] is other
+            for p in behind
+        )
+
+
+def read_graph(fact: Any) -> Graph | None:
+    """The graph that a fact describes; None where it is anything else, or of another form or size."""
+    try:
+        parts = _fields(fact, tensors=list, nodes=list, more=bool, total=int, freed=int, stale=int)
+        tensors, nodes = parts["tensors"], parts["nodes"]
+        _need(0 < len(tensors) <= MAX_TENSORS and len(nodes) <= MAX_NODES)
+        reader = _Reader(len(tensors), len(nodes))
+        return Graph(
+            tuple(map(reader.tensor, tensors)),
+            tuple(map(reader.node, nodes)),
+            parts["more"],
+            *(_number(parts[name]) for name in ("total", "freed", "stale")),
+        )
+    except _OtherFormError:
+        return None
+
+
+def harmless(name: str) -> str:
+    """A name reduced to letters, digits, ``_ . [ ]``, and cut."""
+    name = _HARMFUL.sub("_", name[: MAX_NAME + 1])
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 2] + ".."
+
+
+class _OtherFormError(Exception):
+    """The fact is no graph."""
+
+
+class _Reader:
+    """Reads parts that refer to each other by places."""
+
+    def __init__(self, tensors: int, nodes: int) -> None:
+        self._tensors, self._nodes = tensors, nodes
+
+    def tensor(self, fact: Any) -> Named:
+        parts = _fields(
+            fact,
+            name=str,
+            shape=str,
+            leaf=bool,
+            requires_grad=bool,
+            version=int | None,
+            made_by=int | None,
+            output=int,
+            storage=int,
+            same=int | None,
+            grad=bool,
+            retains=bool,
+        )
+        _need(bool(parts["name"]) and _SIZES.fullmatch(parts["shape"]) is not None)
+        parts["name"] = harmless(parts["name"])
+        parts["made_by"] = _place(parts["made_by"], self._nodes)
+        parts["same"] = _place(parts["same"], self._tensors)
+        for name in ("version", "output", "storage"):
+            parts[name] = _number(parts[name]) if parts[name] is not None else None
+        return Named(**parts)
+
+    def node(self, fact: Any) -> Node:
+        parts = _fields(fact, op=str, next=list, leaf=str | None, named=int | None, grad=bool, saved=list)
+        _need(bool(parts["op"]) and (parts["leaf"] is None or _SIZES.fullmatch(parts["leaf"]) is not None))
+        _need(len(parts["next"]) <= MAX_NEXT and len(parts["saved"]) <= MAX_SAVED)
+        places = [_place(place, self._nodes) for place in parts["next"]]
+        return Node(
+            harmless(parts["op"]),
+            tuple(dict.fromkeys(place for place in places if place is not None)),
+            parts["leaf"],
+            _place(parts["named"], self._tensors),
+            parts["grad"],
+            tuple(map(self._saved, parts["saved"])),
+        )
+
+    def _saved(self, fact: Any) -> Saved:
+        _need(type(fact) is list and len(fact) == 5)
+        name, state, then, now, partner = fact
+        _need(type(name) is str and type(state) is str and state in _STATES)
+        then, now = (None if number is None else _number(number) for number in (then, now))
+        return Saved(harmless(name), state, then, now, _place(partner, self._tensors))
+
+
+def _fields(fact: Any, **kinds: Any) -> dict[str, Any]:
+    """The fields of a dict that has exactly these, of exactly these types."""
+    _need(type(fact) is dict and fact.keys() == kinds.keys())
+    for name, kind in kinds.items():
+        # bool is an int to isinstance, but not to a reader
+        _need(isinstance(fact[name], kind) and (type(fact[name]) is not bool or kind is bool))
+    return dict(fact)
+
+
+def _place(place: Any, length: int) -> int | None:
+    """A place in a list of this length, or None."""
+    _need(place is None or (type(place) is int and 0 <= place < length))
+    return place  # type: ignore[no-any-return]
+
+
+def _number(number: Any) -> int:
+    _need(type(number) is int and 0 <= number < _MAX_NUMBER)
+    return number  # type: ignore[no-any-return]
+
+
+def _need(condition: bool) -> None:
+    if not condition:
+        raise _OtherFormError

@@ -1,0 +1,46 @@
+"""Outside: the kill matrix of an assignment: which wrong answers each hidden check fails.
+
+A row that holds no cross is a wrong answer that gets away; a column whose only cross stands beside others
+in each of its rows is a check that nothing needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+#: (question, name of the wrong answer, checks it fails, what it is told), as an examination holds them.
+Diagnosis = tuple[str, str, list[str], str]
+
+
+def kill_matrices(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iterator[str]:
+    """One matrix for each question: rows are its wrong answers, columns the checks that fail any of them.
+
+    Args:
+        diagnoses: of all wrong answers, in the order in which they are to be shown.
+        checks: the names of all checks, in the order of their file.
+
+    Yields:
+        Lines of text: the matrix, then the name behind each column's number.
+    """
+    by_question: dict[str, list[Diagnosis]] = {}
+    for diagnosis in diagnoses:
+        by_question.setdefault(diagnosis[0], []).append(diagnosis)
+    for question, wrong in by_question.items():
+        columns = [check for check in checks if any(check in failed for _, _, failed, _ in wrong)]
+        yield "\n".join(_matrix(question, wrong, columns))
+
+
+def _matrix(question: str, wrong: Sequence[Diagnosis], columns: Sequence[str]) -> Iterator[str]:
+    width = max(len(str(len(columns))), 1)
+    margin = max(len(question), len("failed"))
+    yield _row(question, margin, [str(number) for number, _ in enumerate(columns, start=1)], width)
+    for _, name, failed, _ in wrong:
+        yield _row("", margin, ["✗" if check in failed else "·" for check in columns], width) + f"  {name}"
+    kills = [sum(check in failed for _, _, failed, _ in wrong) for check in columns]
+    yield _row("failed", margin, [str(number) for number in kills], width) + f"  of {len(wrong)}"
+    for number, check in enumerate(columns, start=1):
+        yield f"{number:>{margin}} {check}"
+
+
+def _row(head: str, margin: int, cells: Sequence[str], width: int) -> str:
+    return " ".join([f"{head:<{margin}}", *(f"{cell:>{width}}" for cell in cells)])

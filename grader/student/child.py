@@ -1,0 +1,183 @@
+"""On a student's machine: starts the process of ``runner.py``, listens to it, and ends it when time is up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grader.errors import BrokenRunError, GraderError
+
+_START_SECONDS = 180.0  # a slow disk that reads torch for the first time
+_TICK = 0.02
+_MAX_SAID = 50_000_000  # bytes; a notebook of five thousand cells that raise stays far below
+_IN_A_CELL = re.compile(r'File "<cell (\d{1,6})[^"]*", line (\d{1,9})')
+_ROOT = str(Path(__file__).resolve().parents[2])
+_BOOT = (
+    "import sys; root = sys.argv.pop(); sys.path.insert(0, root); from grader.student import runner;"
+    " sys.path.remove(root); runner.main()"
+)
+
+
+class Ended(Exception):  # noqa: N818 - it is an end, and mostly the student's doing
+    """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
+
+    Args:
+        how: the words.
+        place: the cell and its line where it was, if that is known.
+        is_late: whether time was up.
+    """
+
+    def __init__(self, how: str, place: tuple[int, int] | None = None, *, is_late: bool = False) -> None:
+        super().__init__(how)
+        self.place = place
+        self.is_late = is_late
+
+
+class Child:
+    """A fresh Python that has imported torch, for one request.
+
+    Args:
+        shows: whether what the notebook prints is shown.
+    """
+
+    def __init__(self, *, shows: bool = False) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))
+        self._said = self._folder / "said"
+        self._said.touch()
+        self._whereabouts = self._folder / "whereabouts"
+        here = self._folder / "empty"  # only the notebook is handed in: nothing lies beside it
+        here.mkdir()
+        self._read = 0
+        self._is_over = False
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
+            [sys.executable, "-P", "-c", _BOOT, str(self._said), str(self._whereabouts), _ROOT],
+            stdin=subprocess.PIPE,
+            stdout=None if shows else subprocess.DEVNULL,
+            stderr=None if shows else subprocess.DEVNULL,
+            cwd=here,
+            env={**os.environ, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"},
+            **_a_group_of_its_own(),
+        )
+
+    def run(self, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+        """Yield what it says about a request, as it says it.
+
+        Args:
+            request: see ``runner.py``.
+            seconds: how long may pass between two events.
+
+        Raises:
+            Ended: it did not come to an end by itself.
+            GraderError: torch is not to be had, or Python does not start.
+        """
+        self._ask(request)
+        limit, since, is_ready = _START_SECONDS, time.monotonic(), False
+        while True:
+            is_running = self._process.poll() is None  # asked first: what it said before it ended is read
+            for event in self._new_events():
+                if "unusable" in event:
+                    raise _no_torch(event["unusable"])
+                if "done" in event:
+                    return
+                limit, since, is_ready = seconds, time.monotonic(), True
+                if "ready" not in event:
+                    yield event
+            is_late = time.monotonic() - since > limit
+            if not is_ready and (is_late or not is_running):
+                raise _no_start(self._process.returncode)
+            if not is_running:
+                raise Ended(_how_it_ended(self._process.returncode))
+            if is_late:
+                place = self._place()
+                self.end()
+                raise Ended(f"took longer than {seconds:g} s", place, is_late=True)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_TICK)
+
+    def end(self) -> None:
+        """End the process, whatever it started, and remove what it left behind."""
+        if self._is_over:  # by now its number may be another's
+            return
+        self._is_over = True
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _ask(self, request: dict[str, Any]) -> None:
+        """Tell it what to run; its standard input stays open, and ends it when we are gone."""
+        if self._process.stdin is None:
+            raise BrokenRunError("the process that runs the notebook cannot be spoken to: run it again.")
+        with contextlib.suppress(OSError):  # it is gone; `run` will say so
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _place(self) -> tuple[int, int] | None:
+        """The innermost line of the notebook that its watchdog saw."""
+        try:
+            seen = self._whereabouts.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        found = _IN_A_CELL.search(seen)
+        return (int(found[1]), int(found[2])) if found else None
+
+    def _new_events(self) -> Iterator[dict[str, Any]]:
+        """The complete lines that were added."""
+        with self._said.open("rb") as file:
+            file.seek(self._read)
+            content = file.read(_MAX_SAID)
+        lines, end, _ = content.rpartition(b"\n")
+        self._read += len(lines) + len(end)
+        for line in lines.splitlines():
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if isinstance(event, dict):
+                    yield event
+
+
+def _a_group_of_its_own() -> dict[str, Any]:
+    """So that Ctrl-C is ours alone, and that what it starts ends with it."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def _how_it_ended(status: int) -> str:
+    if status >= 0:
+        return f"ended Python (exit status {status})"
+    try:
+        return f"ended Python ({signal.Signals(-status).name})"
+    except ValueError:
+        return f"ended Python (signal {-status})"
+
+
+def _no_start(status: int | None) -> BrokenRunError:
+    how = "took too long" if status is None else _how_it_ended(status)
+    return BrokenRunError(
+        f"the Python that should run your notebook did not start: it {how}."
+        f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
+    )
+
+
+def _no_torch(why: str) -> GraderError:
+    return GraderError(
+        f"your notebook cannot be run by {sys.executable}: {why}. Install what the course needs,"
+        f" with `{sys.executable} -m pip install -r requirements.txt`, or use the Python which has it."
+    )

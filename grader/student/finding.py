@@ -1,0 +1,104 @@
+"""On a student's machine: what a check found out about a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from grader.student.exercise import Exercise
+from grader.student.task import Task
+from grader.text import encodable, straight
+
+Standing = Literal["passes", "fails", "untouched", "missing", "unchecked"]
+
+_MOST_LINES = 20
+_MOST_CHARACTERS = 500  # in a line
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What went wrong, and where in the notebook.
+
+    Attributes:
+        text: what a test said or, as in "your code ...", what it did; in lines fit to be shown.
+        cell: the code cell nearest to it, counted from 1, or None.
+        line: the line in that cell.
+        code: that line.
+        said: whether a public test said the text, and not Python.
+    """
+
+    text: str
+    cell: int | None = None
+    line: int = 0
+    code: str = ""
+    said: bool = False
+
+    @classmethod
+    def told(cls, told: dict[str, Any]) -> Trouble:
+        """From what the runner said."""
+        kind, text = str(told.get("kind", "")), str(told.get("text", ""))
+        said = told.get("said") is True
+        if kind and not said:
+            text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
+        cell = told.get("cell")
+        place = cell if isinstance(cell, int) else None
+        code = _bounded(str(told.get("code", "")))
+        return cls(_bounded(text), place, int(told.get("line") or 0), code, said)
+
+
+@dataclass(frozen=True)
+class CaseFinding:
+    """One public test: what must hold, and what went wrong, or None."""
+
+    title: str
+    trouble: Trouble | None
+
+
+@dataclass(frozen=True)
+class TaskFinding:
+    """One question.
+
+    Attributes:
+        task: the question.
+        standing: ``passes`` and ``fails``, or why no test was run: ``untouched`` (still as handed out),
+            ``missing`` (not defined), ``unchecked`` (no public check).
+        cases: its public tests that were run.
+        seconds: how long they took.
+    """
+
+    task: Task
+    standing: Standing
+    cases: tuple[CaseFinding, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def points(self) -> float:
+        """All its points where everything passed, else 0."""
+        return self.task.points if self.standing == "passes" else 0.0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left that a public check could ask for."""
+        return self.standing == "passes"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A notebook: the cells that failed, by number, and the questions that were asked for."""
+
+    exercise: Exercise
+    cells: tuple[tuple[int, Trouble], ...]
+    tasks: tuple[TaskFinding, ...]
+
+    @property
+    def next_task(self) -> TaskFinding | None:
+        """The first question that is not done, one that was begun before all others."""
+        open_tasks = [task for task in self.tasks if task.standing in ("fails", "untouched", "missing")]
+        return next((task for task in open_tasks if task.standing == "fails"), next(iter(open_tasks), None))
+
+
+def _bounded(text: str) -> str:
+    """Text from a notebook: no more of it than a person reads, and nothing that moves a cursor."""
+    lines = straight(encodable(text)).splitlines()
+    more = ["..."] if len(lines) > _MOST_LINES else []
+    return "\n".join([line[:_MOST_CHARACTERS] for line in lines[:_MOST_LINES]] + more)

@@ -1,0 +1,66 @@
+"""On a student's machine: hints to a question, from what was handed out: little at first, more on demand."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.gradebook import number
+from grader.student.task import Task
+
+_DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
+_WORTH = re.compile(r"\A\*[\d.]+ points?\*\s*")
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One hint: what it is called, and its paragraphs or lines."""
+
+    heading: str
+    text: str
+
+
+def hints_to(task: Task) -> list[Hint]:
+    """The hints to a question, the first of which only says again what is asked."""
+    written = _DETAILS.finditer(task.prose)
+    return [
+        Hint("What is asked", "\n\n".join(_asked(task))),
+        *(Hint(one["heading"].strip(), one["text"].strip()) for one in written),
+        *_about_the_check(task),
+    ]
+
+
+def _asked(task: Task) -> Iterator[str]:
+    worth = f" ({number(task.points)} points)" if task.points else ""
+    yield f"{task.title}{worth}"
+    prose = _WORTH.sub("", _DETAILS.sub("", task.prose).strip()).strip()
+    if prose:
+        yield prose
+    documented = _docstring(task)
+    if documented:
+        yield f"{task.function}: {documented}"
+
+
+def _docstring(task: Task) -> str | None:
+    try:
+        body = ast.parse(task.stub.source if task.stub else "").body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == task.function:
+            return ast.get_docstring(node)
+    return None
+
+
+def _about_the_check(task: Task) -> Iterator[Hint]:
+    """What the public check looks at, then in which words it complains."""
+    if task.test is None:
+        return
+    yield Hint("What the check looks at", "\n".join(f"- {case.title}" for case in task.test.cases))
+    messages = dict.fromkeys(message for case in task.test.cases for message in case.messages)
+    if messages:
+        yield Hint(
+            "What the check may say", "\n".join(f"- {' '.join(message.split())}" for message in messages)
+        )

@@ -1,0 +1,161 @@
+"""On a student's machine: runs cells as grading does, then public tests, in the process of ``runner.py``."""
+
+from __future__ import annotations
+
+import faulthandler
+import linecache
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import IO, Any
+
+from grader.student import alarm  # noqa: F401 - first: on Windows the worker's cells need it
+from grader.worker.cells import CellTimeout, Notebook
+from grader.worker.facts import describe_error
+from grader.worker.standins import install
+from grader.worker.status import answer_status
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
+    """Run the cells of a request, then the public tests of its questions.
+
+    Args:
+        request: see ``runner.py``.
+        say: is told what happens.
+        whereabouts: an open file, into which goes where a test is when its time is up.
+    """
+    notebook = Notebook()
+    install(notebook)
+    for number, source in request["cells"]:
+        say({"cell": number})
+        error = notebook.run(number, source, request["seconds"])
+        if error is not None:
+            say({"cell": number, "trouble": _trouble(error, f"<cell {number}>")})
+    _offer_otter()
+    for task in request["tasks"]:
+        status = _status(task, notebook)
+        say({"task": task["id"], "status": status})
+        if status == "answered" and task["source"]:
+            _test(task, notebook, say, lambda: _watch(request["seconds"], whereabouts))
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _status(task: dict[str, Any], notebook: Notebook) -> str:
+    if task["stub"]:
+        return answer_status(task["stub"], task["function"], notebook)
+    return "answered" if task["function"] in notebook.names else "missing"
+
+
+def _watch(seconds: float, whereabouts: IO[str]) -> None:
+    """Have the watchdog look when that time is up; to end the process is left to who started it."""
+    faulthandler.dump_traceback_later(seconds, file=whereabouts)
+
+
+def _test(task: dict[str, Any], notebook: Notebook, say: Say, watch: Callable[[], None]) -> None:
+    """Run the tests of one question, each watched, and in the modes that a fresh notebook has."""
+    file = f"<public check of {task['id']}>"
+    linecache.cache[file] = (len(task["source"]), None, task["source"].splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "public check"}
+    exec(compile(task["source"], file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
+    cases = [value for value in names.values() if isinstance(value, Case)]
+    for number, case in enumerate(cases):
+        say({"task": task["id"], "case": number})
+        _put_modes_back()
+        watch()
+        trouble = None
+        try:
+            with warnings.catch_warnings():
+                case.run(notebook.names)
+        except BaseException as error:  # noqa: BLE001 - SystemExit too is what the student's function did
+            trouble = _trouble(error, file)
+        say({"task": task["id"], "case": number, "trouble": trouble})
+
+
+class Case:
+    """Stands in for Otter's decorator of tests, so that a check needs no Otter, which takes a second."""
+
+    def __init__(self, **_: Any) -> None:
+        """What Otter would show around a test is not shown here."""
+
+    def __call__(self, test: types.FunctionType) -> Case:
+        self.test = test
+        return self
+
+    def run(self, names: dict[str, Any]) -> None:
+        """Call the test with what it asks for by name, as Otter does."""
+        code = self.test.__code__
+        asked = code.co_varnames[: code.co_argcount]
+        self.test(**{name: names if name == "env" else names.get(name) for name in asked})
+
+
+def _offer_otter() -> None:
+    module = types.ModuleType("otter.test_files")
+    vars(module)["test_case"] = Case
+    sys.modules["otter.test_files"] = module
+
+
+def _put_modes_back() -> None:
+    import torch  # noqa: PLC0415 - the notebook's own, whatever it did to it
+
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+
+
+def _trouble(error: BaseException, own: str) -> dict[str, Any]:
+    """An exception as a student has to know it.
+
+    Args:
+        error: what was raised.
+        own: the name of the file that ran.
+
+    Returns:
+        ``kind`` (of the exception) and ``text``; ``late``: time was up; ``said``: the test itself said it;
+        ``cell``, ``line`` and ``code`` of the place in the notebook nearest to what went wrong, or None
+        and "".
+    """
+    told = describe_error(error)
+    kind, text = told["types"][0], told["text"]
+    file, line = _place(error)
+    if isinstance(error, SyntaxError) and error.filename == own:
+        file, line, text = own, error.lineno or 0, error.msg
+    if isinstance(error, AssertionError) and not text:
+        text = linecache.getline(*_deepest(error)).strip()
+    return {
+        "kind": kind,
+        "text": text,
+        "late": isinstance(error, CellTimeout),
+        "said": isinstance(error, AssertionError) and _deepest(error)[0] == own,
+        "cell": _number(file),
+        "line": line,
+        "code": linecache.getline(file, line).strip()[:200],
+    }
+
+
+def _place(error: BaseException | None) -> tuple[str, int]:
+    """The innermost line of the notebook on the way to an error, or to what it was raised in answer to."""
+    while error is not None:
+        found = [(file, line) for file, line in _steps(error) if _number(file) is not None]
+        if found:
+            return found[-1]
+        error = error.__cause__ or error.__context__
+    return "", 0
+
+
+def _deepest(error: BaseException) -> tuple[str, int]:
+    return (_steps(error) or [("", 0)])[-1]
+
+
+def _steps(error: BaseException) -> list[tuple[str, int]]:
+    trace, found = error.__traceback__, []
+    while trace is not None:
+        found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
+
+
+def _number(file: str) -> int | None:
+    digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
+    return int(digits) if file.startswith("<cell ") and digits.isdecimal() else None

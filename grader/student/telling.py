@@ -1,0 +1,132 @@
+"""On a student's machine: says what a check found, and always what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from grader.gradebook import number
+from grader.student.finding import CaseFinding, Findings, TaskFinding, Trouble
+from grader.text import inert
+
+_MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", "unchecked": "-"}
+_PLAIN_MARKS = {"passes": "+", "fails": "x", "untouched": ".", "missing": "x", "unchecked": "-"}
+_STYLES = {"passes": "green", "fails": "red", "untouched": "dim", "missing": "red", "unchecked": "dim"}
+_REMARKS = {"untouched": "not started yet", "missing": "not defined", "unchecked": "no public check"}
+_COMMAND = "python -m grader"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where a student reads; texts of others are never taken for markup."""
+    return Console(emoji=False, markup=False, highlight=False, soft_wrap=True, stderr=stderr)
+
+
+def mark(to: Console, standing: str) -> Text:
+    """The sign of a standing; one that an old Windows terminal has too where it must be."""
+    sign = _MARKS[standing]
+    try:
+        sign.encode(to.encoding)
+    except (UnicodeEncodeError, LookupError):
+        sign = _PLAIN_MARKS[standing]
+    return Text(sign, _STYLES[standing])
+
+
+def tell(to: Console, findings: Findings) -> None:
+    """The whole of a check: cells that failed, each question, then the next step."""
+    to.print(Text(findings.exercise.name, "bold"))
+    for cell, trouble in findings.cells:
+        _tell_cell(to, cell, trouble)
+    for task in findings.tasks:
+        _tell_task(to, task, findings)
+    to.print()
+    for line in closing(findings):
+        to.print(line)
+
+
+def closing(findings: Findings) -> Iterator[str]:
+    """How it stands, and the next step."""
+    done = [task for task in findings.tasks if task.is_done]
+    checked = [task for task in findings.tasks if task.standing != "unchecked"]
+    whole = len(findings.tasks) == len(findings.exercise.tasks)
+    if len(findings.tasks) > 1:
+        yield f"{len(done)} of {len(checked)} questions pass."
+    following = findings.next_task
+    argument = findings.exercise.argument
+    if following is not None:
+        identity = following.task.id
+        begin = "Start with" if following.standing == "untouched" else "Next:"
+        yield f"{begin} {identity}, {inert(following.task.title)}."
+        yield f"Stuck? {_COMMAND} hint {argument} {identity}"
+    elif not whole:
+        yield f"Well done. The other questions: {_COMMAND} check {argument}"
+    elif findings.cells:
+        first = findings.cells[0][0]
+        yield f"All questions pass. But code cell {first} fails: mend or delete it, so that all runs."
+    else:
+        yield "Well done! Restart the kernel, run all cells once more, save, and hand the notebook in."
+
+
+def _tell_cell(to: Console, cell: int, trouble: Trouble) -> None:
+    here = trouble.cell in {cell, None}
+    where = f"code cell {cell}" + (f", line {trouble.line}" if here and trouble.line else "")
+    to.print(Text(f"  ! {where} ", "yellow"), Text(_one_line(trouble.text)), sep="")
+    if trouble.code:
+        elsewhere = "" if here else f" (code cell {trouble.cell}, line {trouble.line})"
+        to.print(Text(f"      {inert(trouble.code)}{elsewhere}", "dim"))
+
+
+def _tell_task(to: Console, found: TaskFinding, findings: Findings) -> None:
+    remark = _REMARKS.get(found.standing, "")
+    title = f" {found.task.id}  {inert(found.task.title)}" + (f"  ({remark})" if remark else "")
+    to.print(Text("  "), mark(to, found.standing), Text(title), sep="")
+    if found.standing == "missing":
+        for line in _about_missing(found, findings):
+            to.print(Text(f"      {line}"))
+    if found.standing == "fails":
+        for case in found.cases:
+            _tell_case(to, case)
+
+
+def _about_missing(found: TaskFinding, findings: Findings) -> Iterator[str]:
+    """Why the name may not be there, and how it comes back."""
+    name, identity = found.task.function, found.task.id
+    cells = findings.exercise.document.cells
+    failed = dict(findings.cells)
+    guilty = [one.number for one in cells if one.number in failed and name in one.source]
+    if guilty:
+        yield f"{name} was not defined, because code cell {guilty[0]} failed: mend that first."
+        return
+    argument = findings.exercise.argument
+    yield f"No cell defines {name}. Name your function so, or get its cell back:"
+    yield f"{_COMMAND} reset {argument} {identity}"
+
+
+def _tell_case(to: Console, case: CaseFinding) -> None:
+    standing = "passes" if case.trouble is None else "fails"
+    to.print(Text("      "), mark(to, standing), Text(f" {inert(case.title)}"), sep="")
+    for line in trouble_lines(case):
+        to.print(Text(f"        {line}"))
+
+
+def trouble_lines(case: CaseFinding) -> Iterator[str]:
+    """What a failed test says, in lines fit for a terminal and a log; none where it passed."""
+    trouble = case.trouble
+    if trouble is None:
+        return
+    lines = trouble.text.splitlines() or ["it failed without a word"]
+    if not trouble.said:
+        lines[0] = f"your code {lines[0]}"
+    yield from map(inert, lines)
+    if trouble.cell is not None:
+        yield inert(f"at code cell {trouble.cell}, line {trouble.line}: {trouble.code}")
+
+
+def points_of(tasks: list[TaskFinding] | tuple[TaskFinding, ...]) -> str:
+    """Points of the public checks, as in ``11 of 31``."""
+    return f"{number(sum(one.points for one in tasks))} of {number(sum(one.task.points for one in tasks))}"
+
+
+def _one_line(text: str) -> str:
+    return inert(" ".join(text.split()))

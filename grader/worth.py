@@ -1,0 +1,40 @@
+"""Outside: points, how they are added up, and how the points of a question are divided among its checks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+_PLACES = 9  # of decimals that an author may write; what stands behind them is noise of binary fractions
+_HUNDREDTHS = 2
+
+
+def total(points: Iterable[float]) -> float:
+    """The sum of points, as one would write it: that of 3.33, 3.33 and 3.34 is 10 exactly."""
+    return round(math.fsum(points), _PLACES)
+
+
+def apportioned(points: Sequence[float], worth: float) -> list[float]:
+    """The points of checks, scaled until their ``total`` is what their question is worth.
+
+    Shares are cut to hundredths (or to finer parts, where one would be nothing or `worth` is finer), and the
+    rest goes to those who lost most, so that no score has digits without an end: ``[1, 1, 1]`` for 10 is
+    ``[3.34, 3.33, 3.33]``.
+
+    Args:
+        points: of the checks, each greater than 0.
+        worth: of their question.
+    """
+    whole, wanted = sum(map(Fraction, points)), Fraction(repr(worth))
+    places = _HUNDREDTHS
+    while (wanted * 10**places).denominator > 1:
+        places += 1
+    while Fraction(min(points)) * wanted * 10**places < whole:
+        places += 1
+    shares = [Fraction(one) / whole * wanted * 10**places for one in points]
+    parts = [math.floor(share) for share in shares]
+    left = int(wanted * 10**places) - sum(parts)
+    for place in sorted(range(len(parts)), key=lambda place: parts[place] - shares[place])[:left]:
+        parts[place] += 1
+    return [part / 10**places for part in parts]

@@ -1,0 +1,49 @@
+"""Rows of a class that nobody handed in."""
+
+from grader.row import Rows
+
+_SHARED = Rows()
+
+
+def row(
+    student,
+    *,
+    score=3.0,
+    status="answered",
+    message=None,
+    error=None,
+    flags=(),
+    stem="01_tiny",
+    at="1",
+    **other,
+):
+    """A row of a class in which there is one question of three points.
+
+    A message makes its check fail; a list of them, and of None, stands for as many checks. What else is
+    given is the question's.
+    """
+    messages = message if isinstance(message, list) else [message]
+    checks = [
+        {
+            "id": f"test_it{number or ''}",
+            "title": "It is",
+            "outcome": "failed" if message else "passed",
+            "message": message,
+        }
+        for number, message in enumerate(messages)
+    ]
+    question = {"id": "q1", "title": "Do it", "status": status, "score": score, "max_score": 3.0, **other}
+    result = {
+        "student": student,
+        "assignment": stem,
+        "notebook": f"{student}/{stem}.ipynb",
+        "status": "error" if error else "graded",
+        "error": error,
+        "score": score,
+        "max_score": 3.0,
+        "superseded": [],
+        "flags": [{"what": what, "cell": 1} for what in flags],
+        "provenance": {"notebook_sha256": "0", "graded_at": at},
+        "questions": [{**question, "checks": checks}],
+    }
+    return _SHARED.row_of(result, stem or "essay")

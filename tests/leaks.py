@@ -1,0 +1,110 @@
+"""Outside: a search for what students must never get, in every file and archive of a folder.
+
+Secret is every line of an answer, of the hidden checks, of the known answers and of the attacks, and every name
+and sentence in them, unless it also stands in what an assignment shows on purpose. Archives are unpacked,
+notebooks are read value by value, and blanks and comment signs do not count.
+"""
+
+import ast
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
+_WORD = re.compile(r"\w+")
+_SECRET_PATHS = re.compile(r"solutions|hidden|answers|attacks|results|evidence|reference|\.pyc$", re.IGNORECASE)
+_SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 15, 6
+
+
+def lines_of(text: str) -> set[str]:
+    """The lines of a text, without what does not matter; also those that a string literal holds."""
+    lines = text.replace("\\n", "\n").replace('\\"', '"').splitlines()
+    return {" ".join(line.strip().lstrip("# ").split()) for line in lines}
+
+
+class Secrets:
+    """What must not be found, by where it comes from."""
+
+    def __init__(self, course: Path, package: Path) -> None:
+        masters = [path.read_text(encoding="utf-8") for path in sorted(course.glob("solutions/*.py"))]
+        public = "\n".join(_ANSWER.sub("", master) for master in masters)
+        # Whatever the package itself says is no secret of the course's; the search would find it everywhere.
+        own = "\n".join(path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py")))
+        known_lines, known_words = lines_of(public + own), set(_WORD.findall(public + own))
+        self.lines: dict[str, str] = {}
+        self.words: dict[str, str] = {}
+        self.sentences: dict[str, str] = {}
+        self.answers: dict[str, set[str]] = {}
+        for path in sorted(course.glob("solutions/*.py")):
+            for number, answer in enumerate(_ANSWER.findall(path.read_text(encoding="utf-8")), start=1):
+                found = {line for line in lines_of(answer) - known_lines if len(line) >= _SHORTEST_LINE}
+                self.answers[f"{path.stem} q{number}"] = found
+                self.lines |= dict.fromkeys(found, f"the answer to {path.stem} q{number}")
+        flat = " ".join(public.split()) + " ".join(own.split())
+        for path in sorted([*course.glob("tests/hidden/*.py"), *course.glob("tests/answers/*.py")]):
+            text, where = path.read_text(encoding="utf-8"), path.relative_to(course).as_posix()
+            lines = {line for line in lines_of(text) - known_lines if len(line) >= _SHORTEST_LINE}
+            self.lines |= dict.fromkeys(lines, where)
+            names, sentences = _said(ast.parse(text))
+            long = {name for name in names if len(name) >= _SHORTEST_NAME}
+            self.words |= dict.fromkeys(long - known_words, where)
+            self.sentences |= {s: where for s in sentences if len(s) >= _SHORTEST_SENTENCE and s not in flat}
+        attacks = {path.stem for path in course.glob("tests/attacks/*/*.py") if "_" in path.stem}
+        self.words |= dict.fromkeys(attacks - known_words, "tests/attacks")
+
+    def found_in(self, folder: Path) -> list[str]:
+        """One sentence for each secret that a folder gives away."""
+        found = []
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink():
+                found.append(f"{path} is a link")
+            elif path.is_file():
+                name = path.relative_to(folder).as_posix()
+                found += [f"{place}: {leak}" for place, text in _texts(name, path.read_bytes()) for leak in self._leaks(place, text)]
+        return found
+
+    def _leaks(self, place: str, text: str) -> Iterator[str]:
+        if _SECRET_PATHS.search(place.rpartition("!")[2]):
+            yield "its name"
+        for line in lines_of(text) & self.lines.keys():
+            yield f"a line of {self.lines[line]}: {line}"
+        for word in set(_WORD.findall(text)) & self.words.keys():
+            yield f"a name of {self.words[word]}: {word}"
+        flat = " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
+        yield from (f"a sentence of {where}: {s}" for s, where in self.sentences.items() if s in flat)
+
+
+def _said(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """The names of functions and classes of a file, and the sentences in it."""
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return names, {" ".join(line.split()) for text in texts for line in text.splitlines()}
+
+
+def _texts(name: str, content: bytes) -> Iterator[tuple[str, str]]:
+    """Every text in a file, and in what it contains, with its place."""
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            yield name, archive.comment.decode("utf-8", "replace")
+            for member in archive.namelist():
+                yield from _texts(f"{name}!{member}", archive.read(member))
+        return
+    text = content.decode("utf-8", "replace")
+    yield name, text
+    if name.endswith((".ipynb", ".json")):
+        yield name, "\n".join(_strings(json.loads(text)))
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        whole = all(isinstance(inner, str) for inner in value)  # the lines of a cell
+        yield from ["".join(value)] if whole else (text for inner in value for text in _strings(inner))
+    else:
+        yield str(value)

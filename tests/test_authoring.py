@@ -1,0 +1,69 @@
+"""The authors' handbook: its example is a course that works, and everything it shows is what is printed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from handbook import blocks, played
+from tiny_course import write_course
+
+from grader.build import build
+from grader.course import Course
+from grader.vocabulary import VOCABULARY
+
+PAGE = Path(__file__).parent.parent / "docs" / "authoring.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    return PAGE.read_text(encoding="utf-8")
+
+
+def test_the_story_is_true(page, tmp_path, monkeypatch, shared_zygote):
+    """Who follows the page from its top sees what it shows, the kill matrix included."""
+    root = write_course(tmp_path / "course")
+    course = Course.find(root)
+    build(course.assignments.values(), root / "assignments", course.all_points())
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "110")
+    ours = [finder for finder in sys.meta_path if "Rewriting" not in type(finder).__name__]
+    monkeypatch.setattr(sys, "meta_path", ours)  # else this pytest would explain the example's asserts
+    assert played(page, root) == page
+    course = Course.find(root)
+    assert course.settings.partial_credit == 0.25
+    assert course.points("09_branches") == {"q1": 10}
+
+
+def test_torch_does_what_the_page_says(page, tmp_path):
+    """The fact the question is made of is one of torch."""
+    examples = [block.text for block in blocks(page) if block.language == "pycon"]
+    (tmp_path / "facts.txt").write_text("\n".join(examples), encoding="utf-8")
+    command = [sys.executable, "-m", "doctest", "facts.txt"]
+    tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert examples
+    assert tried.returncode == 0, tried.stdout
+
+
+def test_every_word_of_a_probe_is_in_the_table(page):
+    """An author finds each word that `grader.inside` offers, and no other."""
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    words = {word for row in rows for word in words_of(row.split("|")[1])}
+    assert words >= set(VOCABULARY)
+    assert words - set(VOCABULARY) == {"solutions", "tests", "assignments"}
+
+
+def words_of(cell):
+    """The words a cell of a table introduces: `snap(t)` is snap, `torch nn` are two."""
+    for code in cell.split("`")[1::2]:
+        for part in code.split(" ") if "(" not in code else [code]:
+            yield part.partition("(")[0].partition("/")[0]
+
+
+def test_the_page_shows_python(page):
+    """Every block of Python can be parsed, and belongs to a file that the story writes."""
+    python = [block for block in blocks(page) if block.language == "python"]
+    for block in python:
+        ast.parse(block.text)
+    assert {block.file.partition("/")[0] for block in python} == {"solutions", "tests"}

@@ -1,0 +1,529 @@
+"""Outside: `collect` lays out what came back, whoever packed it and however it is named."""
+
+import csv
+import json
+import os
+import stat
+import struct
+import subprocess
+import unicodedata
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tiny_course import RIGHT, write_notebook
+
+from grader.cli import main
+from grader.collect import collect, zip_source
+from grader.errors import GraderError
+from grader.submission import find_submissions
+
+FUNCTIONS = {"01_tiny": ["double", "leaf"]}
+NOON = (2026, 11, 21, 12, 0, 0)
+
+
+def text(cell="x = 1"):
+    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**empty, "source": source} for source in [*RIGHT, cell]]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).encode()
+
+
+def pack(path, members, *, when=NOON):
+    """A zip of members by their names, or by a ZipInfo that a test has prepared."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in members:
+            if isinstance(member, zipfile.ZipInfo):
+                archive.writestr(member, content)
+            else:
+                archive.writestr(zipfile.ZipInfo(member, when), content, zipfile.ZIP_DEFLATED)
+    return path
+
+
+def clone(folder, *names, cell="x = 1", git=True):
+    for name in names:
+        if git:
+            (folder / ".git").mkdir(parents=True, exist_ok=True)
+            (folder / ".git" / "hidden.ipynb").write_bytes(text())
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text(cell))
+    return folder
+
+
+def laid_out(folder):
+    return sorted(
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix != ".csv" and p.is_file()
+    )
+
+
+# --- clones
+
+
+def test_the_container_of_gh_classroom_clone_names_the_prefix(tmp_path):
+    """`leaves-submissions/leaves-STUDENT` gives the student, hyphens and all, also to one student alone."""
+    clone(tmp_path / "in/leaves-submissions/leaves-anna-lee", "01_tiny.ipynb", ".handout/01_tiny.ipynb")
+    collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["anna-lee/01_tiny.ipynb"]
+
+
+def test_the_prefix_common_to_all_clones_is_left_out_and_told(tmp_path):
+    """Without a container the prefix is what all clones share, up to a hyphen."""
+    for name in ("bptt-hw-anna-lee", "bptt-hw-ben", "bptt-hw-annabel"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb")
+    collected = collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == [f"{name}/01_tiny.ipynb" for name in ("anna-lee", "annabel", "ben")]
+    assert "bptt-hw-" in collected.notes[0]
+
+
+def test_a_prefix_that_is_given_decides(tmp_path):
+    """What `--prefix` says goes before what the names share; an empty one takes them whole."""
+    for name in ("hw-anna-lee", "hw-anna-kim"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb")
+    for prefixes, expected in (
+        (None, ["kim", "lee"]),
+        (["hw"], ["anna-kim", "anna-lee"]),
+        ([""], ["hw-anna-kim", "hw-anna-lee"]),
+    ):
+        out = tmp_path / f"out{len(expected[0])}"
+        collect(tmp_path / "in", out, prefixes)
+        assert [name.partition("/")[0] for name in laid_out(out)] == expected
+
+
+def test_several_assignments_cloned_side_by_side_meet_in_one_student(tmp_path):
+    """Clones of two assignments, beside each other or in containers, end in one folder a student."""
+    for student in ("ada", "ben-x"):
+        clone(tmp_path / "beside" / f"hw-leaves-{student}", "01_leaves.ipynb")
+        clone(tmp_path / "beside" / f"hw-bptt-{student}", "03_bptt.ipynb")
+        clone(tmp_path / "apart/leaves-submissions" / f"leaves-{student}", "01_leaves.ipynb")
+        clone(tmp_path / "apart/bptt-submissions" / f"bptt-{student}", "03_bptt.ipynb")
+    expected = [
+        f"{student}/{name}" for student in ("ada", "ben-x") for name in ("01_leaves.ipynb", "03_bptt.ipynb")
+    ]
+    for source in ("beside", "apart"):
+        collect(tmp_path / source, tmp_path / f"out-{source}")
+        assert laid_out(tmp_path / f"out-{source}") == expected
+
+
+def test_students_are_not_merged_by_a_guess(tmp_path):
+    """Where the notebooks do not tell assignments apart, `anna-lee` and `ben-lee` stay two students."""
+    for name in ("anna-lee", "anna-kim"):
+        clone(tmp_path / "in" / f"hw-{name}", "01_tiny.ipynb", "scratch.ipynb")
+    for name in ("ben-lee", "ben-kim"):
+        clone(tmp_path / "in" / f"hw-{name}", "01_tiny.ipynb")
+    collect(tmp_path / "in", tmp_path / "out")
+    students = {name.partition("/")[0] for name in laid_out(tmp_path / "out")}
+    assert students == {"anna-lee", "anna-kim", "ben-lee", "ben-kim"}
+
+
+def test_folders_that_are_no_clones_keep_their_names(tmp_path):
+    """A class of students' folders is taken as it is, with a word on what they have in common."""
+    for name in ("anna-lee", "anna-kim"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb", git=False)
+    collected = collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["anna-kim/01_tiny.ipynb", "anna-lee/01_tiny.ipynb"]
+    assert "--prefix anna " in collected.notes[0]
+
+
+def test_a_real_clone_is_collected_with_its_time(tmp_path):
+    """What git cloned is laid out, `.git` is not, and the file's time goes along."""
+    origin = clone(tmp_path / "origin", "01_tiny.ipynb", "notes.md", git=False)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(origin)]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *command], check=True)
+    for student in ("ada", "ben"):
+        subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / f"in/hw-{student}")], check=True)
+    os.utime(tmp_path / "in/hw-ada/01_tiny.ipynb", ns=(1_700_000_000_123_456_789,) * 2)
+    collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb", "ben/01_tiny.ipynb"]
+    assert (tmp_path / "out/ada/01_tiny.ipynb").stat().st_mtime_ns == 1_700_000_000_123_456_789
+
+
+def test_a_clone_without_a_notebook_is_named(tmp_path):
+    """Who deleted the notebook, or never pushed one, is told of and not forgotten."""
+    for name in ("hw-ada", "hw-ben"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb")
+    clone(tmp_path / "in" / "hw-carl", "README.md")
+    assert collect(tmp_path / "in", tmp_path / "out").empty == ("hw-carl",)
+
+
+# --- learning-management systems
+
+
+def test_canvas_names_are_read_and_the_latest_attempt_keeps_the_name(tmp_path):
+    """`lastfirst_LATE_1_2_name-1.ipynb` is the student's second attempt, and the one that counts."""
+    source = pack(
+        tmp_path / "in.zip",
+        [
+            ("adalovelace_12_90_01_tiny.ipynb", text("first")),
+            ("adalovelace_LATE_12_91_01_tiny-1.ipynb", text("second")),
+            ("müllerzoë_13_92_My_own_file.ipynb.txt", text()),
+            ("anon_a1B2c_93_01_tiny.ipynb", text()),
+        ],
+    )
+    collect(source, tmp_path / "out")
+    found = find_submissions(tmp_path / "out", FUNCTIONS)
+    assert [one.student for one in found] == ["adalovelace", "anon_a1B2c", "müllerzoë"]
+    assert b"second" in found[0].path.read_bytes()
+    assert len(found[0].superseded) == 1
+
+
+def test_two_students_of_one_name_stay_two(tmp_path):
+    """Where a system knows two people of one name, their ids are part of the folders' names."""
+    canvas = [(f"smithjo_{number}_9{number}_a.ipynb", text(number)) for number in "12"]
+    moodle = [(f"Jo Smith_{number}_assignsubmission_file_/a.ipynb", text(number)) for number in "34"]
+    collect(pack(tmp_path / "c.zip", canvas), tmp_path / "canvas")
+    collect(pack(tmp_path / "m.zip", moodle), tmp_path / "moodle")
+    assert laid_out(tmp_path / "canvas") == ["smithjo-1/a.ipynb", "smithjo-2/a.ipynb"]
+    assert laid_out(tmp_path / "moodle") == ["Jo Smith-3/a.ipynb", "Jo Smith-4/a.ipynb"]
+
+
+@pytest.mark.parametrize("wrapper", ["", "Course-Tiny-123/"])
+def test_moodle_names_are_read_as_folders_and_as_files(tmp_path, wrapper):
+    """Both of Moodle's layouts name the student, whatever else the file's name says."""
+    source = pack(
+        tmp_path / "in.zip",
+        [
+            (f"{wrapper}Zoë Ångström-Li_77_assignsubmission_file_/sub/01_tiny.ipynb", text()),
+            (f"{wrapper}李 雷_78_assignsubmission_file_Victim_9_assignsubmission_file_x.ipynb", text()),
+            (f"{wrapper}Carl_79_assignsubmission_file_/report.pdf", b"%PDF-"),
+        ],
+    )
+    collected = collect(source, tmp_path / "out")
+    assert laid_out(tmp_path / "out") == [
+        "Zoë Ångström-Li/01_tiny.ipynb",
+        "李 雷/Victim_9_assignsubmission_file_x.ipynb",
+    ]
+    assert collected.empty == ("Carl",)
+
+
+METADATA = """\
+---
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '17'
+    :email: ada@example.org
+  - :name: Ben
+    :email: ben@example.org
+  :created_at: 2026-11-20 10:00:00.000000000 Z
+  :results: !ruby/hash:ActiveSupport::HashWithIndifferentAccess {score: 3}
+submission_2:
+  :submitters: []
+submission_3:
+  :submitters:
+  - :name: Carl
+    :email: c@example.org
+"""
+
+
+@pytest.mark.parametrize("wrapper", ["", "assignment_5_export/"])
+def test_gradescope_groups_get_a_copy_for_each_member(tmp_path, wrapper):
+    """The names are those of the metadata; a group's notebook is each member's, of the time it says."""
+    source = pack(
+        tmp_path / "in.zip",
+        [
+            (f"{wrapper}submission_metadata.yml", METADATA),
+            (f"{wrapper}submission_1/01_tiny.ipynb", text()),
+            (f"{wrapper}submission_2/01_tiny.ipynb", text()),
+            (f"{wrapper}submission_3/answer.py", "x = 1"),
+        ],
+    )
+    collected = collect(source, tmp_path / "out")
+    assert laid_out(tmp_path / "out") == [
+        f"{s}/01_tiny.ipynb" for s in ("Ada Lovelace", "Ben", "submission_2")
+    ]
+    created = datetime(2026, 11, 20, 10, tzinfo=UTC).timestamp()
+    assert (tmp_path / "out/Ben/01_tiny.ipynb").stat().st_mtime == created
+    assert "submission_2" in collected.notes[0]
+    assert collected.empty == ("Carl",)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "a: [",
+        "- 1",
+        "a: &a {x: 1}\nb: {<<: *a}",
+        "a: " + "[" * 5000,
+        "a: !!python/object/apply:os.system [touch pwned]",
+        "\x00",
+        "a: 2026-99-99",
+        "a: " + "9" * 5000,
+    ],
+)
+def test_broken_metadata_is_an_error_and_nothing_is_made_of_it(tmp_path, bad):
+    """Whatever stands in Gradescope's file, it is data, or it is refused in a sentence."""
+    folder = tmp_path / "in"
+    clone(folder / "submission_1", "01_tiny.ipynb", git=False)
+    (folder / "submission_metadata.yml").write_text(bad, encoding="utf-8")
+    with pytest.raises(GraderError, match="cannot be read"):
+        collect(folder, tmp_path / "out")
+    assert not Path("pwned").exists()
+
+
+# --- what must not happen
+
+
+def test_a_name_below_the_top_impersonates_nobody(tmp_path):
+    """A student's own folder or file that looks like another's submission stays the student's."""
+    clone(
+        tmp_path / "in/mallory",
+        "ada_1_2_01_tiny.ipynb",
+        "Ada_1_assignsubmission_file_/01_tiny.ipynb",
+        "hw-ada/01_tiny.ipynb",
+        git=False,
+    )
+    (tmp_path / "in/mallory/hw-ada/.git").mkdir()
+    clone(tmp_path / "in/ada", "01_tiny.ipynb", git=False)
+    collect(tmp_path / "in", tmp_path / "out")
+    own = [name for name in laid_out(tmp_path / "out") if name.startswith("mallory/")]
+    assert len(own) == 3
+    assert len(laid_out(tmp_path / "out")) == 4
+
+
+def zip_info(name, mode=stat.S_IFREG | 0o644, **attributes):
+    info = zipfile.ZipInfo("placeholder.ipynb", NOON)
+    info.filename, info.external_attr = name, mode << 16
+    for attribute, value in attributes.items():
+        setattr(info, attribute, value)
+    return info
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("../evil.ipynb", "leads out"),
+        ("ada/../../evil.ipynb", "leads out"),
+        ("/etc/evil.ipynb", "leads out"),
+        ("C:/evil.ipynb", "leads out"),
+        ("..\\evil.ipynb", "leads out"),
+        ("ada\\..\\..\\evil.ipynb", "leads out"),
+        ("\\\\server\\share\\evil.ipynb", "leads out"),
+    ],
+)
+def test_no_path_leads_out_of_the_zip(tmp_path, name, reason):
+    """A member whose path climbs, or begins anywhere else, is left aside and written nowhere."""
+    source = pack(tmp_path / "in.zip", [("ada/01_tiny.ipynb", text()), (zip_info(name), text("evil"))])
+    collected = collect(source, tmp_path / "deep/er/out")
+    assert [why for _, why in collected.outcome.left if reason in why]
+    assert not list(tmp_path.rglob("*evil*"))
+    assert laid_out(tmp_path / "deep/er/out") == ["ada/01_tiny.ipynb"]
+
+
+def test_links_devices_and_locked_members_of_a_zip_are_left_aside(tmp_path):
+    """Only ordinary, readable members count, and a damaged one costs nobody else anything."""
+    source = pack(
+        tmp_path / "in.zip",
+        [
+            ("ada/01_tiny.ipynb", text()),
+            (zip_info("ben/link.ipynb", stat.S_IFLNK | 0o777), "/etc/passwd"),
+            (zip_info("ben/fifo.ipynb", stat.S_IFIFO), b""),
+            (zip_info("ben/device.ipynb", stat.S_IFCHR), b""),
+            (zip_info("ben/packed.ipynb", compress_type=zipfile.ZIP_LZMA), text()),
+            ("ben/damaged.ipynb", b"A" * 5000),
+            ("ben/all.zip", b"PK"),
+            ("ben/.ipynb_checkpoints/01_tiny.ipynb", text()),
+            ("__MACOSX/ada/._01_tiny.ipynb", b"\0"),
+            ("ada/._01_tiny.ipynb", b"\0"),
+        ],
+    )
+    content = bytearray(source.read_bytes())
+    at = content.index(b"ben/damaged.ipynb") + len("ben/damaged.ipynb")
+    content[at + 2] ^= 0xFF
+    source.write_bytes(content)
+    left = dict(collect(source, tmp_path / "out").outcome.left)
+    assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb"]
+    for name, reason in {
+        "link": "a link",
+        "fifo": "not an ordinary",
+        "device": "not an ordinary",
+        "packed": "unusual",
+        "damaged": "damaged",
+    }.items():
+        assert reason in left[f"ben/{name}.ipynb"]
+    assert "unpack it" in left["ben/all.zip"]
+
+
+def test_encrypted_members_and_nul_in_names_are_left_aside(tmp_path):
+    """A password, or a name that ends early for some programs, is told and not guessed about."""
+    source = pack(
+        tmp_path / "in.zip", [("ada/a.ipynb", text()), ("b/locked.ipynb", text()), ("c/nulXipynb", text())]
+    )
+    content = source.read_bytes().replace(b"c/nulXipynb", b"c/nu\0.ipynb")
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = -1
+        while (at := content.find(signature, at + 1)) >= 0:
+            name_at = at + (30 if signature == b"PK\x03\x04" else 46)
+            if content[name_at:].startswith(b"b/locked"):
+                content = content[: at + offset] + struct.pack("<H", 1) + content[at + offset + 2 :]
+    source.write_bytes(content)
+    left = collect(source, tmp_path / "out").outcome.left
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
+    assert sorted(why.split(":")[0] for _, why in left) == ["has a NUL in its name", "is encrypted"]
+
+
+def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
+    """What unpacks to far more than it is, to too much in all, or to too many, is not unpacked."""
+    source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/bomb.ipynb", b"0" * (20 << 20))])
+    assert "bomb" in dict(collect(source, tmp_path / "out").outcome.left)["ben/bomb.ipynb"]
+    monkeypatch.setattr(zip_source, "MAX_MEMBERS", 1)
+    with pytest.raises(GraderError, match="2 members"):
+        collect(source, tmp_path / "out")
+    monkeypatch.undo()
+    many = pack(tmp_path / "many.zip", [(f"s{n}/a.ipynb", os.urandom(100)) for n in range(30)])
+    monkeypatch.setattr(zip_source, "MAX_BYTES", 1000)
+    with pytest.raises(GraderError, match="bomb"):
+        collect(many, tmp_path / "out2")
+
+
+def test_a_member_that_lies_about_its_size_is_damaged(tmp_path):
+    """No more is unpacked than a member says that it holds."""
+    source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/liar.ipynb", b"0" * 50_000)])
+    content = source.read_bytes().replace(struct.pack("<I", 50_000), struct.pack("<I", 10))
+    source.write_bytes(content)
+    assert "damaged" in dict(collect(source, tmp_path / "out").outcome.left)["ben/liar.ipynb"]
+
+
+def test_links_and_pipes_in_a_folder_are_not_followed(tmp_path):
+    """Links to files and to folders, hard links and pipes give nothing, and do not make it wait."""
+    secret = write_notebook(tmp_path / "secret/01_secret.ipynb", ["secret = 1"])
+    ada = clone(tmp_path / "in/ada", "01_tiny.ipynb", git=False)
+    (ada / "link.ipynb").symlink_to(secret)
+    (ada / "folder").symlink_to(secret.parent)
+    (ada / "hard.ipynb").hardlink_to(secret)
+    os.mkfifo(ada / "pipe.ipynb")
+    left = dict(collect(tmp_path / "in", tmp_path / "out").outcome.left)
+    assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb"]
+    assert set(left) == {"ada/link.ipynb", "ada/hard.ipynb", "ada/pipe.ipynb"}
+
+
+def test_nothing_is_written_through_a_link(tmp_path):
+    """A student's folder that somebody made a link stops the command, and what it leads to is untouched."""
+    clone(tmp_path / "in/ada", "01_tiny.ipynb", git=False)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/ada").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(GraderError, match="is a link"):
+        collect(tmp_path / "in", tmp_path / "out")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+HOSTILE = [
+    ".ipynb_checkpoints",
+    "__MACOSX",
+    "roster.csv",
+    "collected.csv",
+    "=cmd",
+    "a\x1b[2Jb",
+    "-rf",
+    "x" * 250,
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_of_a_student_hides_or_harms(tmp_path, name):
+    """Whatever a student is called, the notebook is found by `grade` and the record is harmless."""
+    source = pack(tmp_path / "in.zip", [(f"{name}_7_assignsubmission_file_/01_tiny.ipynb", text())])
+    collect(source, tmp_path / "out")
+    assert len(find_submissions(tmp_path / "out", FUNCTIONS)) == 1
+    (row,) = csv.DictReader((tmp_path / "out/collected.csv").read_text(encoding="utf-8").splitlines())
+    assert not row["student"].startswith(("=", "-")) and "\x1b" not in row["student"]
+
+
+def test_names_that_a_file_system_takes_for_one_do_not_meet(tmp_path):
+    """Two students of one system whose names differ in case, or in how Unicode writes them, stay two."""
+    composed, decomposed = (unicodedata.normalize(form, "zoë") for form in ("NFC", "NFD"))
+    source = pack(
+        tmp_path / "in.zip",
+        [(f"{name}/a.ipynb", text(str(n))) for n, name in enumerate(("Bo", "bo", composed, decomposed))],
+    )
+    collect(source, tmp_path / "out")
+    folders = {name.partition("/")[0] for name in laid_out(tmp_path / "out")}
+    assert len({unicodedata.normalize("NFC", folder).casefold() for folder in folders}) == 4
+
+
+# --- again, and again
+
+
+def test_collecting_again_changes_nothing(tmp_path):
+    """The same source leaves every byte and every time as it was."""
+    for name in ("ada", "ben"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb", "old/01_tiny.ipynb", git=False)
+
+    def state():
+        return {p: (p.read_bytes(), p.stat().st_mtime_ns * (p.suffix != ".csv")) for p in files()}
+
+    def files():
+        return [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
+
+    first = collect(tmp_path / "in", tmp_path / "out").outcome
+    before = state()
+    again = collect(tmp_path / "in", tmp_path / "out").outcome
+    assert state() == before
+    assert len(first.written) == len(again.unchanged) == 4 and not again.written + again.replaced
+
+
+def test_a_newer_version_replaces_and_an_older_one_does_not(tmp_path):
+    """The latest stays, in whichever order the zips are collected."""
+    old = pack(tmp_path / "old.zip", [("ada_1_2_a.ipynb", text("old"))], when=(2026, 1, 1, 0, 0, 0))
+    new = pack(tmp_path / "new.zip", [("ada_1_3_a.ipynb", text("new"))], when=(2026, 2, 1, 0, 0, 0))
+    collect(old, tmp_path / "out")
+    assert collect(new, tmp_path / "out").outcome.replaced == ["ada/a.ipynb"]
+    assert "is older than" in collect(old, tmp_path / "out").outcome.left[0][1]
+    assert b"new" in (tmp_path / "out/ada/a.ipynb").read_bytes()
+
+
+def test_what_somebody_changed_here_is_kept(tmp_path):
+    """A notebook that an instructor mended, or put there, is never overwritten, and that is said."""
+    source = pack(tmp_path / "in.zip", [("ada_1_2_a.ipynb", text("one")), ("ben_2_3_a.ipynb", text("one"))])
+    write_notebook(tmp_path / "out/ben/a.ipynb", ["by_hand = 1"])
+    collect(source, tmp_path / "out")
+    mended = write_notebook(tmp_path / "out/ada/a.ipynb", ["mended = 1"])
+    left = collect(source, tmp_path / "out").outcome.left
+    assert len(left) == 2 and all("is kept" in why for _, why in left)
+    assert b"mended" in mended.read_bytes()
+
+
+def test_another_source_adds_to_the_same_students(tmp_path):
+    """Two downloads end in one folder a student, and the record keeps both."""
+    collect(
+        pack(tmp_path / "1.zip", [("Ada L_1_assignsubmission_file_/01_a.ipynb", text())]), tmp_path / "out"
+    )
+    collect(
+        pack(tmp_path / "2.zip", [("Ada L_9_assignsubmission_file_/02_b.ipynb", text())]), tmp_path / "out"
+    )
+    assert laid_out(tmp_path / "out") == ["Ada L/01_a.ipynb", "Ada L/02_b.ipynb"]
+    assert len((tmp_path / "out/collected.csv").read_text(encoding="utf-8").splitlines()) == 3
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "text", "inside", "record"])
+def test_what_cannot_be_collected_is_an_error_in_a_sentence(tmp_path, what):
+    """Each wrong source or folder is refused by name, and nothing is written."""
+    source, out = tmp_path / "in", tmp_path / "out"
+    if what == "text":
+        source.write_text("no zip")
+    elif what != "missing":
+        clone(source / "ada", "01_tiny.ipynb" if what in {"inside", "record"} else "x.txt", git=False)
+    if what == "inside":
+        out = source / "out"
+    if what == "record":
+        out.mkdir()
+        (out / "collected.csv").write_bytes(b"\xff\xfe")
+    said = CliRunner().invoke(main, ["collect", str(source), "--out", str(out)])
+    assert said.exit_code == 2
+    assert said.output.startswith("grader: ") and len(said.output.splitlines()) == 1
+    assert not list(out.glob("*/*.ipynb"))
+
+
+def test_the_terminal_is_told_in_short_and_without_control_characters(tmp_path):
+    """A hundred things left aside are a dozen lines, and no name moves the cursor."""
+    for number in range(100):
+        (tmp_path / f"in/s{number}").mkdir(parents=True)
+        (tmp_path / f"in/s{number}/a\x1b[2J.ipynb").symlink_to("/etc/passwd")
+    clone(tmp_path / "in/ada", "01_tiny.ipynb", git=False)
+    said = CliRunner().invoke(main, ["collect", str(tmp_path / "in"), "--out", str(tmp_path / "out")])
+    assert said.exit_code == 0
+    assert "\x1b" not in said.output and "and 88 more" in said.output
+    assert len(said.output.splitlines()) < 30

@@ -1,0 +1,525 @@
+"""Exports: each follows its system's rules, where the known traps lie, and loses or guesses nothing."""
+
+import base64
+import csv
+import io
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+from exporting import HOSTILE, made, store
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_course import write_course
+
+from grader.cli import main
+from grader.exports import reporter
+from grader.exports.github import MAX_SUMMARY, action_output, notices, quoted, step_summary
+from grader.exports.people import match
+from grader.exports.scored import Scored
+from grader.exports.sheet import read_sheet
+
+FORMATS = ["classroom50", "github", "gradescope", "junit"]
+
+
+@dataclass
+class Desk:
+    """A course, stored results, and the command."""
+
+    results: Path
+    out: Path
+
+    def export(self, *arguments):
+        command = ["export", *map(str, arguments), "--out", str(self.out), "--results", str(self.results)]
+        ended = CliRunner().invoke(main, command)
+        assert ended.exception is None or isinstance(ended.exception, SystemExit), ended.exception
+        return ended
+
+    def files(self):
+        return sorted(p.relative_to(self.out).as_posix() for p in self.out.rglob("*") if p.is_file())
+
+    def text(self, place):
+        return (self.out / place).read_text(encoding="utf-8")
+
+    def json(self, place):
+        return json.loads(self.text(place), parse_constant=pytest.fail)
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(write_course(tmp_path / "course"))
+    monkeypatch.setattr("grader.exports.autograder.autograder", lambda *_: b"PK")
+    return Desk(store(tmp_path / "results", made("ada"), made("ben", message=HOSTILE)), tmp_path / "out")
+
+
+# GitHub
+
+
+def classroom_points(outputs):
+    """What GitHub Classroom's reporter adds up, as it does: `max_score` a runner, `score` a test."""
+    earned = possible = 0
+    for output in outputs:
+        result = json.loads(base64.b64decode(output), parse_constant=pytest.fail)
+        assert result["version"] == 1
+        assert result["status"] in {"pass", "fail", "error"}
+        possible += result["max_score"]
+        earned += sum(test["score"] for test in result["tests"])
+        passed = sum(test["status"] == "pass" for test in result["tests"])
+        shown = passed / len(result["tests"]) * result["max_score"]
+        points = re.fullmatch(r"q\d+ \(([\d.]+)/([\d.]+)\)", result["tests"][0]["name"])
+        assert shown in {0, float(points[1])}, "its table shows the points or nothing, never other points"
+        assert float(points[2]) == result["max_score"]
+    return earned, possible
+
+
+def test_github_adds_up_what_was_earned(desk):
+    """The reporter of GitHub Classroom comes to the result's points, fractions too."""
+    assert desk.export("github").exit_code == 0
+    lines = [line.split("=", 1) for line in desk.text("ben/01_tiny/outputs.txt").splitlines()]
+    assert [name for name, _ in lines] == ["q1_01_tiny", "q2_01_tiny", "q3_01_tiny"]
+    assert classroom_points(output for _, output in lines) == (4.5, 10)
+
+
+def test_the_notices_are_two_lines_without_a_strangers_text(desk):
+    """Points leave as two notices, and nothing that a student wrote is in them."""
+    desk.export("github")
+    assert desk.text("ben/01_tiny/notices.txt").splitlines() == [
+        "::notice title=Autograding complete::Points 4.5/10",
+        '::notice title=Autograding report::{"totalPoints":4.5,"maxPoints":10}',
+    ]
+
+
+def test_a_summary_shows_a_strangers_text_as_text(desk):
+    """Markup, control characters and mentions of a student do nothing in the step's summary."""
+    desk.export("github")
+    summary = desk.text("ben/01_tiny/summary.md")
+    assert "Tiny: 4.5 of 10 points" in summary
+    assert "&lt;img src=x" in summary
+    assert not re.search("[<\x00\x1b]|@all", summary)
+
+
+def test_a_summary_is_cut_to_what_github_shows():
+    """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
+    long = Scored("q1", "Long", 0, 1, "fail", "\n".join(["🐉" * 1000] * 1000))
+    summary = step_summary([long], "Long")
+    assert len(summary.encode()) <= MAX_SUMMARY
+    assert summary.endswith("shows no more than 1 MiB.\n")
+
+
+def test_no_command_is_carried_out_among_a_strangers_lines():
+    """What is quoted stands between a stop and its token, which nobody can know before."""
+    first, *inner, last = quoted(HOSTILE).splitlines()
+    token = re.fullmatch(r"::stop-commands::([0-9a-f]{32})", first)[1]
+    assert last == f"::{token}::"
+    assert inner[0].startswith("::notice")
+    assert token not in "".join(inner)
+    assert quoted("").splitlines()[0] != first
+
+
+def told_to_reporter(*scored):
+    """The environment of the last step."""
+    environment = {f"{one.id.upper()}_RESULTS": action_output(one) for one in scored}
+    return {"RUNNERS": ",".join(one.id for one in scored), **environment}
+
+
+FULL = Scored("q1_01_tiny", "Full", 8, 8, "pass")
+PART = Scored("q2_01_tiny", "Part", 4.5, 8, "fail", HOSTILE)
+
+
+@pytest.mark.parametrize(("scored", "status"), [([FULL], 0), ([FULL, PART], 1), ([PART], 1)])
+def test_the_reporter_ends_with_0_only_for_all_points(scored, status, capsys, tmp_path):
+    """Its exit status says whether everything was earned; notices and summary hold the sum."""
+    summary = tmp_path / "summary.md"
+    environment = told_to_reporter(*scored) | {"GITHUB_STEP_SUMMARY": str(summary)}
+    assert reporter.main(environment) == status
+    assert capsys.readouterr().out.endswith("\n".join([*notices(scored), ""]))
+    assert f"{sum(one.score for one in scored):g} of" in summary.read_text(encoding="utf-8")
+
+
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        "not base64!",
+        base64_of("no JSON"),
+        base64_of("[]"),
+        base64_of('{"status": "pass", "max_score": 1}'),
+        base64_of('{"status": "pass", "max_score": 1, "tests": [{"name": "q2"}]}'),
+        base64_of('{"status": "pass", "max_score": 1, "tests": [{"name": "q2", "score": NaN}]}'),
+        base64_of(
+            '{"status": "pass", "max_score": 1, "tests": [{"name": "q2", "score": 2, "message": null}]}'
+        ),
+        base64_of(
+            '{"status": "::", "max_score": 1, "tests": []}'.replace("[]", '[{"name": "", "score": 0}]')
+        ),
+    ],
+)
+def test_a_step_without_a_result_reports_no_points(output, capsys):
+    """A sum in which a question is missing would be wrong, so there are no notices, and the step is named."""
+    environment = told_to_reporter(FULL) | {"RUNNERS": "q1_01_tiny,q2", "Q2_RESULTS": output}
+    assert reporter.main(environment) == 1
+    out = capsys.readouterr().out
+    assert "::notice" not in out
+    assert "No result came from q2" in out
+
+
+@pytest.mark.parametrize("runners", ["", "q1-leaves", "q1,$(id)"])
+def test_ids_that_are_no_names_of_variables_are_refused(runners, capsys):
+    """A hyphen in an id makes a name that no environment has."""
+    assert reporter.main({"RUNNERS": runners}) == 2
+    assert "RUNNERS" in capsys.readouterr().err
+
+
+# Gradescope, Classroom 50, JUnit
+
+
+def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
+    """The total is the sum of the tests, each has a status, and no hidden test hides the total."""
+    assert desk.export("gradescope").exit_code == 0
+    document = desk.json("01_tiny/ben/results.json")
+    assert document["score"] == 4.5 == sum(test["score"] for test in document["tests"])
+    assert [test["max_score"] for test in document["tests"]] == [7, 1, 2]
+    assert [test["status"] for test in document["tests"]] == ["failed", "passed", "failed"]
+    assert {document["visibility"], *(test["visibility"] for test in document["tests"])} == {"visible"}
+    assert document["stdout_visibility"] == "hidden"
+    assert {test["output_format"] for test in document["tests"]} == {"md"}
+    first = document["tests"][0]["output"]
+    assert "It is last." in first
+    assert "*Hint:* Look again." in first
+    assert "<img" not in first
+    assert document["tests"][2]["output"] == "Not answered yet."
+
+
+def test_classroom_50_gets_whole_numbers_of_which_nothing_is_lost(desk):
+    """Points that are no whole numbers are multiplied, the same for everybody, and the tests say so."""
+    ended = desk.export("classroom50")
+    document = desk.json("ada/01_tiny/result.json")
+    scores = [document, *document["tests"]]
+    assert {type(one[key]) for one in scores for key in ("score", "max-score")} == {int}
+    assert (document["score"], document["max-score"]) == (9, 20)
+    assert sum(test["score"] for test in document["tests"]) == 9
+    assert document["tests"][0]["test-name"] == "q1 · Question 1 (3.5 of 7 points)"
+    assert [test["passed"] for test in document["tests"]] == [False, True, False]
+    assert "multiplied by 2" in ended.output
+    assert document["schema"] == "classroom50/result/v1"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", document["datetime"])
+
+
+def test_the_factor_does_not_depend_on_who_handed_in(desk, monkeypatch):
+    """A class in which nobody has half a point gets the same factor; one result knows its submission."""
+    result = made("cem")
+    result["questions"][0] |= {"score": 0.0}
+    monkeypatch.setenv("SUBMISSION_TAG", "submit/1")
+    desk.results = store(desk.results.parent / "other", result | {"score": 1.0})
+    desk.export("classroom50")
+    document = desk.json("cem/01_tiny/result.json")
+    assert (document["score"], document["max-score"], document["submission"]) == (2, 20, "submit/1")
+
+
+def test_junit_is_xml_whatever_a_student_wrote(desk):
+    """Characters that XML cannot hold are replaced, counts are right, points are properties."""
+    assert desk.export("junit").exit_code == 0
+    suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
+    ben = next(suite for suite in suites if suite.get("name") == "ben")
+    assert (ben.get("tests"), ben.get("failures"), ben.get("errors")) == ("4", "2", "0")
+    assert (suites.get("tests"), suites.get("failures")) == ("8", "4")
+    properties = {p.get("name"): p.get("value") for p in ben.find("properties")}
+    assert (properties["score"], properties["max_score"], properties["q1.score"]) == ("4.5", "10", "3.5")
+    failure = ben.find("testcase[@name='test_last']/failure")
+    assert "<img src=x onerror=alert(1)>" in failure.get("message")
+    assert failure.text == "Look again."
+
+
+def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
+    """It has its points, none, in each form, and whoever exports is told."""
+    broken = made("dan", status="error", error="It is not a notebook.")
+    for question in broken["questions"]:
+        question |= {"score": 0.0, "status": "missing"}
+        question["checks"] = [check | {"outcome": "failed", "points": 0.0} for check in question["checks"]]
+    store(desk.results, broken | {"score": 0.0})
+    for form in FORMATS:
+        assert "exported with 0 points: dan/01_tiny.ipynb" in desk.export(form).output
+    assert desk.json("01_tiny/dan/results.json")["output"].startswith("This notebook could not be graded")
+    suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
+    assert suites.get("errors") == "4"
+
+
+# Canvas
+
+CANVAS = (
+    "\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Tiny (4242),Essay (7),Final Score\r\n"
+    "    Points Possible,,,,,10,5,(read only)\r\n"
+    '"Lovelace, Ada",11,s-1,ada,"A, ""first""",,5.00,90.1\r\n'
+    "Ben Büchner,12,,ben@example.org,A,1,,\r\n"
+    "Zoë,13,,zoe,A,7,3,\r\n"
+    '"Student, Test",14,,,A,,,\r\n'
+)
+
+
+@pytest.fixture
+def canvas(tmp_path):
+    def write(text=CANVAS):
+        path = tmp_path / "export.csv"
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def test_canvas_changes_one_column_and_no_other_byte(desk, canvas):
+    """Byte order mark, quotes, ends of lines, other columns and everybody without a result stay."""
+    store(desk.results, made("ben@example.org"))
+    ended = desk.export("canvas", "--gradebook", canvas())
+    expected = CANVAS.replace('""",,5.00', '""",4.5,5.00').replace("org,A,1,,", "org,A,4.5,,")
+    assert (desk.out / "canvas.csv").read_bytes() == expected.encode()
+    assert "Tiny (4242): 2 scores filled in, 1 of them other than before; 2 rows stay" in ended.output
+    assert "left out: ben." in ended.output
+
+
+def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas):
+    """A number, a login and a name in either order find their row; two candidates find none."""
+    desk.results = store(desk.results.parent / "r", *map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
+    ended = desk.export("canvas", "--gradebook", canvas())
+    assert "so left out: zo." in ended.output
+    assert "may be, so left out: 11, Ada Lovelace, s-1." in ended.output
+    assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace("A,7,3", "A,4.5,3").encode()
+
+
+def test_canvas_says_where_points_possible_differ(desk, canvas):
+    """Scores are of ten; a column of five has another scale, which the teacher has to mend."""
+    ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", "Essay (7)")
+    assert "Essay (7): Canvas has 5 points possible, the assignment 10" in ended.output
+    assert 'A, ""first""",,4.5,90.1' in desk.text("canvas.csv")
+
+
+@pytest.mark.parametrize("column", ["7", "essay", "Essay (7)"])
+def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
+    """All three mean the same column."""
+    assert desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", column).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        (CANVAS.replace("Tiny", "Other"), [], "there are Other (4242), Essay (7)"),
+        (CANVAS.replace("Essay", "Tiny"), [], "more than one column for 01_tiny (Tiny (4242), Tiny (7))"),
+        (CANVAS, ["--column", "Final Score"], "Canvas computes the column Final Score itself"),
+        (CANVAS, ["--column", "ID"], "no column for 01_tiny"),
+        (CANVAS.replace("Lovelace, Ada", "A").replace("ada", "a"), [], "nothing could be filled in"),
+        ("student,score\nada,1\n", [], "not a gradebook of Canvas"),
+        ("", [], "is empty"),
+        ('Student,ID,"Tiny" (1)\n', [], "line 1 is not CSV"),
+    ],
+)
+def test_a_gradebook_that_cannot_be_filled_is_told_and_nothing_written(desk, canvas, text, options, told):
+    """One sentence with the columns there are, exit status 2, and no file."""
+    ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(text), *options)
+    assert ended.exit_code == 2
+    assert told in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert not desk.out.exists()
+
+
+def test_a_gradebook_with_decimal_commas_gets_decimal_commas(desk, canvas):
+    """Where the file separates by semicolons and writes 90,1, a score is 4,5."""
+    text = CANVAS.replace(", ", "~").replace(",", ";").replace("~", ", ").replace("90.1", "90,1")
+    desk.export("canvas", "--gradebook", canvas(text))
+    assert '""";4,5;5.00' in desk.text("canvas.csv")
+
+
+def test_the_teachers_own_file_is_never_overwritten(desk, tmp_path):
+    """--out may be the folder in which the export lies under the name that would be written."""
+    desk.out = tmp_path
+    (tmp_path / "canvas.csv").write_bytes(CANVAS.encode())
+    assert desk.export("canvas", "--gradebook", tmp_path / "canvas.csv").exit_code == 2
+    assert (tmp_path / "canvas.csv").read_bytes() == CANVAS.encode()
+
+
+CELLS = st.text(st.sampled_from('ab ,;"\n\r\tä='), max_size=5)
+
+
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=4), min_size=1, max_size=4), st.data())
+def test_a_sheet_reads_as_csv_does_and_changes_what_it_is_told(tmp_path_factory, rows, data):
+    """Its cells are those of Python's csv; a replaced cell is another, all others stay."""
+    rows = [["Student", "ID"], *([*row[:-1], row[-1] + "x"] for row in rows)]
+    path = tmp_path_factory.getbasetemp() / "sheet.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    sheet = read_sheet(path)
+    assert [[cell.value for cell in row] for row in sheet.rows] == rows
+    assert sheet.filled({}) == path.read_bytes()
+    at = data.draw(st.integers(0, len(rows) - 1))
+    column = data.draw(st.integers(0, len(rows[at])))  # one more than there are
+    value = data.draw(CELLS)
+    changed = [*rows[at][:column], value, *rows[at][column + 1 :]]
+    again = csv.reader(io.StringIO(sheet.filled({(at, column): value}).decode(), newline=""))
+    assert list(again) == [*rows[:at], changed, *rows[at + 1 :]]
+
+
+def test_two_students_who_may_be_one_person_are_neither():
+    """Folders that differ only in case cannot both be the login, and nobody says which is."""
+    matched = match(["Ada", "ada", "ben"], {1: ["ada"], 2: ["ben", "Ben Büchner"]})
+    assert (matched.rows, matched.ambiguous) == ({"ben": 2}, ["Ada", "ada"])
+
+
+# Moodle
+
+MOODLE = (
+    "First name,Last name,ID number,Email address,Course total (Real)\n"
+    "Ada,Lovelace,1001,ada@example.org,-\n"
+    "Ben,Büchner,1002,ben@example.org,3\n"
+    "Eve,Formula,=1+1,eve@example.org,3\n"
+)
+
+
+def test_moodle_gets_known_users_only_and_no_formula(desk, canvas):
+    """An unknown user would fail the whole import; text of a student is never a formula."""
+    people = ["ada@example.org", "1002", "Eve Formula", "nobody"]
+    results = [made(name, message=HOSTILE) for name in people]
+    results[1]["questions"][0]["id"] = "=q1"
+    desk.results = store(desk.results.parent / "r", *results)
+    ended = desk.export("moodle", "--gradebook", canvas(MOODLE))
+    with (desk.out / "01_tiny.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["Email address", "ID number", "Tiny", "Feedback"]
+    assert [row[:3] for row in rows] == [
+        ["ben@example.org", "1002", "4.5"],
+        ["ada@example.org", "1001", "4.5"],
+    ]
+    assert rows[0][3].startswith("'=q1: 3.5 of 7. It is last: ::notice")
+    assert "left out: nobody." in ended.output
+    assert "Eve Formula is left out" in ended.output
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("name,points\nada,1\n", "no column Email address"), (MOODLE, "nobody of it has a result")],
+)
+def test_a_moodle_file_of_no_use_is_told(desk, canvas, text, told):
+    """One sentence, exit status 2, no file."""
+    ended = desk.export("moodle", "--gradebook", canvas(text))
+    assert (ended.exit_code, desk.out.exists()) == (2, False)
+    assert told in ended.stderr
+
+
+# All of them
+
+
+def test_what_students_may_not_see_leaves_in_no_form(desk, canvas):
+    """Where course.toml forbids diagnoses and hints, no export tells them."""
+    Path("course.toml").write_text("[feedback]\ndiagnoses = false\nhints = false\n", encoding="utf-8")
+    for form in FORMATS:
+        assert desk.export(form).exit_code == 0
+    desk.results = store(desk.results.parent / "r", made("1001"))
+    assert desk.export("moodle", "--gradebook", canvas(MOODLE)).exit_code == 0
+    told = "".join(desk.text(name) for name in desk.files() if not name.endswith(".zip"))
+    outputs = [line.partition("=")[2] for line in desk.text("ada/01_tiny/outputs.txt").splitlines()]
+    told += "".join(base64.b64decode(output).decode() for output in outputs)
+    assert "It is last" in told
+    assert "It is not." not in told
+    assert "Look again." not in told
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_same_results_give_the_same_files(desk, form):
+    """Nothing depends on the moment or on the order of a folder."""
+    desk.export(form)
+    before = {name: (desk.out / name).read_bytes() for name in desk.files()}
+    desk.export(form)
+    assert before == {name: (desk.out / name).read_bytes() for name in desk.files()}
+
+
+def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
+    """It has no question to export."""
+    stranger = made("jun", assignment=None, status="error", error="Unknown.", questions=[])
+    store(desk.results, stranger, name="essay")
+    ended = desk.export("github")
+    assert "belong to no assignment: jun/01_tiny.ipynb" in ended.output
+    assert not (desk.out / "jun").exists()
+
+
+def spoil(**changes):
+    return json.dumps(made("ada") | changes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        spoil(schema="autograd-grader/result/v9"),
+        spoil(student="../ada"),
+        spoil(student="ben"),
+        spoil(assignment="02_other"),
+        spoil(score=math.nan),
+        spoil(score=-1),
+        spoil(score="4"),
+        spoil(max_score=math.inf),
+        spoil(status="fine"),
+        spoil(questions=[{}]),
+        spoil(questions=None),
+        spoil(provenance=None),
+    ],
+)
+@pytest.mark.parametrize("form", ["github", "junit"])
+def test_a_spoiled_result_is_named_and_nothing_written(desk, form, text):
+    """Broken JSON, another schema, NaN, a path in a name: one sentence with the file, exit status 2."""
+    path = desk.results / "submissions" / "ada" / "01_tiny.json"
+    path.write_text(text, encoding="utf-8")
+    ended = desk.export(form)
+    assert (ended.exit_code, desk.out.exists()) == (2, False)
+    assert str(path) in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_links_among_results_are_not_followed(desk, tmp_path):
+    """A link to somebody's result is nobody's."""
+    (desk.results / "submissions" / "eve").symlink_to(desk.results / "submissions" / "ada")
+    desk.export("junit")
+    assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["canvas"], "canvas needs --gradebook FILE"),
+        (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas and moodle"),
+        (["junit", "--column", "x"], "--column is for canvas"),
+        (["canvas", "--gradebook", "x.csv", "--column", "x"], "STEM has to be named"),
+        (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
+        (["junit", "99_none"], "there is no result of 99_none; there are some of 01_tiny"),
+        (["gradescope", "99_none"], "there is no assignment 99_none"),
+        (["excel"], "is not one of"),
+    ],
+)
+def test_what_cannot_be_done_is_told(desk, arguments, told):
+    """Exit status 2, a sentence, nothing written."""
+    ended = desk.export(*arguments)
+    assert (ended.exit_code, desk.out.exists()) == (2, False)
+    assert told in ended.stderr
+
+
+def test_results_that_are_not_there_are_told(desk, tmp_path):
+    """Whoever has not graded is told to."""
+    desk.results = tmp_path / "nowhere"
+    assert "grade a class first" in desk.export("junit").stderr
+
+
+def test_a_file_in_the_way_is_told(desk):
+    """--out is a file, which stays as it is."""
+    desk.out.write_text("mine", encoding="utf-8")
+    ended = desk.export("junit")
+    assert ended.exit_code == 2
+    assert "choose another --out" in ended.stderr
+    assert desk.out.read_text(encoding="utf-8") == "mine"

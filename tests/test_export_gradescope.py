@@ -1,0 +1,226 @@
+"""The autograder zip: what is in it, and that Otter grades with it in our cage and nowhere else."""
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from otter.run import AutograderConfig
+from otter.test_files import GradingResults
+from tiny_course import HALF, RIGHT, write_course, write_notebook
+
+from grader import station
+from grader.course import Course
+from grader.errors import ProtectionError
+from grader.exports.autograder import autograder, settings_toml
+from grader.otter_plugin import CagedGrader
+from grader.settings import read_settings
+
+COURSE = Path(__file__).parent.parent
+SETTINGS = "[score]\npartial_credit = 0.3\n[points.01_tiny]\nq1 = 3.5\n[feedback]\nhints = false\n"
+# As the container of Gradescope does, whose folder is /autograder.
+CONTAINER = """
+import sys
+from grader.otter_plugin import set_aside
+from otter.run.run_autograder import main
+set_aside(sys.argv[1])
+main(sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    root = write_course(tmp_path_factory.mktemp("zip") / "course")
+    (root / "course.toml").write_text(SETTINGS, encoding="utf-8")
+    return Course.find(root)
+
+
+@pytest.fixture(scope="module")
+def made(course):
+    return autograder(course, "01_tiny")
+
+
+@pytest.fixture
+def container(tmp_path, made):
+    """The folder /autograder with the zip unpacked, and its plugin for one notebook."""
+    root = tmp_path / "autograder"
+    for folder in ("submission/tests", "results", "source"):
+        (root / folder).mkdir(parents=True)
+    (root / "submission_metadata.json").write_text("{}", encoding="utf-8")
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        archive.extractall(root / "source")
+    return root
+
+
+def plugin_of(container, name="01_tiny.ipynb"):
+    return CagedGrader(str(container / "submission" / name), {}, {"stem": "01_tiny"})
+
+
+def otter_run(archive, notebook, folder):
+    """What `otter run` writes, or nothing where it fails; and how it ended."""
+    folder.mkdir(parents=True)
+    otter = [sys.executable, "-c", "from otter.cli import cli; cli()", "run"]
+    command = [*otter, "-a", archive, notebook, "-o", folder]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    results = folder / "results.json"
+    return json.loads(results.read_text(encoding="utf-8")) if results.is_file() else None, ended
+
+
+def grade(folder, submissions, out):
+    command = [sys.executable, "-m", "grader", "grade", submissions, "--out", out, "--jobs", "1"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    return {
+        (path.parent.name, path.stem): json.loads(path.read_text(encoding="utf-8"))
+        for path in out.glob("submissions/*/*.json")
+    }
+
+
+def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
+    """Scripts at its root, one placeholder worth nothing, the course beside Otter's files, never in them."""
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        names = archive.namelist()
+        environment = archive.read("environment.yml").decode()
+        config = json.loads(archive.read("otter_config.json"))
+        scripts = {name: archive.getinfo(name).external_attr >> 16 for name in ("setup.sh", "run_autograder")}
+    assert {"course/solutions/01_tiny.py", "course/tests/hidden/test_01_tiny.py"} <= set(names)
+    assert [name for name in names if name.startswith("tests/")] == ["tests/placeholder.py"]
+    assert not [name for name in names if name.startswith("files/") or "answers" in name]
+    assert all(mode & 0o111 for mode in scripts.values())
+    wheel = next(name for name in names if name.endswith(".whl"))
+    assert f"- /autograder/source/{wheel}" in environment
+    assert "--extra-index-url https://download.pytorch.org/whl/cpu" in environment
+    assert f"python={sys.version_info.major}.{sys.version_info.minor}" in environment
+    assert "torch==" in environment
+    assert config["plugins"] == [{"grader.otter_plugin.CagedGrader": {"stem": "01_tiny"}}]
+
+
+def test_the_same_course_gives_the_same_zip(course, made):
+    """Byte for byte, so that a teacher sees whether anything changed."""
+    assert autograder(course, "01_tiny") == made
+
+
+def test_settings_travel_with_the_zip(course, tmp_path):
+    """What course.toml says of this assignment holds in the container too; no other is named."""
+    path = tmp_path / "course.toml"
+    path.write_text(settings_toml(course.settings, "01_tiny"), encoding="utf-8")
+    assert read_settings(path, lambda: {"01_tiny": ["q1", "q2"]}) == course.settings
+    path.write_text(settings_toml(course.settings, "02_other"), encoding="utf-8")
+    assert read_settings(path, lambda: {"02_other": ["q1"]}).points == {"02_other": {}}
+
+
+def test_nothing_of_a_student_is_left_where_otter_looks(container):
+    """A log it would unpickle and modules its kernel would import are gone before it looks for them."""
+    submission = container / "submission"
+    write_notebook(submission / "01_tiny.ipynb", RIGHT)
+    for name in (".OTTER_LOG", "otter.py", "__init__.py", "conftest.py"):
+        (submission / name).write_text("raise SystemExit", encoding="utf-8")
+    (submission / "course").symlink_to(container)
+    (submission / "torch").mkdir()
+    plugin = plugin_of(container)
+    plugin.before_grading(AutograderConfig({"zips": True}))
+    assert sorted(path.name for path in submission.iterdir()) == ["01_tiny.ipynb", "tests"]
+    assert (container / "source").is_dir()
+    assert plugin.before_execution({"cells": ["anything"]})["cells"] == []
+
+
+def test_without_a_cage_there_is_no_score(container, monkeypatch):
+    """The plugin raises, so Otter writes nothing; it never falls back to Otter's kernel."""
+
+    def no_cage(**_):
+        raise ProtectionError("no seccomp here")
+
+    monkeypatch.setattr(station, "Zygote", no_cage)
+    write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
+    results = GradingResults([])
+    with pytest.raises(ProtectionError, match="no seccomp"):
+        plugin_of(container).after_grading(results)
+    assert results.results == {}
+    assert type(results) is GradingResults
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "score"),
+    [("01_tiny.ipynb", RIGHT, 7.5), ("essay.ipynb", HALF, 1.2), ("essay.ipynb", ["x = 1"], 0)],
+)
+def test_the_plugin_gives_otter_our_exact_scores(container, shared_zygote, name, cells, score):
+    """Partial credit, points of course.toml, and a notebook whose name says nothing."""
+    write_notebook(container / "submission" / name, cells)
+    results = GradingResults([])
+    plugin_of(container, name).after_grading(results)
+    document = results.to_gradescope_dict(AutograderConfig({}))
+    assert document["score"] == pytest.approx(score, abs=0) == results.total
+    assert [test["max_score"] for test in document["tests"]] == [3.5, 4]
+    assert results.possible == 7.5
+
+
+def test_a_zip_without_a_course_grades_by_no_other(container):
+    """It must never fall back to a course that lies elsewhere."""
+    write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
+    (container / "source" / "course" / "solutions" / "01_tiny.py").unlink()
+    with pytest.raises(Exception, match="holds no course"):
+        plugin_of(container).after_grading(GradingResults([]))
+
+
+class Trap:
+    """Leaves a mark when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.long
+def test_a_container_grades_whatever_was_handed_in(container, tmp_path):
+    """Two notebooks, of which the newer counts, a log that is a trap, a course of the student's own."""
+    submission, mark = container / "submission", tmp_path / "mark"
+    write_notebook(submission / "old" / "01_tiny.ipynb", HALF, modified=1_600_000_000)
+    write_notebook(submission / "01_tiny (1).ipynb", RIGHT)
+    (submission / ".OTTER_LOG").write_bytes(pickle.dumps(Trap(mark)))
+    (submission / "otter.py").write_text(f"open({str(mark)!r}, 'w')", encoding="utf-8")
+    write_course(submission / "course")
+    subprocess.run([sys.executable, "-c", CONTAINER, container], check=True, capture_output=True, timeout=120)
+    document = json.loads((container / "results" / "results.json").read_text(encoding="utf-8"))
+    assert document["score"] == 7.5
+    assert not mark.exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("content", ["", "{", "[]"])
+def test_a_container_gives_a_broken_notebook_nothing_and_says_why(container, content):
+    """It is a student's mistake, not the autograder's failure."""
+    (container / "submission" / "01_tiny.ipynb").write_text(content, encoding="utf-8")
+    subprocess.run([sys.executable, "-c", CONTAINER, container], check=True, capture_output=True, timeout=120)
+    document = json.loads((container / "results" / "results.json").read_text(encoding="utf-8"))
+    assert document["score"] == 0
+    assert "could not be graded" in document["output"]
+
+
+@pytest.mark.long
+def test_otter_run_gives_exactly_the_scores_of_grade(tmp_path):
+    """Every notebook of the sample class that Otter can read: right, in part, hostile."""
+    results = grade(COURSE, COURSE / "submissions", tmp_path / "results")
+    course = Course.find(COURSE)
+    zips = {stem: tmp_path / f"{stem}.zip" for stem in course.stems}
+    for stem, path in zips.items():
+        path.write_bytes(autograder(course, stem))
+    compared = 0
+    for (student, stem), result in results.items():
+        if stem not in zips:
+            continue
+        notebook = COURSE / "submissions" / result["notebook"]
+        document, ended = otter_run(zips[stem], notebook, tmp_path / "runs" / student / stem)
+        if student == "dara":  # no notebook at all, of which Otter makes no result
+            assert document is None
+            continue
+        assert document is not None, ended.stderr[-2000:]
+        assert document["score"] == result["score"], (student, stem)
+        scores = [(test["score"], test["max_score"]) for test in document["tests"]]
+        assert scores == [(one["score"], one["max_score"]) for one in result["questions"]]
+        compared += 1
+    assert compared >= 14

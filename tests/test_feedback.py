@@ -1,0 +1,330 @@
+"""What a student reads about one submission: as a page, and as Markdown."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from grader.legend import LEGEND_MARKDOWN
+from grader.pages import feedback_html, feedback_markdown
+from grader.picture import Picture
+from grader.settings import Feedback
+
+HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
+SVG = '<svg class="xray" viewBox="0 0 9 9"><text>{}</text></svg>'
+
+
+def check(**changes):
+    told = {
+        "id": "test_it",
+        "title": "It is a leaf",
+        "outcome": "failed",
+        "points": 0.0,
+        "max_points": 2.0,
+        "message": "It is the result of Mul.",
+        "hint": "Print is_leaf.",
+    }
+    return {**told, **changes}
+
+
+def question(identity="q1", *, checks=None, score=0.0, worth=4.0, **changes):
+    told = {
+        "id": identity,
+        "title": "A weight",
+        "function": "make_weight",
+        "status": "answered",
+        "score": score,
+        "max_score": worth,
+        "checks": checks or [check()],
+    }
+    return {**told, **changes}
+
+
+def result(*questions, **changes):
+    told = {
+        "student": "ada",
+        "assignment": "01_tiny",
+        "notebook": "ada/01_tiny.ipynb",
+        "superseded": [],
+        "error": None,
+        "score": sum(q["score"] for q in questions),
+        "max_score": sum(q["max_score"] for q in questions),
+        "questions": list(questions),
+        "provenance": {"protection": "landlock+seccomp"},
+    }
+    return {**told, **changes}
+
+
+PASSED = question(
+    checks=[check(outcome="passed", points=4.0, max_points=4.0, message=None, hint=None)], score=4.0
+)
+FAILED = question("q2")
+NOT_ANSWERED = question(
+    "q3", status="missing", checks=[check(message="No cell of this notebook defines train.", hint=None)]
+)
+
+
+def drawn(name, *, reference=None):
+    return Picture(
+        f"The loss of {name}", f"{name} has 3 nodes.", SVG.format(name), f"flowchart TB\n  {name}", reference
+    )
+
+
+class Page(HTMLParser):
+    """The elements of a page in their order, each with its attributes and the elements it stands in."""
+
+    _VOID = frozenset({"meta", "br", "link", "img", "input", "hr"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self._open = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self._open, f"never closed: {self._open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), tuple(self._open)))
+        if tag not in self._VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def all(self, tag, kind=None):
+        return [
+            attributes
+            for name, attributes, _ in self.elements
+            if name == tag and (kind is None or kind in (attributes.get("class") or "").split())
+        ]
+
+    @property
+    def text(self):
+        return " ".join("".join(self.texts).split())
+
+
+def both(*arguments, **options):
+    return feedback_html(*arguments, **options), feedback_markdown(*arguments, **options)
+
+
+def fences(text):
+    """The contents of all fences of a Markdown text, by CommonMark's rules; fails where one stays open."""
+    found, inside = [], None
+    for line in text.splitlines():
+        if inside is None and line.startswith("```"):
+            found.append((line[3:], inside := []))
+        elif inside is not None and re.fullmatch(r" {0,3}`{3,}\s*", line):
+            inside = None
+        elif inside is not None:
+            inside.append(line)
+    assert inside is None
+    return [(info, "\n".join(lines)) for info, lines in found]
+
+
+def test_the_scores_stand_on_top():
+    """Before the first question a page says what each earned, and leads there."""
+    page, text = both(result(PASSED, FAILED), [])
+    links = [a["href"] for a in Page(page).all("a")]
+    assert links == ["#q1", "#q2"]
+    assert [a["class"] for a in Page(page).all("a")] == ["full", "none"]
+    assert [s["id"] for s in Page(page).all("section")] == ["q1", "q2"]
+    assert "q1 4 of 4 · q2 0 of 4" in text.partition("\n## ")[0]
+
+
+def test_a_question_tells_its_checks_in_their_order():
+    """Title, outcome, points, diagnosis and hint of one check stand together."""
+    checks = [check(title="First", message="Seen one."), check(title="Second", message="Seen two.")]
+    for text in (
+        Page(both(result(question(checks=checks)), [])[0]).text,
+        both(result(question(checks=checks)), [])[1],
+    ):
+        places = [text.index(part) for part in ("First", "Seen one.", "Print is", "Second", "Seen two.")]
+        assert places == sorted(places)
+
+
+def test_a_diagnosis_is_told_once():
+    """Where checks failed for one reason, the others refer to the first."""
+    checks = [check(title="First"), check(title="Second")]
+    for text in both(result(question(checks=checks)), []):
+        assert text.count("It is the result of Mul.") == 1
+        assert text.count("The same as above.") == 1
+
+
+@pytest.mark.parametrize(
+    ("hidden", "gone"),
+    [
+        ("diagnoses", ["It is the result of Mul.", "The same as above."]),
+        ("hints", ["Hint", "Print is"]),
+        ("xrays", ["X-ray", "has 3 nodes", "mermaid", "<svg"]),
+    ],
+)
+def test_what_is_not_shown_leaves_no_trace(hidden, gone):
+    """An instructor may hide diagnoses, hints and X-rays; titles, outcomes and points stay."""
+    questions = [PASSED, question("q2", checks=[check(), check(title="It trains")])]
+    pictures = {"q2": [drawn("mine")]}
+    for full, less in zip(
+        both(result(*questions), [], pictures),
+        both(result(*questions), [], pictures, shows=Feedback(**{hidden: False})),
+        strict=True,
+    ):
+        assert any(part in full for part in gone)
+        assert not [part for part in gone if part in less]
+        for part in ("It is a leaf", "It trains", "0 of 2", "q2"):
+            assert part in less
+        others = {"diagnoses": "It is the result", "hints": "Print is", "xrays": "has 3 nodes"}
+        assert all(part in less for name, part in others.items() if name != hidden)
+
+
+def test_outcomes_stay_where_diagnoses_are_hidden():
+    """Whoever is told nothing else still learns which checks failed."""
+    questions = [question(checks=[check(), check(outcome="passed", points=2.0, message=None)], score=2.0)]
+    page, text = both(result(*questions), [], shows=Feedback(diagnoses=False, hints=False, xrays=False))
+    assert [spans["class"] for spans in Page(page).all("span", "outcome")] == [
+        "outcome failed",
+        "outcome passed",
+    ]
+    assert text.count("❌") == text.count("✅") == 1
+
+
+def test_pictures_stand_in_their_question():
+    """An X-ray stands below the checks of its question: open where points were lost, else folded."""
+    page, text = both(result(PASSED, FAILED), [], {"q1": [drawn("mine")], "q2": [drawn("yours")]})
+    parsed = Page(page)
+    assert ["open" in details for details in parsed.all("details", "xray")] == [False, True]
+    order = [
+        parsed.text.index(part) for part in ("The loss of mine", "mine has 3", "q2 ·", "The loss of yours")
+    ]
+    assert order == sorted(order)
+    assert [content for _, content in fences(text)] == ["flowchart TB\n  mine", "flowchart TB\n  yours"]
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.index("</details>") < text.index("## q2")
+
+
+def test_the_reference_stands_beside():
+    """Where a picture brings the reference's, both are named, and each has its own sentence."""
+    page, text = both(result(FAILED), [], {"q2": [drawn("mine", reference=drawn("theirs"))]})
+    parsed = Page(page)
+    order = [parsed.text.index(part) for part in ("Yours", "mine has 3", "The reference's", "theirs has 3")]
+    assert order == sorted(order)
+    assert len(parsed.all("figure", "drawing")) == 2
+    assert [info for info, _ in fences(text)] == ["mermaid", "mermaid"]
+
+
+def test_there_is_one_legend():
+    """How to read an X-ray is said once, at the first; without one it is not said."""
+    pictures = {"q1": [drawn("a"), drawn("b")], "q2": [drawn("c")]}
+    parsed = Page(feedback_html(result(PASSED, FAILED), [], pictures))
+    assert len(parsed.all("details", "legend")) == 1
+    assert not Page(feedback_html(result(PASSED, FAILED), [])).all("details", "legend")
+    assert not Page(feedback_html(result(NOT_ANSWERED), [], pictures)).all("details", "legend")
+
+
+def test_a_page_runs_no_script_and_loads_nothing():
+    """Its policy forbids both, and it does not try."""
+    page = feedback_html(result(PASSED, FAILED), ["Code cell 1 stopped."], {"q2": [drawn("mine")]})
+    (policy,) = [m["content"] for m in Page(page).all("meta") if m.get("http-equiv")]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert "script" not in page
+    assert not [e for e in Page(page).elements if {"src", "onload", "onclick"} & set(e[1])]
+    assert all(a["href"].startswith("#") for a in Page(page).all("a"))
+    assert not Page(page).all("link")
+
+
+def hostile_result():
+    checks = [check(title=HOSTILE, message=HOSTILE, hint=HOSTILE)]
+    questions = question("q1", title=HOSTILE, checks=checks), question("q2", status="missing", checks=checks)
+    return result(*questions, student=HOSTILE, notebook=HOSTILE, superseded=[HOSTILE])
+
+
+def hostile_pages():
+    pictures = {"q1": [Picture(HOSTILE, HOSTILE, SVG, "flowchart TB", drawn("theirs"))]}
+    return both(hostile_result(), [HOSTILE], pictures)
+
+
+def test_names_and_messages_are_no_markup_in_a_page():
+    """Whatever is in a name, a message or a caption is text; what turns text round is replaced."""
+    page, _ = hostile_pages()
+    parsed = Page(page)
+    assert not parsed.all("script")
+    assert parsed.text.count("<script>alert(1)</script>") >= 8
+    assert "\u202e" not in page
+
+
+def test_names_and_messages_are_no_markup_in_markdown():
+    """The same in Markdown: no HTML, no link, no mention, no reference to an issue, no code."""
+    _, text = hostile_pages()
+    outside = re.sub(r"```mermaid\n.*?\n```", "", text, flags=re.DOTALL)
+    assert "<script" not in text
+    assert "\u202e" not in text
+    assert not re.findall(r"(?<!\\)[`\[@]", outside)
+    assert "#1" not in outside.replace("\\#1", "")
+
+
+def test_an_error_is_all_there_is():
+    """A notebook that could not be graded has its reason on the page, and no questions."""
+    for text in both(result(PASSED, FAILED, error=HOSTILE), []):
+        assert "could not be graded" in text
+        assert "A weight" not in text
+        assert "<script" not in text
+
+
+def test_code_in_a_message_is_shown_as_code():
+    """What an author puts between backticks; a student's text between them stays text."""
+    page = feedback_html(result(question(checks=[check(message="Use `with x:` and `<b>`.")])), [])
+    assert "<code>with x:</code> and <code>&lt;b&gt;</code>" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["flowchart TB\n```\n# out", "a\n````\n<b>", "  ```\n[x](y)", "~~~\n```` `", "a\r```\rb", "a\u2028```"],
+)
+def test_a_fence_is_not_broken_out_of(text):
+    """Mermaid that tries to close its own fence stays inside."""
+    told = feedback_markdown(result(FAILED), [], {"q2": [Picture("c", "s", SVG, text)]})
+    ((info, _),) = fences(told)
+    assert info == "mermaid"
+    assert told.endswith(f"```\n\n{LEGEND_MARKDOWN}\n")
+
+
+def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
+    """A missing function names the first cell that stopped, and leads to the others."""
+    cells = ["Code cell 1 stopped with ImportError: No module named 'x'.", "Code cell 4 stopped with E."]
+    page, text = both(result(NOT_ANSWERED), cells)
+    for told in (Page(page).text.partition("q3 ·")[2], text.partition("## q3")[2]):
+        assert "No cell of this notebook defines train." in told
+        assert "Code cell 1 stopped with ImportError" in told
+        assert "Code cell 4" not in told
+    assert [a["href"] for a in Page(page).all("a")] == ["#q3", "#cells"]
+    assert [d["id"] for d in Page(page).all("div", "cells")] == ["cells"]
+
+
+def test_an_untouched_function_does_not_blame_a_cell():
+    """It is as it was handed out, whatever stopped."""
+    untouched = {**NOT_ANSWERED, "status": "untouched"}
+    for told in both(result(untouched), ["Code cell 1 stopped."]):
+        assert told.count("Code cell 1 stopped.") == 1
+
+
+@pytest.mark.parametrize(
+    ("score", "told"), [(2.0, "at most half of its points"), (1.0, "at most 1 of its 4 points"), (3.0, None)]
+)
+def test_why_passed_checks_earned_less(score, told):
+    """The cap is named as it was applied, whatever an instructor chose, and only where it was."""
+    checks = [check(outcome="passed", points=3.0, message=None), check(max_points=1.0)]
+    for text in both(result(question(checks=checks, score=score)), []):
+        assert (told is not None) == ("at most" in text)
+        assert told is None or told in text
+
+
+def test_a_run_without_a_sandbox_is_said():
+    """At the end of both."""
+    for text in both(result(FAILED, provenance={"protection": "none"}), []):
+        assert "Graded without a sandbox." in text
+
+
+def test_a_name_in_another_script_keeps_its_direction_to_itself():
+    """A name in Arabic stands in an element of its own, so that it does not turn the line round."""
+    page = feedback_html(result(FAILED, student="عدا"), [])
+    assert "<bdi>عدا</bdi>" in page

@@ -1,0 +1,182 @@
+"""A scaffold is a whole assignment but for its blanks, and says where they are."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from tiny_course import RIGHT, write_course, write_notebook
+
+from grader import doctor
+from grader.blanks import blanks_of
+from grader.build import build
+from grader.cli import main
+from grader.course import Course
+from grader.errors import CourseError, GraderError
+from grader.grading import Options, grade
+from grader.scaffold import Scaffold
+
+STEM = "02_signs"
+
+#: What an author would write for each blank, by what the blank asks for.
+FILLED = {
+    "the title of the notebook": "Signs",
+    "the idea in a few sentences; students read them first": "A square forgets the sign.",
+    "the title of the question": "The square",
+    "what, for which x, in a sentence; how is for students to find out": "its square.",
+    "what to print and look at, so that the bug shows itself": "Print the square of -1.",
+    "what it takes and returns, with shapes; students read it": "The square of x, of any shape.",
+    "the right answer": "x * x",
+    "the same with the bug that people really write; it has to run": "x * x.abs()",
+    "what must hold for one small example; students read it": "A square is never negative.",
+    "what must hold of signs(x); it has to fail for the stub": "(signs(-x) > 0).all()",
+    "what was seen instead, and why it matters": "It is negative.",
+    "its subject, for whoever maintains them": "signs",
+    "what is looked at; only readers of this file see it": "A square.",
+    "what the picture shows, as a caption": "The graph of the square.",
+    "what must hold of the value, as a title": "It is the square.",
+    "a hint, best as a question": "What is the square of -1?",
+    "what is wrong with the value, said from what was seen": "It is no square.",
+    "what must hold of the gradient, as a title": "Its gradient is twice x.",
+    "why there is no gradient at all": "The graph was cut.",
+    "what is wrong with the gradient": "It is not twice x.",
+    "why this is right, too": "A power is a product.",
+    "a right answer, as different from the reference as can be": "x**2",
+    "the list of checks it fails; with an empty one, `doctor --accept` writes it": '["test_the_gradient"]',
+    "what somebody believes who writes this": "The graph does not matter.",
+    "the same for this one": '["test_the_value", "test_the_gradient"]',
+}
+#: The two wrong answers, which the scaffold asks for in the same words.
+BELIEVED = ["(x * x).detach()", "x + x"]
+
+
+def fill(root):
+    """Do the author's work: put something sensible in the place of every blank."""
+    wrong = iter(BELIEVED)
+
+    def written(match):
+        return next(wrong) if match[1] == "their answer" else FILLED[match[1]]
+
+    for path in [*root.rglob(f"{STEM}.py"), *root.rglob(f"test_{STEM}.py")]:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"\[FILL IN: ([^]]+)\]", written, text), encoding="utf-8")
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A course of one assignment, and the scaffold of a second."""
+    root = write_course(tmp_path / "course")
+    Scaffold.plan(root, STEM).write()
+    return root
+
+
+def test_it_agrees_with_itself_once_it_is_filled_in(root, shared_zygote):
+    """Nothing but the blanks is missing: the doctor has no complaint, and both checks catch something."""
+    fill(root)
+    course = Course.find(root)
+    assert course.stems == ("01_tiny", STEM)
+    build(course.assignments.values(), root / "assignments", course.all_points())
+    found = list(doctor.examine(course, course.stems, jobs=2))
+    assert [complaint for one in found for complaint in one.complaints] == []
+    assert found[1].kills == {"test_the_value": 1, "test_the_gradient": 2}
+    assert list(course.rubric(STEM).pictures) == ["graph_of_the_result"]
+
+
+def test_a_blank_is_named_with_its_file_and_line(root):
+    """Whoever builds or examines an unfinished course is told how many blanks there are, and where."""
+    blank = blanks_of(root, STEM)[0]
+    assert (
+        blank.path.read_text(encoding="utf-8").splitlines()[blank.line - 1]
+        == f"# # 2. [FILL IN: {blank.wanted}]"
+    )
+    with pytest.raises(CourseError) as told:
+        _ = Course.find(root).assignments
+    assert f"{STEM} still has 29 blanks" in str(told.value)
+    assert f"{root}/solutions/{STEM}.py, line 2: the title of the notebook" in str(told.value)
+    assert "and 26 more" in str(told.value)
+
+
+def test_the_last_blank_is_found_in_any_of_the_files(root):
+    """A master that is finished does not hide that the answers are not."""
+    fill(root)
+    answers = root / "tests" / "answers" / f"{STEM}.py"
+    answers.write_text(answers.read_text(encoding="utf-8").replace("x + x", "[FILL IN]"), encoding="utf-8")
+    with pytest.raises(CourseError, match=rf"one blank.*\n.*tests/answers/{STEM}\.py, line \d+: "):
+        _ = Course.find(root).assignments
+
+
+def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygote):
+    """An assignment that is being written stops nobody from grading; asking for it is refused."""
+    write_notebook(tmp_path / "class" / "ada" / "01_tiny.ipynb", RIGHT)
+    course, out = Course.find(root), tmp_path / "results"
+    outcome = grade(course, tmp_path / "class", out, Options(), lambda _: None)
+    assert [(row.student, row.score) for row in outcome.rows] == [("ada", 6)]
+    with pytest.raises(CourseError, match="still has 29 blanks"):
+        grade(course, tmp_path / "class", out, Options(assignments=(STEM,)), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("stem", "told"),
+    [
+        ("signs", "such as 03_signs"),
+        ("4_signs", "such as 04_signs"),
+        ("01-Leaves and more.py", "such as 03_leaves_and_more"),
+        ("../../04_away", "such as 04_away"),
+        ("04_\N{LATIN SMALL LETTER U WITH DIAERESIS}ber", "such as 04_uber"),
+        ("", "such as 03_name"),
+        ("04_signs\n", "such as 04_signs"),
+        ("04_" + "n" * 300, "such as 04_nnn"),
+        (
+            "01_other",
+            "the number 01 is taken by solutions/01_tiny.py; the next that is free is 03: new 03_other",
+        ),
+        (STEM, f"the number 02 is taken by solutions/{STEM}.py"),
+        ("03_list", "--function list_of"),
+        ("03_class", "--function class_of"),
+        ("03_torch", "--function torch_of"),
+        ("03_double", "solutions/01_tiny.py defines double already"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_with_another(root, stem, told):
+    """The text says which name would do, and nothing is written."""
+    before = sorted(root.rglob("*"))
+    with pytest.raises(GraderError) as refused:
+        Scaffold.plan(root, stem)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_number_is_taken_by_checks_alone(root):
+    """Files left behind by an assignment keep its number."""
+    (root / "tests" / "hidden" / "test_07_left.py").write_text("", encoding="utf-8")
+    with pytest.raises(GraderError, match=r"taken by tests/hidden/test_07_left\.py; .* new 08_right"):
+        Scaffold.plan(root, "07_right")
+
+
+def test_nothing_is_overwritten(tmp_path):
+    """A file that appears meanwhile stays as it is, and the scaffold leaves nothing of itself."""
+    root = write_course(tmp_path / "course")
+    planned = Scaffold.plan(root, STEM)
+    answers = root / "tests" / "answers" / f"{STEM}.py"
+    answers.write_text("mine", encoding="utf-8")
+    before = sorted(root.rglob("*"))
+    with pytest.raises(GraderError, match=r"answers/02_signs\.py is there already"):
+        planned.write()
+    assert answers.read_text(encoding="utf-8") == "mine"
+    assert sorted(root.rglob("*")) == before
+
+
+def test_the_command_begins_the_first_assignment_of_a_course(tmp_path, monkeypatch):
+    """In any folder of a course, even of an empty one, it writes three files and says what comes next."""
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "tests" / "hidden").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "solutions")
+    run = CliRunner().invoke(main, ["new", "01_first", "--function", "begin"])
+    assert run.exit_code == 0
+    written = [tmp_path / "solutions/01_first.py", tmp_path / "tests/hidden/test_01_first.py"]
+    assert all(f"wrote {path}: 1" in run.output for path in written)
+    assert "def begin(x):" in written[0].read_text(encoding="utf-8")
+    assert "doctor --accept --assignment 01_first" in run.output
+    again = CliRunner().invoke(main, ["new", "01_first"])
+    assert again.exit_code == 2
+    assert "the next that is free is 02: new 02_first" in again.output

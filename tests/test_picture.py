@@ -1,0 +1,361 @@
+"""Pictures: drawn safely of whatever was said, once for equal graphs, and without a say in any verdict."""
+
+import copy
+import importlib
+import random
+import re
+import time
+from xml.etree import ElementTree as ET
+
+import pytest
+from observing import QUICK, look, probe
+from tiny_course import CHECKS, RIGHT, write_course
+
+import grader
+from grader.course import Course
+from grader.doctor import examine
+from grader.errors import CourseError
+from grader.evidence import Evidence
+from grader.graph import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
+from grader.judge import judge
+from grader.legend import LEGEND_HTML
+from grader.live import observe_reference
+from grader.notebook import Cell
+from grader.observer import observe
+from grader.picture import _drawn, draw, pictures_of
+
+TENSOR = {
+    "name": "h",
+    "shape": "1x2",
+    "leaf": False,
+    "requires_grad": True,
+    "version": 0,
+    "made_by": 0,
+    "output": 0,
+    "storage": 0,
+    "same": None,
+    "grad": False,
+    "retains": False,
+}
+SAVED = ["self", "stale", 0, 1, 0]
+NODE = {"op": "MulBackward0", "next": [1], "leaf": None, "named": None, "grad": False, "saved": [SAVED]}
+LEAF = {**NODE, "op": "AccumulateGrad", "next": [], "leaf": "3x2", "saved": []}
+GRAPH = {"tensors": [TENSOR], "nodes": [NODE, LEAF], "more": False, "total": 2, "freed": 0, "stale": 1}
+
+PICTURES = '''
+
+from grader import picture
+from grader.inside import graph
+
+
+@picture(reference=True)
+def doubling(student):
+    """What doubling records.
+
+    More about it, for authors."""
+    x = torch.ones(1, requires_grad=True)
+    return graph(y=student.double(x), x=x)
+
+
+@picture(question="q2")
+def a_leaf(student):
+    """The leaf"""
+    return graph(leaf=student.leaf(2))
+'''
+
+
+@pytest.fixture
+def course(tmp_path):
+    """The tiny course with two pictures."""
+    root = write_course(tmp_path / "course")
+    (root / "tests" / "hidden" / "test_01_tiny.py").write_text(CHECKS + PICTURES, encoding="utf-8")
+    return Course.find(root)
+
+
+def seen_in(zygote, course, sources):
+    """What a notebook of these cells shows."""
+    cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+    return observe(zygote, cells, course.rubric("01_tiny").questionnaire(1), QUICK)
+
+
+def with_(part, **changes):
+    return {**part, **changes}
+
+
+# --- what a worker said
+
+
+BROKEN = [
+    None,
+    3,
+    [],
+    {},
+    with_(GRAPH, extra=1),
+    with_(GRAPH, tensors=[]),
+    with_(GRAPH, tensors=[TENSOR] * (MAX_TENSORS + 1)),
+    with_(GRAPH, nodes=[LEAF] * (MAX_NODES + 1)),
+    with_(GRAPH, total=-1),
+    with_(GRAPH, total=True),
+    with_(GRAPH, freed=1 << 40),
+    with_(GRAPH, more=1),
+    *(with_(GRAPH, tensors=[with_(TENSOR, **{name: [value]})]) for name, value in TENSOR.items()),
+    with_(GRAPH, tensors=[with_(TENSOR, made_by=2)]),
+    with_(GRAPH, tensors=[with_(TENSOR, same=1)]),
+    with_(GRAPH, tensors=[with_(TENSOR, shape="3x<script>")]),
+    with_(GRAPH, tensors=[with_(TENSOR, name="")]),
+    *(with_(GRAPH, nodes=[with_(NODE, **{name: {}}), LEAF]) for name in NODE),
+    with_(GRAPH, nodes=[with_(NODE, next=[-1]), LEAF]),
+    with_(GRAPH, nodes=[with_(NODE, next=[2]), LEAF]),
+    with_(GRAPH, nodes=[with_(NODE, next=[True]), LEAF]),
+    with_(GRAPH, nodes=[with_(NODE, next=[1] * (MAX_NEXT + 1)), LEAF]),
+    with_(GRAPH, nodes=[with_(NODE, saved=[SAVED] * 5), LEAF]),
+    with_(GRAPH, nodes=[with_(NODE, saved=[["self", "<b>", 0, 1, 0]]), LEAF]),
+    with_(GRAPH, nodes=[with_(NODE, saved=[["self", "stale", 0, "1", 0]]), LEAF]),
+]
+
+
+@pytest.mark.parametrize("fact", BROKEN)
+def test_what_is_no_graph_gives_no_picture(fact):
+    """A fact of another form or size is no graph, and no error."""
+    assert read_graph(fact) is None
+
+
+def test_a_graph_may_go_in_circles():
+    """A worker may lie about who comes after whom; the picture is drawn all the same."""
+    nodes = [with_(NODE, next=[0, 1]), with_(NODE, next=[0], leaf="2")]
+    assert draw(read_graph(with_(GRAPH, nodes=nodes)), "").svg.startswith("<svg")
+
+
+HOSTILE = [
+    "</svg><script>alert(1)</script>",
+    '"]; graph [label="x',
+    "<b>bold</b>",
+    "\\N\\G\\E\\l",
+    "end",
+    "#quot;#lt;&lt;",
+    "```\n# heading",
+    "click n0 href javascript:alert(1)",
+    "%%{init: {}}%%",
+    "\x00\x1b[31m\u202e",
+    "x" * 2000,
+    "\u03c3\u4e2d\u6587",
+]
+MERMAID = re.compile(
+    r'flowchart TB|  n\d+\W{1,2}"(<b>)?[\w.\[\]:,() <>/]*"\W{1,2}|'
+    r"  n\d+ (-->|-\.->|-\.-) n\d+|  class(Def)? [\w,:;# -]+",
+    re.ASCII,
+)
+WORDS = re.compile(r"[A-Za-z0-9_.\[\]:,() ]*")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_harmless_wherever_they_go(name):
+    """Whatever something is called, SVG, Mermaid and summary stay what they are."""
+    fact = copy.deepcopy(GRAPH)
+    fact["tensors"][0]["name"] = fact["nodes"][0]["op"] = fact["nodes"][0]["saved"][0][0] = name
+    picture = draw(read_graph(fact), "")
+    tree = ET.fromstring(picture.svg)
+    tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    assert tags == {"svg", "g", "path", "rect", "text"}
+    for element in tree.iter():
+        assert not {"id", "href", "onload"} & set(element.attrib)
+        assert WORDS.fullmatch(element.text or "")
+    for line in picture.mermaid.splitlines():
+        assert MERMAID.fullmatch(line), line
+    assert WORDS.fullmatch(picture.summary.replace(";", ""))
+
+
+def test_the_shapes_tell_what_is_what():
+    """Freed, stale, leaf and cut can be told apart by words, not by colour alone."""
+    freed = with_(NODE, saved=[["self", "freed", None, None, None]])
+    cut = with_(TENSOR, name="start", leaf=True, requires_grad=False, made_by=None)
+    picture = draw(read_graph(with_(GRAPH, tensors=[TENSOR, cut], nodes=[freed, LEAF])), "")
+    for words in ("saved tensors freed", "leaf 3x2", ".grad None", "cut: detached, same memory", "start"):
+        assert words in picture.svg
+        assert words in picture.mermaid
+    stale = draw(read_graph(GRAPH), "").svg
+    assert "self: saved v0," in stale
+    assert "now v1" in stale
+    assert "id=" not in LEGEND_HTML + stale
+
+
+def test_the_worst_graph_is_laid_out_in_milliseconds():
+    """The densest graph that is allowed, with all that can be named, costs no more than milliseconds."""
+    random.seed(1)
+    nodes = [
+        with_(
+            NODE,
+            op=f"N{n}",
+            next=random.sample(range(MAX_NODES), MAX_NEXT),
+            saved=[["a", "stale", 1, 2, n % 24]],
+        )
+        for n in range(MAX_NODES)
+    ]
+    tensors = [with_(TENSOR, name=f"t{n}", made_by=n, storage=n % 3) for n in range(MAX_TENSORS)]
+    graph = read_graph(with_(GRAPH, tensors=tensors, nodes=nodes))
+    draw(read_graph(GRAPH), "")  # imports Graphviz
+    begun = time.process_time()
+    assert draw(graph, "").svg.count("<path") > 100
+    assert time.process_time() - begun < 0.5
+
+
+def test_drawing_is_silent(capfd):
+    """Graphviz looks for no font and says nothing, neither on the first picture nor later."""
+    _drawn.cache_clear()
+    draw(read_graph(with_(GRAPH, total=3)), "")
+    assert capfd.readouterr() == ("", "")
+
+
+# --- a picture in a course
+
+
+def test_the_names_of_the_package_are_what_authors_use():
+    """`picture` and `xray` are functions, though modules are called so too, whatever was imported before."""
+    for name in ("picture", "xray"):
+        importlib.import_module(f"grader.{name}")
+        assert callable(getattr(grader, name))
+
+
+def test_a_notebook_is_drawn(zygote, course):
+    """Each answered question has its pictures, and the reference's beside them where that is allowed."""
+    rubric = course.rubric("01_tiny")
+    reference = observe_reference(zygote, course, "01_tiny", 1)
+    shown = pictures_of(rubric, seen_in(zygote, course, RIGHT), reference)
+    assert {q: [p.caption for p in pictures] for q, pictures in shown.items()} == {
+        "q1": ["What doubling records"],
+        "q2": ["The leaf"],
+    }
+    (doubled,), (leaf,) = shown["q1"], shown["q2"]
+    assert "Add" in doubled.svg
+    assert "Mul" in doubled.reference.svg
+    assert leaf.reference is None
+    assert leaf.summary == "leaf is a leaf without a history: a backward ends in it, and its .grad is None."
+
+
+def test_equal_graphs_are_drawn_once(zygote, course):
+    """A class of equal answers costs one drawing each, the reference's own among them."""
+    rubric = course.rubric("01_tiny")
+    reference = observe_reference(zygote, course, "01_tiny", 1)
+    _drawn.cache_clear()
+    for _ in range(4):
+        pictures_of(rubric, seen_in(zygote, course, RIGHT), reference)
+    assert _drawn.cache_info().misses == 3  # q1 of theirs and of the reference, q2
+
+
+def test_untouched_and_missing_functions_are_not_drawn(zygote, course):
+    """Where there is no answer there is no picture."""
+    evidence = seen_in(zygote, course, ["import torch", "def double(x):\n    return x"])
+    assert evidence.names == {"double": "untouched", "leaf": "missing"}
+    assert evidence.probes == {}
+
+
+def test_evidence_of_another_form_gives_no_picture(course):
+    """Evidence is a stranger's: whatever stands in a picture's place, there is none and no error."""
+    rubric = course.rubric("01_tiny")
+    for answer in ({"facts": 3}, {"facts": {"value": ["int", 1], "tensors": []}}, {"fault": "late"}, {}):
+        assert pictures_of(rubric, Evidence(probes={"doubling": answer}), Evidence()) == {}
+
+
+def test_pictures_are_no_probes(course):
+    """A picture is asked after the probes, counts as no unused probe, and has a seed like them."""
+    rubric = course.rubric("01_tiny")
+    assert (set(rubric.probes), rubric.shows) == ({"doubled", "made"}, {"doubling": "q1", "a_leaf": "q2"})
+    asked = rubric.questionnaire(1)
+    assert [(p.name, p.picture) for p in asked.probes["double"]] == [("doubled", False), ("doubling", True)]
+    assert len({p.seed for probes in asked.probes.values() for p in probes}) == 4
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("@picture\ndef p(student):\n    return graph(y=student.double(1))", "picture p has no docstring"),
+        ('@picture\ndef p():\n    """P."""', "picture p must take exactly one argument"),
+        ('@picture\ndef p(student):\n    """P."""\n    return graph()', "say which it belongs to: @picture"),
+        (
+            '@picture\ndef made(student):\n    """P."""\n    return student.leaf(1)',
+            "is a probe and a picture",
+        ),
+        ('@picture\ndef p(student):\n    """P."""\n    return open(student.leaf)', "open"),
+        ('def test_p(doubling):\n    """P."""\n    assert doubling, "no"', "takes doubling"),
+    ],
+)
+def test_a_picture_that_breaks_the_rules_is_refused(tmp_path, written, complaint):
+    """The author is told what is wrong with a picture, by name."""
+    root = write_course(tmp_path / "course")
+    text = f"{CHECKS}{PICTURES}\n\n{written}\n"
+    (root / "tests" / "hidden" / "test_01_tiny.py").write_text(text, encoding="utf-8")
+    with pytest.raises(CourseError, match=re.escape(complaint)):
+        Course.find(root).rubric("01_tiny")
+
+
+# --- what a picture may do
+
+
+FAULTS = {
+    "raises": "raise ValueError",
+    "hangs": "while True: pass",
+    "ends": "import os\n        os._exit(0)",
+    "leaves": "torch.set_grad_enabled(False)",
+    "patches": "torch.Tensor.backward = None",
+    "floods": "return graph",
+    "forges": "import os\n        os.write(11, b'\\x00\\x00\\x00\\x02{}')",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_picture_that_fails_changes_no_verdict(zygote, course, fault):
+    """Whatever a function does when it is drawn, the facts of all probes and all verdicts are the same."""
+    rubric = course.rubric("01_tiny")
+    reference = observe_reference(zygote, course, "01_tiny", 1)
+    body = f"def double(x):\n    if x.requires_grad:\n        {FAULTS[fault]}\n    return x + x"
+    evidence = seen_in(zygote, course, [RIGHT[0], body, RIGHT[2]])
+    calm = seen_in(zygote, course, RIGHT)
+    for name in ("doubled", "made"):
+        assert evidence.probes[name] == calm.probes[name]
+    assert "q1" not in pictures_of(rubric, evidence, reference) or fault == "leaves"
+    verdicts = judge(rubric, {"it": evidence, "calm": calm}, reference)
+    assert verdicts["it"] == verdicts["calm"]
+    assert not evidence.starved
+
+
+def test_a_fault_of_a_probe_leaves_the_pictures_of_other_questions(zygote, course):
+    """Where a fault brings a worker for each question, each is drawn there."""
+    killer = "def double(x):\n    import os\n    os._exit(0)"
+    evidence = seen_in(zygote, course, [RIGHT[0], killer, RIGHT[2]])
+    assert set(evidence.probes) == {"doubled", "made", "a_leaf"}
+    assert "fault" in evidence.probes["doubled"]
+
+
+def test_a_picture_costs_no_second_worker(zygote, monkeypatch):
+    """A picture that leaves something changed does not bring a worker for each question."""
+    begun = []
+    worker = zygote.worker
+    monkeypatch.setattr(zygote, "worker", lambda: begun.append(1) or worker())
+    shown = probe("shown", "torch.set_grad_enabled(False)\nreturn graph(x=torch.ones(1))", picture=True)
+    seen = look(zygote, "def f():\n    return 1", f=[probe("asked", "student.f()"), shown])
+    assert (seen["asked"], len(begun)) == (1, 1)
+    assert read_graph(seen["shown"]) is not None
+
+
+def test_the_doctor_names_a_picture_that_shows_nothing(course, shared_zygote):
+    """A picture that fails on the reference, or returns no graph, is a complaint."""
+    path = course.root / "tests" / "hidden" / "test_01_tiny.py"
+    more = '''
+
+@picture
+def broken(student):
+    """It fails"""
+    return graph(y=student.double(torch.ones(1)), x=1 / 0)
+
+
+@picture
+def no_graph(student):
+    """It returns something else"""
+    return student.double(1)
+'''
+    path.write_text(CHECKS + PICTURES + more, encoding="utf-8")
+    (found, *_) = examine(Course.find(course.root), ["01_tiny"], jobs=1, seeds=(1,))
+    about = [complaint for complaint in found.complaints if "picture" in complaint]
+    assert about[0].startswith("picture broken shows no graph of the reference: Stopped")
+    assert about[1] == "picture no_graph shows no graph of the reference: return graph(name=tensor, ...)"
+    assert len(about) == 2

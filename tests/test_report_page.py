@@ -1,0 +1,291 @@
+"""The report in a browser: read, sorted, searched, on a phone, in the dark and in print."""
+
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import browser as browsers
+import pytest
+from fabricated import row
+
+from grader.report import report_html
+
+STRANGE = {
+    "arabic": "محمد العربي",
+    "chinese": "李小龙",
+    "decomposed": unicodedata.normalize("NFD", "élodie"),
+    "markup": "<script>document.title = 'mine'</script>",
+    "quotes": "\"Anna\" & 'Bob'",
+    "percent": "100% #1?",
+    "long": "x" * 180,
+}
+MESSAGES = ["The state enters minibatch 2 with history.", "The state enters minibatch 3 with history.", "No."]
+
+
+def klass():
+    """Three hundred submissions of two assignments, and two that are missing."""
+    rows = [row(name, score=2.5) for name in STRANGE.values()]
+    rows += [row(f"s{number}", score=number % 7 / 2) for number in range(200)]
+    rows += [
+        row(f"s{number}", score=0.0, stem="02_other", message=MESSAGES[number % 3]) for number in range(90)
+    ]
+    rows += [row("eve", error="It is empty: <b>hand it in</b> anew.", score=0.0)]
+    rows += [row("ida", flags=["ctypes"])]
+    rows += [row("uma", stem=None, error="uma/None.ipynb is no assignment of this course.", score=0.0)]
+    return [*rows, row("Åke", score=10.0), row("zed", score=9.5)], [("nia", "01_tiny"), ("öl", "02_other")]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The class's report as a file."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(report_html(*klass(), "landlock+seccomp", {"01_tiny": {"q1": 3.0}}), encoding="utf-8")
+    return path
+
+
+def column(page, number):
+    """The texts of a column of the table of students, of the rows that are shown."""
+    rows = "[...document.querySelectorAll('#students tbody tr')].filter(row => !row.hidden)"
+    return page.evaluate(f"{rows}.map(row => row.cells[{number - 1}].textContent)")
+
+
+def header(page, name):
+    """The button in a column's header."""
+    return page.locator("#students").get_by_role("button", name=name)
+
+
+def sorted_by(page):
+    """Each column that the table says it is sorted by."""
+    return page.eval_on_selector_all("#students th", "all => all.map(one => one.ariaSort).filter(Boolean)")
+
+
+def test_everybody_is_there_without_a_script(report, visit):
+    """All rows and all diagnoses can be read, and nothing is offered that would not work."""
+    page = visit(report, java_script_enabled=False)
+    rows, absent = klass()
+    table = page.locator("#students tbody")
+    assert table.locator("tr:visible").count() == len(rows) + len(absent)
+    assert page.locator("button, #controls:visible").count() == 0
+    assert table.locator("tr", has_text="nia").inner_text().split() == [
+        "nia",
+        "01_tiny",
+        "0",
+        "of",
+        "3",
+        "absent",
+    ]
+
+
+def test_names_are_shown_as_they_are(report, visit):
+    """Whatever a name holds, it is text, in an element that keeps its direction to itself."""
+    page = visit(report)
+    names = page.locator("#students tbody td:first-child bdi").all_text_contents()
+    assert set(STRANGE.values()) < set(names)
+    assert page.title() == "Class report"
+    assert page.locator("td b").count() == 0
+
+
+def test_scores_sort_as_numbers(report, visit):
+    """10 comes after 9.5, and a second click turns the order around."""
+    page = visit(report)
+    for direction, turned in ("ascending", False), ("descending", True):
+        header(page, "score").click()
+        scores = [float(text.split()[0]) for text in column(page, 3)]
+        assert scores == sorted(scores, reverse=turned)
+        assert sorted_by(page) == [direction]
+    assert scores[:2] == [10.0, 9.5]
+
+
+def test_names_sort_as_people_sort_them(report, visit):
+    """Numbers within names count as numbers, and letters with marks stand beside those without."""
+    page = visit(report, locale="en-GB")
+    header(page, "student").click()
+    names = column(page, 1)
+    assert names.index("s2") < names.index("s10") < names.index("s100")
+    plain = [name for name in names if name in {"Åke", "eve", "ida", "öl", "zed"}]
+    assert plain == ["Åke", "eve", "ida", "öl", "zed"]
+
+
+def test_equal_rows_keep_their_order(report, visit):
+    """Sorted by assignment after the score, each assignment's rows are still sorted by score."""
+    page = visit(report)
+    header(page, "score").click()
+    header(page, "assignment").click()
+    pairs = list(zip(column(page, 2), [float(text.split()[0]) for text in column(page, 3)], strict=True))
+    first = [score for stem, score in pairs if stem == "01_tiny"]
+    assert first == sorted(first)
+    assert sorted_by(page) == ["ascending"]
+
+
+def test_the_keyboard_sorts(report, visit):
+    """The headers are reached by Tab, pressed by Enter and space, and show where the focus is."""
+    page = visit(report)
+    page.locator("#status").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "student"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    assert sorted_by(page) == ["ascending"]
+    page.keyboard.press("Space")
+    assert sorted_by(page) == ["descending"]
+
+
+def test_rows_are_searched(report, visit):
+    """All words must be in a row, in whatever case and however a letter with a mark is encoded."""
+    page = visit(report)
+    every = sum(map(len, klass()))
+    assert page.locator("#shown").inner_text() == f"{every} of {every} shown"
+    for words, names in {
+        "ÉLODIE": [STRANGE["decomposed"]],
+        "ctypes": [],
+        "flagged": ["ida"],
+        "s7 02_oth": ["s7", *(f"s{number}" for number in range(70, 80))],
+        "<script>": [STRANGE["markup"]],
+        "李小": [STRANGE["chinese"]],
+    }.items():
+        page.locator("#search").fill(words)
+        assert column(page, 1) == names
+        assert page.locator("#shown").inner_text() == f"{len(names)} of {every} shown"
+
+
+def test_assignment_and_status_are_chosen(report, visit):
+    """The lists offer what there is, work together, and let everybody come back."""
+    page = visit(report)
+    offered = page.locator("#status option").all_text_contents()
+    assert offered == ["all", "absent", "error", "graded"]
+    page.locator("#status").select_option("absent")
+    assert column(page, 1) == ["nia", "öl"]
+    page.locator("#assignment").select_option("02_other")
+    assert column(page, 1) == ["öl"]
+    page.keyboard.press("Enter")  # which sends a form that is not prevented from it
+    page.locator("#status").select_option("")
+    assert len(column(page, 1)) == 91
+    header(page, "student").click()
+    assert len(column(page, 1)) == 91
+
+
+def test_links_lead_to_the_feedback(tmp_path, visit):
+    """Whatever a name holds, its link is the address of the feedback's file."""
+    rows = [row(name) for name in STRANGE.values()]
+    for one in rows:
+        path = tmp_path / "feedback" / one.student / f"{one.name}.html"
+        path.parent.mkdir(parents=True)
+        path.touch()
+    report = tmp_path / "report.html"
+    report.write_text(report_html([replace(rows[0], superseded=("b.ipynb",)), *rows[1:]], [], "none"))
+    links = visit(report).eval_on_selector_all("td a", "links => links.map(link => link.href)")
+    assert len(links) == len(rows) + 1
+    assert all(urlsplit(link).fragment == urlsplit(link).query == "" for link in links)
+    assert all(Path(unquote(urlsplit(link).path)).is_file() for link in links)
+
+
+def luminance(page, expression):
+    """The relative luminance of a computed colour, by the Web Content Accessibility Guidelines."""
+    parts = page.evaluate(expression).strip("rgba()").split(",")[:3]
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (int(part) / 255 for part in parts)
+    ]
+    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    """The contrast of two luminances; 4.5 is asked for text."""
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+def computed(selector, name="color"):
+    """The expression for a computed colour."""
+    return f"getComputedStyle(document.querySelector({selector!r})).{name}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_can_be_read_in_the_light_and_in_the_dark(report, visit, scheme):
+    """Texts, links and the letters of charts stand out from the page, which follows the system's scheme."""
+    page = visit(report, color_scheme=scheme)
+    ground = luminance(page, computed("body", "backgroundColor"))
+    assert (ground < 0.1) == (scheme == "dark")
+    for selector in ("body", ".soft", "td a", "td.error", "tr.absent td", "figcaption"):
+        assert contrast(luminance(page, computed(selector)), ground) >= 4.5, selector
+    assert contrast(luminance(page, computed("figure svg text", "fill")), ground) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_in_bars_can_be_read(report, visit, scheme):
+    """The ink of each piece of a bar stands out from its colour, and the pieces from the page."""
+    page = visit(report, color_scheme=scheme)
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<i id=probe></i>')")
+
+    def variable(name):
+        page.evaluate(f"document.getElementById('probe').style.color = 'var({name})'")
+        return luminance(page, computed("#probe"))
+
+    for outcome in ("full", "part", "nothing", "unanswered"):
+        assert contrast(variable(f"--{outcome}"), variable(f"--on-{outcome}")) >= 4.5, outcome
+    assert contrast(variable("--full"), variable("--part")) > 1.5
+
+
+def test_nothing_is_cut_off_on_a_phone(report, visit):
+    """The page is no wider than the screen, and neither are the students' rows and the charts."""
+    page = visit(report, viewport={"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for selector in ("#students td", ".cases td", "figure svg", "#controls", "#students th"):
+        rights = page.eval_on_selector_all(
+            selector, "all => all.map(one => one.getBoundingClientRect().right)"
+        )
+        assert max(rights) <= 390, selector
+
+
+def test_it_prints_on_white(report, visit):
+    """Printed from the dark, it is black on white, without what only a screen can use, and complete."""
+    page = visit(report, color_scheme="dark")
+    page.locator("#search").focus()
+    page.emulate_media(media="print")
+    assert luminance(page, computed("body", "backgroundColor")) == 1.0
+    assert contrast(luminance(page, computed("body")), 1.0) > 10
+    assert page.locator("#controls:visible, nav:visible").count() == 0
+    assert page.locator("details li").first.bounding_box()["height"] > 0
+
+
+def test_charts_say_in_words_what_they_show(report, visit):
+    """Each is an image with a name, in a figure with a caption, and shares no name with another."""
+    page = visit(report)
+    charts = page.locator("figure > [role=img]").all()
+    assert len(charts) == 4
+    assert all(len(chart.get_attribute("aria-label")) > 20 for chart in charts)
+    assert page.locator("figure figcaption").count() == 4
+    assert page.locator("figure [id]").count() == 0
+
+
+def test_no_other_script_runs(report, tmp_path, browser):
+    """The page's policy lets its own script run and no other, and nothing be fetched."""
+    text = report.read_text(encoding="utf-8")
+    spoiled = tmp_path / "report.html"
+    foreign = "<script>document.title = 'mine'</script><img src='http://127.0.0.1:9/picture'><b onclick=''>"
+    spoiled.write_text(text.replace("</body>", f"{foreign}</body>"), encoding="utf-8")
+    with browsers.opened(browser, spoiled) as (page, complaints):
+        assert page.title() == "Class report"
+        assert header(page, "score").count() == 1
+        assert len([said for said in complaints if "Content Security Policy" in said]) >= 2
+
+
+def test_a_page_that_complains_is_noticed(tmp_path, browser):
+    """What a page says on the console, raises or asks for is known to the test."""
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<script>console.error('said'); setTimeout(() => { throw Error('raised') })</script>"
+        "<link rel=stylesheet href='other.css'>"
+    )
+    with browsers.opened(browser, page) as (shown, complaints):
+        shown.wait_for_function("performance.now() > 0")
+    told = "\n".join(complaints)
+    assert all(what in told for what in ("said", "raised", "other.css"))
+
+
+@pytest.mark.parametrize(("promised", "ends"), [("1", "fail"), ("0", "skip")])
+def test_a_missing_browser_is_told(monkeypatch, promised, ends):
+    """Where one was promised the tests fail, elsewhere they are skipped, with the reason."""
+    monkeypatch.setenv("REQUIRE_BROWSER", promised)
+    with pytest.raises(getattr(pytest, ends).Exception, match="no Chromium"):
+        browsers.missing("no Chromium")

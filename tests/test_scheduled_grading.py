@@ -1,0 +1,281 @@
+"""The example of a nightly workflow: its steps are run here, over repositories made up for the purpose."""
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_course import HALF, RIGHT, write_course, write_notebook
+from workflow import read_workflow, run_steps
+
+ROOT = Path(__file__).parent.parent
+WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
+PAGE = ROOT / "docs" / "grading-on-github.md"
+TOKENS = {"github.token": "token-of-the-course", "secrets.STUDENTS_TOKEN": "token-of-the-students"}
+#: What a student reads who has everything right in the tiny course, and what one who has not.
+FULL, HALVED = "6 of 6", "This is not twice as much."
+
+
+@pytest.fixture(scope="module")
+def workflow():
+    return read_workflow(WORKFLOW)
+
+
+class Hub:
+    """A folder of bare repositories in the place of GitHub, and a runner that grades them."""
+
+    def __init__(self, folder):
+        self.remotes, self.folder, self.nights = folder / "remotes", folder, 0
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder / "home"),
+            "GIT_AUTHOR_NAME": "somebody",
+            "GIT_AUTHOR_EMAIL": "somebody@localhost",
+            "GIT_COMMITTER_NAME": "somebody",
+            "GIT_COMMITTER_EMAIL": "somebody@localhost",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+        (folder / "home").mkdir()
+
+    def git(self, *arguments, folder=None, text=True):
+        command = ["git", *map(str, arguments)]
+        where = folder or self.folder
+        return subprocess.run(
+            command, cwd=where, env=self.environment, check=True, capture_output=True, text=text
+        ).stdout
+
+    def remote(self, name):
+        return self.remotes / f"{name}.git"
+
+    def push(self, name, write):
+        """Let somebody write into a clone of a repository, which need not be there, and push everything."""
+        if not self.remote(name).is_dir():
+            self.git("init", "--quiet", "--bare", "--initial-branch", "main", self.remote(name))
+        clone = self.folder / "desk" / name
+        if not clone.is_dir():
+            self.git("clone", "--quiet", self.remote(name), clone)
+        write(clone)
+        self.git("add", "--all", "--force", folder=clone)
+        self.git("commit", "--quiet", "--allow-empty", "--message", "work", folder=clone)
+        self.git("push", "--quiet", "origin", "HEAD", folder=clone)
+        return clone
+
+    def files(self, name, branch):
+        """The files of a branch, as {path: text}; empty where there is no such branch."""
+        heads = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", folder=self.remote(name))
+        if branch not in heads.split():
+            return {}
+        paths = self.git("ls-tree", "-r", "--name-only", "-z", branch, folder=self.remote(name)).split("\0")
+        return {
+            path: self.git("show", f"{branch}:{path}", folder=self.remote(name)) for path in paths if path
+        }
+
+    def head(self, name, branch):
+        return self.git("rev-parse", branch, folder=self.remote(name)).strip()
+
+    def night(self, workflow):
+        """What a runner does once: a new machine, a checkout, then every step that is a command."""
+        self.nights += 1
+        runner = self.folder / f"runner{self.nights}"
+        workspace, temporary = runner / "work", runner / "temp"
+        temporary.mkdir(parents=True)
+        self.git("clone", "--quiet", self.remote("teacher/course"), workspace)
+        _set_up(workspace)
+        surroundings = {
+            **self.environment,
+            "RUNNER_TEMP": str(temporary),
+            "GITHUB_STEP_SUMMARY": str(runner / "summary.md"),
+            "GITHUB_SERVER_URL": f"file://{self.remotes}",
+            "GITHUB_REPOSITORY": "teacher/course",
+        }
+        values = {**TOKENS, "github.server_url": f"file://{self.remotes}"}
+        return runner, *run_steps(workflow, "grade", workspace, surroundings, values)
+
+
+def _set_up(workspace):
+    """Stand in for an installation: `.venv/bin/python` is the one that runs these tests."""
+    python = workspace / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    (workspace / ".venv" / ".ready").touch()
+
+
+@pytest.fixture
+def hub(tmp_path):
+    """A course, its class of four, and what strangers keep in their repositories."""
+    hub = Hub(tmp_path)
+
+    def course(folder):
+        write_course(folder)
+        for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+            shutil.copy(ROOT / name, folder / name)
+        (folder / "roster.csv").write_text("student\nada\nben\ncleo\ndora\n", encoding="utf-8")
+
+    def hostile(folder):
+        write_notebook(folder / "01_tiny.ipynb", HALF)
+        (folder / "results").symlink_to("/etc")
+        (folder / "away.txt").symlink_to("/etc/passwd")
+        (folder / "Makefile").write_text("grade:\n\ttouch /tmp/owned\n", encoding="utf-8")
+        (folder / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
+        (folder / ".gitattributes").write_text("*.ipynb filter=lfs\n", encoding="utf-8")
+        (folder / ".gitmodules").write_text(
+            f'[submodule "x"]\n\tpath = x\n\turl = {hub.remote("teacher/course")}\n', encoding="utf-8"
+        )
+
+    hub.push("teacher/course", course)
+    hub.push("my-course/autograd-ada", lambda folder: write_notebook(folder / "01_tiny.ipynb", RIGHT))
+    hub.push("my-course/autograd-ben", hostile)
+    hub.git("init", "--quiet", "--bare", hub.remote("my-course/autograd-cleo"))  # nothing in it
+    hub.push("my-course/autograd-eve", lambda folder: write_notebook(folder / "01_tiny.ipynb", RIGHT))
+    return hub
+
+
+@pytest.mark.long
+def test_two_nights(hub, workflow):
+    """The class is graded from clones, results are kept, and each student gets their own pages, no others."""
+    runner, printed, status = hub.night(workflow)
+    assert status == 0, printed
+    kept = hub.files("teacher/course", "results")
+    rows = list(csv.DictReader(kept["results/gradebook.csv"].splitlines()))
+    assert [(row["student"], row["score"], row["status"]) for row in rows] == [
+        ("ada", "6", "graded"),
+        ("ben", "2", "graded"),
+        ("cleo", "0", "absent"),
+        ("dora", "0", "absent"),
+    ]
+    assert "results/run.json" in kept
+    assert {path.split("/")[0] for path in kept} == {"results"}
+    assert (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:] == ["* dora"]
+    _each_got_their_own(hub)
+    _nothing_was_followed(runner)
+    first = {name: hub.head(f"my-course/autograd-{name}", "feedback") for name in ("ada", "ben")}
+
+    clone = hub.folder / "desk" / "my-course/autograd-ben"
+    hub.push("my-course/autograd-ben", lambda folder: write_notebook(folder / "01_tiny.ipynb", RIGHT))
+    hub.git("push", "--quiet", "--force", "origin", "HEAD:refs/heads/feedback", folder=clone)
+    _, printed, status = hub.night(workflow)
+    assert status == 0, printed
+    assert "1 new" in printed["Grade"]
+    assert hub.head("my-course/autograd-ada", "feedback") == first["ada"]
+    pages = hub.files("my-course/autograd-ben", "feedback")
+    assert set(pages) == {"01_tiny.html", "01_tiny.md"}
+    assert HALVED not in pages["01_tiny.md"]
+    _no_token_was_kept(hub)
+
+
+def _each_got_their_own(hub):
+    ada, ben = (hub.files(f"my-course/autograd-{name}", "feedback") for name in ("ada", "ben"))
+    assert set(ada) == {"01_tiny.html", "01_tiny.md"}
+    assert HALVED not in ada["01_tiny.md"]
+    assert HALVED in ben["01_tiny.md"]
+    for nobody in ("cleo", "eve"):
+        assert hub.files(f"my-course/autograd-{nobody}", "feedback") == {}
+    branches = hub.git("branch", "--format=%(refname:short)", folder=hub.remote("teacher/course"))
+    assert set(branches.split()) == {"main", "results"}
+
+
+def _nothing_was_followed(runner):
+    """A clone holds no link and no submodule, and none of its files came to where `make` runs."""
+    clone = runner / "temp" / "clones" / "autograd-ben"
+    assert (clone / "away.txt").read_text(encoding="utf-8") == "/etc/passwd"
+    assert not any(path.is_symlink() for path in clone.rglob("*"))
+    assert not (clone / "x").exists()
+    assert not (runner / "work" / "conftest.py").exists()
+    assert not Path("/tmp/owned").exists()
+
+
+def _no_token_was_kept(hub):
+    for path in hub.folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+            assert not any(token.encode() in content for token in TOKENS.values()), path
+
+
+def test_a_token_that_expired_stops_the_night(hub, workflow):
+    """If no repository can be cloned, nobody is graded as absent."""
+    shutil.rmtree(hub.remotes / "my-course")
+    _, printed, status = hub.night(workflow)
+    assert status == 1
+    assert "is STUDENTS_TOKEN still valid?" in printed["Clone the students' repositories"]
+    assert "Grade" not in printed
+    assert hub.files("teacher/course", "results") == {}
+
+
+@pytest.mark.parametrize("roster", ["student\nada\n../ben\n", "student\n-ada\n", "student\nada ben\n", None])
+def test_a_name_that_is_no_account_stops_the_night(hub, workflow, roster):
+    """Names become addresses and folders, so the roster may hold names of accounts only."""
+
+    def spoilt(folder):
+        (folder / "roster.csv").unlink()
+        if roster is not None:
+            (folder / "roster.csv").write_text(roster, encoding="utf-8")
+
+    hub.push("teacher/course", spoilt)
+    _, printed, status = hub.night(workflow)
+    assert status == 1
+    assert "no names of accounts" in printed["Read the roster"]
+
+
+def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
+    """Only a branch that is not there means that this is the first night."""
+    step = "Bring back the results of the nights before"
+    only = [one for one in workflow["jobs"]["grade"]["steps"] if one.get("name") == step]
+    assert len(only) == 1
+    alone = {"jobs": {"grade": {"env": workflow["jobs"]["grade"]["env"], "steps": only}}}
+    shutil.rmtree(hub.remote("teacher/course") / "objects")
+    surroundings = {
+        **hub.environment,
+        "RUNNER_TEMP": str(hub.folder),
+        "GITHUB_SERVER_URL": f"file://{hub.remotes}",
+        "GITHUB_REPOSITORY": "teacher/course",
+    }
+    values = {**TOKENS, "github.server_url": "file://"}
+    printed, status = run_steps(alone, "grade", hub.folder, surroundings, values)
+    assert status == 1
+    assert "cannot be had" in printed[step]
+
+
+def test_no_student_can_start_it(workflow):
+    """It runs by the clock and by hand, in one copy at a time."""
+    assert set(workflow["on"]) == {"schedule", "workflow_dispatch"}
+    assert workflow["concurrency"] == {"group": "grade", "cancel-in-progress": False}
+
+
+def test_it_may_do_no_more_than_it_has_to(workflow):
+    """Nothing is permitted but writing to its own repository; a secret is seen by the steps that need it."""
+    (job,) = workflow["jobs"].values()
+    assert workflow["permissions"] == {}
+    assert job["permissions"] == {"contents": "write"}
+    assert not any("secrets." in value or "github.token" in value for value in job["env"].values())
+    seeing = [step["name"] for step in job["steps"] if "secrets." in str(step.get("env"))]
+    assert seeing == ["Clone the students' repositories", "Give feedback"]
+    assert all("${{" not in step.get("run", "") for step in job["steps"])
+
+
+def test_its_actions_are_pinned(workflow):
+    """An action is named by its commit, which nobody can move, and leaves no token behind."""
+    (job,) = workflow["jobs"].values()
+    used = [step for step in job["steps"] if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"]) for step in used)
+    assert used[0]["with"]["persist-credentials"] is False
+
+
+def test_the_page_names_what_the_workflow_uses(workflow):
+    """Whoever sets it up reads of every variable, secret, branch and command."""
+    page = PAGE.read_text(encoding="utf-8")
+    for word in (
+        "ORGANISATION",
+        "PREFIX",
+        "STUDENTS_TOKEN",
+        "`results`",
+        "`feedback`",
+        "roster.csv",
+        "grade.yml",
+    ):
+        assert word in page

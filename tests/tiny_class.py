@@ -1,0 +1,53 @@
+"""A tiny course with a class, and the commands an instructor gives, in this process."""
+
+import json
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+from tiny_course import CHECKS, write_course, write_notebook
+
+from grader.cli import main
+
+
+class TinyClass:
+    """A course, a folder of submissions and a folder of results."""
+
+    def __init__(self, root: Path) -> None:
+        self.course = write_course(root / "course")
+        self.submissions, self.out = root / "submissions", root / "results"
+        sys.modules.pop("test_01_tiny", None)
+
+    def hand_in(self, student, sources, **how):
+        return write_notebook(self.submissions / student / "01_tiny.ipynb", sources, **how)
+
+    def settings(self, text):
+        (self.course / "course.toml").write_text(text, encoding="utf-8")
+
+    def edit_checks(self, *changes):
+        text = CHECKS
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (self.course / "tests" / "hidden" / "test_01_tiny.py").write_text(text, encoding="utf-8")
+        sys.modules.pop("test_01_tiny", None)
+
+    def run(self, *arguments):
+        """A command; its exit status and what it printed."""
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    def grade(self, *options):
+        ended = self.run("grade", self.submissions, "--out", self.out, *options)
+        assert ended.exit_code == 0, ended.output
+        return ended.stdout
+
+    def explain(self, *arguments):
+        return self.run("explain", *arguments, "--results", self.out)
+
+    def result(self, student):
+        return json.loads((self.out / "submissions" / student / "01_tiny.json").read_text(encoding="utf-8"))
+
+    def files(self, *below):
+        """The content of all files, or of those below some folders of the results."""
+        folders = [self.out / name for name in below] or [self.out]
+        return {p: p.read_bytes() for folder in folders for p in folder.rglob("*") if p.is_file()}
