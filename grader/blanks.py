@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import CourseError
+from grader.stem import ANSWERS, CHECKS, MASTER
 
 if TYPE_CHECKING:
     from grader.course import Course
@@ -47,8 +48,7 @@ def blanks_in(path: Path) -> list[Blank]:
 
 def blanks_of(root: Path, stem: str) -> list[Blank]:
     """The blanks of an assignment: of its master, its hidden checks and its known answers."""
-    places = (("solutions", stem), ("tests/hidden", f"test_{stem}"), ("tests/answers", stem))
-    return [blank for folder, name in places for blank in blanks_in(root / folder / f"{name}.py")]
+    return [blank for place in (MASTER, CHECKS, ANSWERS) for blank in blanks_in(root / place.format(stem))]
 
 
 def require_filled(root: Path, stem: str) -> None:

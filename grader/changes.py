@@ -65,6 +65,8 @@ def changes(before: str, after: str) -> list[Change]:
     Raises:
         ValueError: `before` is no gradebook, perhaps since a spreadsheet saved it in another form.
     """
+    if before == after:
+        return []
     known = _lines(before) if before else {}
     return [
         Change(known[key], line)
@@ -128,7 +130,7 @@ def record(folder: ResultsFolder, gradebook: str) -> tuple[list[Change], str | N
         return [], None
     except (OSError, ValueError):
         return [], f"{former} was saved in another form, so nobody can say which results have changed."
-    text = history(folder.path / FILE_NAME, found)
+    text = history(folder.path / FILE_NAME, found) if found else None
     if text is not None:
         folder.write(folder.path / FILE_NAME, text)
     return found, None

@@ -194,7 +194,8 @@ class _Doctor:
         credit = self._settings.partial_credit
         most = credit * total(check.points for check in checks)
         if answer.fails is not None and earned(checks, verdicts[answer.name], credit) > most:
-            self._complain(f"{who} is wrong and earns more than {most:g} points, the most of partial credit")
+            part = "half" if credit == 1 / 2 else f"{credit:g} of the question, the partial credit"
+            self._complain(f"{who} is wrong and earns more than {part}")
 
     def _check_public(self) -> None:
         """Every stub fails its public check, and the reference passes all."""

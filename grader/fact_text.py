@@ -22,10 +22,10 @@ def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
         expected: of the reference; None where nobody knows it.
     """
     if expected is None:
-        entries = dict(_entries(seen, ""))
+        entries = dict(_Side().entries(seen, ""))
         yield from (f"{name}: {text}" for name, text in list(entries.items())[:MAX_ENTRIES])
     else:
-        ours, theirs = dict(_entries(seen, "")), dict(_entries(expected, ""))
+        ours, theirs = dict(_Side().entries(seen, "")), dict(_Side().entries(expected, ""))
         entries = theirs | ours
         for name in list(entries)[:MAX_ENTRIES]:
             seen_text, expected_text = ours.get(name, "nothing"), theirs.get(name, "nothing")
@@ -48,16 +48,45 @@ def _what_differs(expected: str, seen: str) -> str:
     return f"{_PARTS.join(differing)}; else the same"
 
 
-def _entries(value: Outcome, name: str) -> Iterator[tuple[str, str]]:
-    """Every entry of what a probe returned, with the way that leads to it."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _entries(item, f"{name}[{key!r}]" if name else str(key))
-    elif isinstance(value, list | tuple) and value and not _is_numbers(value):
-        for place, item in enumerate(value):
-            yield from _entries(item, f"{name or 'result'}[{place}]")
-    else:
-        yield name or "result", _text(value)
+class _Side:
+    """One side of a comparison, which knows under what name each object and each storage was met first."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, str] = {}
+        self._storages: dict[int, str] = {}
+
+    def entries(self, value: Outcome, name: str) -> Iterator[tuple[str, str]]:
+        """Every entry of what a probe returned, with the way that leads to it."""
+        if isinstance(value, dict) and value:
+            for key, item in value.items():
+                yield from self.entries(item, f"{name}[{key!r}]" if name else str(key))
+        elif isinstance(value, list | tuple) and value and not _is_numbers(value):
+            for place, item in enumerate(value):
+                yield from self.entries(item, f"{name or 'result'}[{place}]")
+        else:
+            name = name or "result"
+            yield name, self._tensor(value, name) if isinstance(value, Tensor) else _text(value)
+
+    def _tensor(self, tensor: Tensor, name: str) -> str:
+        """Everything of a tensor that a check may look at; what is one object is told by its first name."""
+        first, memory = (
+            known.setdefault(key, name)
+            for known, key in ((self._objects, tensor.identity), (self._storages, tensor.storage))
+        )
+        grad = None if tensor.grad is None else self._tensor(tensor.grad, f"{name}.grad")
+        parts = [
+            f"{tensor.kind} {tensor.dtype.removeprefix('torch.')} {tensor.shape}",
+            "leaf" if tensor.is_leaf else "non-leaf",
+            f"requires_grad {tensor.requires_grad}",
+            f"grad_fn {tensor.grad_fn}",
+            "retains its grad" if tensor.retains_grad else "retains no grad",
+            "an inference tensor" if tensor.version is None else f"version {tensor.version}",
+            "object of its own" if first == name else f"the object of {first}",
+            "storage of its own" if memory == name else f"the storage of {memory}",
+            "values not kept" if tensor.value is None else f"values {_numbers(tensor.value)}",
+            "grad None" if grad is None else f"grad [{grad.replace(_PARTS, ', ')}]",
+        ]
+        return _PARTS.join(parts)
 
 
 def _is_numbers(value: list[Any] | tuple[Any, ...]) -> bool:
@@ -66,8 +95,6 @@ def _is_numbers(value: list[Any] | tuple[Any, ...]) -> bool:
 
 def _text(value: Outcome) -> str:  # noqa: PLR0911 - one for each kind
     match value:
-        case Tensor():
-            return _tensor(value)
         case Fault():
             return f"no facts: {value.reason}"
         case Stopped():
@@ -86,22 +113,6 @@ def _text(value: Outcome) -> str:  # noqa: PLR0911 - one for each kind
 def _raised(error: Raised) -> str:
     where = f" (code {error.where})" if error.where else ""
     return f"{error.type}: {_cut(error.text)}{where}"
-
-
-def _tensor(tensor: Tensor) -> str:
-    """Everything of a tensor that a check may look at."""
-    parts = [
-        f"{tensor.kind} {tensor.dtype.removeprefix('torch.')} {tensor.shape}",
-        "leaf" if tensor.is_leaf else "non-leaf",
-        f"requires_grad {tensor.requires_grad}",
-        f"grad_fn {tensor.grad_fn}",
-        "retains its grad" if tensor.retains_grad else "retains no grad",
-        "an inference tensor" if tensor.version is None else f"version {tensor.version}",
-        f"object {tensor.identity} on storage {tensor.storage}",
-        "values not kept" if tensor.value is None else f"values {_numbers(tensor.value)}",
-        "grad None" if tensor.grad is None else f"grad [{_tensor(tensor.grad).replace(_PARTS, ', ')}]",
-    ]
-    return _PARTS.join(parts)
 
 
 def _numbers(values: list[Any] | tuple[Any, ...]) -> str:

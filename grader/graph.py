@@ -14,7 +14,7 @@ MAX_NAME = 28
 _MAX_NUMBER = 1 << 31
 _STATES = {"current", "freed", "stale", "detached", "packed", "unreadable"}
 _HARMFUL = re.compile(r"[^A-Za-z0-9_.\[\]]")
-_SIZES = re.compile(r"scalar|\d{1,9}(x\d{1,9}){0,7}")
+_SIZES = re.compile(r"scalar|\d{1,19}(x\d{1,19}){0,7}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Node:
         leaf: None for an operation, else the leaf's sizes.
         named: place of the leaf among the named tensors, or None.
         grad: whether the leaf has a ``.grad``.
-        saved: its saved tensors.
+        saved: its saved tensors, without those that are current and on no named tensor's memory.
     """
 
     op: str
@@ -168,9 +168,10 @@ def read_graph(fact: Any) -> Graph | None:
 
 
 def harmless(name: str) -> str:
-    """A name reduced to letters, digits, ``_ . [ ]``, and cut."""
-    name = _HARMFUL.sub("_", name[: MAX_NAME + 1])
-    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 2] + ".."
+    """A name reduced to letters, digits, ``_ . [ ]``; of a long one the beginning and the end."""
+    if len(name) > MAX_NAME:
+        name = f"{name[:10]}..{name[12 - MAX_NAME :]}"
+    return _HARMFUL.sub("_", name)
 
 
 class _OtherFormError(Exception):
@@ -199,7 +200,7 @@ class _Reader:
             retains=bool,
         )
         _need(bool(parts["name"]) and _SIZES.fullmatch(parts["shape"]) is not None)
-        parts["name"] = harmless(parts["name"])
+        parts["name"], parts["shape"] = harmless(parts["name"]), harmless(parts["shape"])
         parts["made_by"] = _place(parts["made_by"], self._nodes)
         parts["same"] = _place(parts["same"], self._tensors)
         for name in ("version", "output", "storage"):
@@ -214,7 +215,7 @@ class _Reader:
         return Node(
             harmless(parts["op"]),
             tuple(dict.fromkeys(place for place in places if place is not None)),
-            parts["leaf"],
+            None if parts["leaf"] is None else harmless(parts["leaf"]),
             _place(parts["named"], self._tensors),
             parts["grad"],
             tuple(map(self._saved, parts["saved"])),

@@ -17,7 +17,7 @@ def summary(graph: Graph) -> str:
         return f"{root.name} is made by a node that is not shown."
     nodes = [graph.nodes[place] for place in sorted(graph.behind(root))]
     trouble = _freed(graph, nodes) or _stale(graph, nodes) or _unseen(graph)
-    said = f"; {trouble}" if trouble else f", no saved tensor freed or overwritten: {_reached(graph, nodes)}"
+    said = f"; {trouble}" if trouble else f", none freed or overwritten: {_reached(graph, nodes)}"
     return f"{_counted(graph, nodes)} behind {root.name}{said}."
 
 
@@ -85,4 +85,5 @@ def _reached(graph: Graph, nodes: list[Node]) -> str:
         return "backward would work"
     listed = ", ".join(names[:_NAMES])
     more = len(leaves) - len(names[:_NAMES])
-    return f"backward would work and reach {listed}" + (f" and {more} more" if more else "")
+    others = f" and {more} other {'leaf' if more == 1 else 'leaves'}" if more else ""
+    return f"backward would work and reach {listed}{others}"

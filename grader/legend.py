@@ -6,7 +6,7 @@ from grader.svg import sample
 
 _WORDS = {
     "gradient": "the way a gradient travels",
-    "result": "an operation, and the name of what it made",
+    "result": "a non-leaf, and the operation that made it",
     "op": "an operation",
     "leaf": "a leaf: gradients end in its .grad",
     "constant": "a tensor without history; a dashed line says who used it",
@@ -21,7 +21,7 @@ LEGEND_HTML = (
     + "</ul>"
 )
 LEGEND_MARKDOWN = (
-    "Arrows show the way a gradient travels. A box with double sides is named after what its operation made; "
-    "a box with round ends is a leaf; a dashed box has no history; a hexagon is an operation whose saved "
-    "tensors are freed or overwritten; a dotted line joins tensors on the same memory."
+    "Arrows show the way a gradient travels. A box with double sides is a non-leaf and the operation that "
+    "made it; a box with round ends is a leaf; a dashed box has no history; a hexagon is an operation whose "
+    "saved tensors are freed or overwritten; a dotted line joins tensors on the same memory."
 )

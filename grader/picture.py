@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from grader.diagram import diagram_of
-from grader.facts import MalformedError
+from grader.facts import MalformedError, decode
 from grader.graph import Graph, read_graph
 from grader.graph_summary import summary
 from grader.mermaid import mermaid
@@ -16,6 +17,8 @@ from grader.svg import svg
 if TYPE_CHECKING:  # imported with the package itself, so it imports little
     from grader.evidence import Evidence
     from grader.rubric import Rubric
+
+_MAX_FACTS = 50_000  # characters; an honest graph at its largest has two thirds of it
 
 
 @dataclass(frozen=True)
@@ -55,21 +58,23 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
 
 
 def _picture(evidence: Evidence, name: str, caption: str) -> Picture | None:
-    if name not in evidence.probes:
-        return None
+    facts = evidence.probes.get(name, {}).get("facts")
+    text = json.dumps(facts)
+    picture = _drawn(text) if len(text) <= _MAX_FACTS else None
+    return None if picture is None else replace(picture, caption=caption)
+
+
+@lru_cache(maxsize=512)  # a class of solved notebooks shows a handful of graphs
+def _drawn(facts: str) -> Picture | None:
+    """The picture of a probe's facts, as the text they are stored as; None where they are no graph."""
     try:
-        graph = read_graph(evidence.outcome(name))
+        graph = read_graph(decode(json.loads(facts)))
     except (MalformedError, KeyError, TypeError):  # evidence that somebody else wrote
         return None
-    return None if graph is None else draw(graph, caption)
+    return None if graph is None else draw(graph, "")
 
 
 def draw(graph: Graph, caption: str) -> Picture:
     """A graph as a picture."""
-    return replace(_drawn(graph), caption=caption)
-
-
-@lru_cache(maxsize=1024)  # a class of solved notebooks shows a handful of graphs
-def _drawn(graph: Graph) -> Picture:
     diagram, said = diagram_of(graph), summary(graph)
-    return Picture("", said, svg(diagram, said), mermaid(diagram))
+    return Picture(caption, said, svg(diagram, said), mermaid(diagram))

@@ -6,27 +6,21 @@ import builtins
 import keyword
 import os
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
 from grader.course import Course
 from grader.errors import BrokenRunError, GraderError
+from grader.stem import ANSWERS, CHECKS, MASTER, free_name
 from grader.text import inert
 from grader.vocabulary import PLACEHOLDERS
 
-_STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
 _TAKEN_NAMES = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
 _TEMPLATES = Path(__file__).parent / "templates"
-_FILES = {
-    "new_master.txt": "solutions/{}.py",
-    "new_checks.txt": "tests/hidden/test_{}.py",
-    "new_answers.txt": "tests/answers/{}.py",
-}
-_MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes, gradebooks show it
+_FILES = {"new_master.txt": MASTER, "new_checks.txt": CHECKS, "new_answers.txt": ANSWERS}
 
 
 @dataclass(frozen=True)
@@ -55,18 +49,12 @@ class Scaffold:
         Raises:
             GraderError: a name is none, or the number is taken; the text suggests another.
         """
-        match = _STEM.fullmatch(stem)
-        if match is None or len(stem) > _MAX_NAME:
-            raise GraderError(
-                f"{inert(stem)!r} names no assignment: write two digits, an underscore and a short name in"
-                f" lower case, such as {_suggestion(root, stem)}"
-            )
-        _require_free(root, match["number"], match["name"])
-        function = function or match["name"]
+        name = free_name(root, stem)
+        function = function or name
         if _FUNCTION.fullmatch(function) is None or keyword.iskeyword(function) or function in _TAKEN_NAMES:
             raise GraderError(
                 f"{inert(function)!r} cannot be what students complete: choose a function's name, such as"
-                f" --function {match['name'].strip('_')}_of"
+                f" --function {name.strip('_')}_of"
             )
         _require_new_function(root, function)
         return cls(root, stem, function)
@@ -92,10 +80,11 @@ class Scaffold:
         except OSError as error:
             for path in written:
                 path.unlink()
-            if isinstance(error, FileExistsError):
+            if isinstance(error, FileExistsError) and error.filename2:
                 raise GraderError(f"{error.filename2} is there already, and stays as it is") from error
             raise BrokenRunError(
-                f"{error.filename} cannot be written ({error.strerror}): nothing was"
+                f"{error.filename} cannot be written ({error.strerror}): mend that, and try again; nothing of"
+                " the new assignment is there"
             ) from error
         return written
 
@@ -128,15 +117,6 @@ def _write_new(path: Path, text: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _require_free(root: Path, number: str, name: str) -> None:
-    for path in _numbered(root):
-        if path.stem.removeprefix("test_").startswith(f"{number}_"):
-            raise GraderError(
-                f"the number {number} is taken by {path.relative_to(root)}; the next that is free is"
-                f" {_next_number(root)}: new {_next_number(root)}_{name}"
-            )
-
-
 def _require_new_function(root: Path, function: str) -> None:
     """Notebooks that were renamed are recognised by their functions, so no two assignments share one."""
     definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
@@ -145,28 +125,3 @@ def _require_new_function(root: Path, function: str) -> None:
             raise GraderError(
                 f"{path.relative_to(root)} defines {function} already: name the new function with --function"
             )
-
-
-def _numbered(root: Path) -> Iterator[Path]:
-    for place in _FILES.values():
-        pattern = place.format("[0-9][0-9]_*")
-        yield from sorted(root.glob(pattern))
-
-
-def _next_number(root: Path) -> str:
-    """The number after the last, else the lowest that is free."""
-    taken = {path.stem.removeprefix("test_")[:2] for path in _numbered(root)}
-    free = [number for number in (f"{n:02}" for n in range(1, 100)) if number not in taken]
-    after = [number for number in free if number > max(taken, default="")]
-    return (after or free or ["99"])[0]
-
-
-def _suggestion(root: Path, stem: str) -> str:
-    """The name somebody may have meant."""
-    letters = unicodedata.normalize("NFKD", stem.casefold().removesuffix(".py"))  # an umlaut loses its dots
-    plain = letters.encode("ascii", "ignore").decode()
-    words = re.findall("[a-z0-9]+", plain)
-    number = words.pop(0).zfill(2) if words and words[0].isdigit() else ""
-    name = "_".join(words).lstrip("0123456789_")[: _MAX_NAME // 2].rstrip("_") or "name"
-    taken = {path.stem.removeprefix("test_")[:2] for path in _numbered(root)}
-    return f"{number if len(number) == 2 and number not in taken else _next_number(root)}_{name}"

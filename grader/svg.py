@@ -32,6 +32,7 @@ _LINES = {
     "memory": 'stroke-width="1.4" stroke-dasharray="1.5 4" stroke-linecap="round"',
 }
 _EFFORT = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}  # bounds what a hostile graph can cost
+_MANY_LINES = 48  # more than these are drawn straight, for to lead them around boxes takes most of the time
 _Point = tuple[float, float]
 
 
@@ -78,7 +79,8 @@ def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Po
     """Where Graphviz puts everything: the paper's width and height, boxes' centres, and lines' ways."""
     from pygraphviz import AGraph  # type: ignore[import-untyped]  # noqa: PLC0415 - 0.15 s, if anybody draws
 
-    paper = AGraph(directed=True, rankdir="TB", nodesep="0.22", ranksep="0.32", **_EFFORT)
+    ways = "line" if len(diagram.lines) > _MANY_LINES else "true"
+    paper = AGraph(directed=True, rankdir="TB", nodesep="0.22", ranksep="0.32", splines=ways, **_EFFORT)
     paper.node_attr.update(label="", shape="box", fixedsize="true")
     paper.edge_attr.update(dir="none")
     for place, box in enumerate(diagram.boxes):

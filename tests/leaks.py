@@ -1,8 +1,8 @@
 """Outside: a search for what students must never get, in every file and archive of a folder.
 
-Secret is every line of an answer, of the hidden checks, of the known answers and of the attacks, and every name
-and sentence in them, unless it also stands in what an assignment shows on purpose. Archives are unpacked,
-notebooks are read value by value, and blanks and comment signs do not count.
+Secret is every line of an answer, of the hidden checks and of the known answers, and every name and sentence
+in them, unless it also stands in what an assignment shows on purpose; and the names of the attacks. Archives
+are unpacked, notebooks are read value by value, and blanks and comment signs do not count.
 """
 
 import ast
@@ -15,8 +15,10 @@ from pathlib import Path
 
 _ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
 _WORD = re.compile(r"\w+")
-_SECRET_PATHS = re.compile(r"solutions|hidden|answers|attacks|results|evidence|reference|\.pyc$", re.IGNORECASE)
-_SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 15, 6
+_SECRET_PATHS = re.compile(
+    r"(^|/)(solutions|hidden|attacks|tests/answers|results|evidence|reference)/|(^|/)test_\d\d_|\.pyc$"
+)
+_SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 20, 6
 
 
 def lines_of(text: str) -> set[str]:
@@ -32,18 +34,22 @@ class Secrets:
         masters = [path.read_text(encoding="utf-8") for path in sorted(course.glob("solutions/*.py"))]
         public = "\n".join(_ANSWER.sub("", master) for master in masters)
         # Whatever the package itself says is no secret of the course's; the search would find it everywhere.
-        own = "\n".join(path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py")))
+        files = [path for path in sorted(package.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
+        own = "\n".join(path.read_text(encoding="utf-8") for path in files)
         known_lines, known_words = lines_of(public + own), set(_WORD.findall(public + own))
+        flat = " ".join(public.split()) + " ".join(own.split())
         self.lines: dict[str, str] = {}
         self.words: dict[str, str] = {}
         self.sentences: dict[str, str] = {}
         self.answers: dict[str, set[str]] = {}
         for path in sorted(course.glob("solutions/*.py")):
             for number, answer in enumerate(_ANSWER.findall(path.read_text(encoding="utf-8")), start=1):
+                where = f"the answer to {path.stem} q{number}"
                 found = {line for line in lines_of(answer) - known_lines if len(line) >= _SHORTEST_LINE}
-                self.answers[f"{path.stem} q{number}"] = found
-                self.lines |= dict.fromkeys(found, f"the answer to {path.stem} q{number}")
-        flat = " ".join(public.split()) + " ".join(own.split())
+                whole = " ".join(answer.split())
+                self.lines |= dict.fromkeys(found, where)
+                self.sentences |= {whole: where} if whole not in flat else {}
+                self.answers[where] = found if whole in flat else found | {whole}
         for path in sorted([*course.glob("tests/hidden/*.py"), *course.glob("tests/answers/*.py")]):
             text, where = path.read_text(encoding="utf-8"), path.relative_to(course).as_posix()
             lines = {line for line in lines_of(text) - known_lines if len(line) >= _SHORTEST_LINE}
@@ -63,7 +69,11 @@ class Secrets:
                 found.append(f"{path} is a link")
             elif path.is_file():
                 name = path.relative_to(folder).as_posix()
-                found += [f"{place}: {leak}" for place, text in _texts(name, path.read_bytes()) for leak in self._leaks(place, text)]
+                found += [
+                    f"{place}: {leak}"
+                    for place, text in _texts(name, path.read_bytes())
+                    for leak in self._leaks(place, text)
+                ]
         return found
 
     def _leaks(self, place: str, text: str) -> Iterator[str]:
@@ -80,7 +90,11 @@ class Secrets:
 def _said(tree: ast.Module) -> tuple[set[str], set[str]]:
     """The names of functions and classes of a file, and the sentences in it."""
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     return names, {" ".join(line.split()) for text in texts for line in text.splitlines()}
 
 

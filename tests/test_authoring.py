@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from handbook import blocks, played
-from tiny_course import write_course
+from tiny_course import write_course, write_notebook
 
 from grader.build import build
 from grader.course import Course
+from grader.grading import Options, grade
 from grader.vocabulary import VOCABULARY
 
 PAGE = Path(__file__).parent.parent / "docs" / "authoring.md"
@@ -34,6 +35,19 @@ def test_the_story_is_true(page, tmp_path, monkeypatch, shared_zygote):
     course = Course.find(root)
     assert course.settings.partial_credit == 0.25
     assert course.points("09_branches") == {"q1": 10}
+    _a_student_is_told(course, tmp_path)
+
+
+def _a_student_is_told(course, folder):
+    """The example is graded like any other assignment; its picture stands in the feedback."""
+    clamped = "def safe_root(x):\n    return x.clamp(min=0).sqrt()"
+    write_notebook(folder / "class" / "ada" / "09_branches.ipynb", ["import torch", clamped])
+    outcome = grade(course, folder / "class", folder / "results", Options(), lambda _: None)
+    assert [row.score for row in outcome.rows] == [2.5]
+    feedback = (folder / "results" / "feedback" / "ada" / "09_branches.md").read_text(encoding="utf-8")
+    assert "At 2 of 5 places where x is not positive the gradient is not 0, but inf." in feedback
+    assert "What backward will visit, from y to x" in feedback
+    assert "```mermaid" in feedback
 
 
 def test_torch_does_what_the_page_says(page, tmp_path):

@@ -145,7 +145,7 @@ def test_a_clone_without_a_notebook_is_named(tmp_path):
     for name in ("hw-ada", "hw-ben"):
         clone(tmp_path / "in" / name, "01_tiny.ipynb")
     clone(tmp_path / "in" / "hw-carl", "README.md")
-    assert collect(tmp_path / "in", tmp_path / "out").empty == ("hw-carl",)
+    assert collect(tmp_path / "in", tmp_path / "out").empty == ("carl",)
 
 
 # --- learning-management systems
@@ -173,7 +173,8 @@ def test_two_students_of_one_name_stay_two(tmp_path):
     """Where a system knows two people of one name, their ids are part of the folders' names."""
     canvas = [(f"smithjo_{number}_9{number}_a.ipynb", text(number)) for number in "12"]
     moodle = [(f"Jo Smith_{number}_assignsubmission_file_/a.ipynb", text(number)) for number in "34"]
-    collect(pack(tmp_path / "c.zip", canvas), tmp_path / "canvas")
+    notes = collect(pack(tmp_path / "c.zip", canvas), tmp_path / "canvas").notes
+    assert notes == ("several students are called smithjo: their folders' names say which is which.",)
     collect(pack(tmp_path / "m.zip", moodle), tmp_path / "moodle")
     assert laid_out(tmp_path / "canvas") == ["smithjo-1/a.ipynb", "smithjo-2/a.ipynb"]
     assert laid_out(tmp_path / "moodle") == ["Jo Smith-3/a.ipynb", "Jo Smith-4/a.ipynb"]
@@ -378,6 +379,15 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
         collect(many, tmp_path / "out2")
 
 
+def test_a_member_without_a_name_costs_nobody_anything(tmp_path):
+    """A name that is empty, or nothing but slashes and dots, is no notebook and no crash."""
+    source = pack(
+        tmp_path / "in.zip", [("ada/a.ipynb", text()), *((zip_info(n), b"x") for n in ("", "//", "./."))]
+    )
+    collect(source, tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
+
+
 def test_a_member_that_lies_about_its_size_is_damaged(tmp_path):
     """No more is unpacked than a member says that it holds."""
     source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/liar.ipynb", b"0" * 50_000)])
@@ -496,6 +506,13 @@ def test_another_source_adds_to_the_same_students(tmp_path):
     )
     assert laid_out(tmp_path / "out") == ["Ada L/01_a.ipynb", "Ada L/02_b.ipynb"]
     assert len((tmp_path / "out/collected.csv").read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_a_zip_of_folders_in_one_folder_names_the_students_by_the_inner_ones(tmp_path):
+    """Whoever zips a class's folder wraps it, and is told how that was understood."""
+    source = pack(tmp_path / "in.zip", [(f"class/{name}/a.ipynb", text()) for name in ("ada", "ben")])
+    assert "everything lies in class" in collect(source, tmp_path / "out").notes[0]
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb", "ben/a.ipynb"]
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "inside", "record"])

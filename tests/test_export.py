@@ -103,6 +103,12 @@ def test_a_summary_shows_a_strangers_text_as_text(desk):
     assert not re.search("[<\x00\x1b]|@all", summary)
 
 
+def test_what_several_questions_are_told_stands_once():
+    """A notebook in error has one reason, not one for each question."""
+    same = [Scored(f"q{number}", "", 0, 1, "error", "It is not a notebook.") for number in (1, 2)]
+    assert step_summary(same, "Tiny").count("It is not a notebook.") == 1
+
+
 def test_a_summary_is_cut_to_what_github_shows():
     """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
     long = Scored("q1", "Long", 0, 1, "fail", "\n".join(["🐉" * 1000] * 1000))
@@ -281,7 +287,10 @@ def test_canvas_changes_one_column_and_no_other_byte(desk, canvas):
     ended = desk.export("canvas", "--gradebook", canvas())
     expected = CANVAS.replace('""",,5.00', '""",4.5,5.00').replace("org,A,1,,", "org,A,4.5,,")
     assert (desk.out / "canvas.csv").read_bytes() == expected.encode()
-    assert "Tiny (4242): 2 scores filled in, 1 of them other than before; 2 rows stay" in ended.output
+    assert (
+        "Tiny (4242), scores filled in: 2, in the place of others: 1; rows left as they are: 2."
+        in ended.output
+    )
     assert "left out: ben." in ended.output
 
 
@@ -290,7 +299,7 @@ def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas
     desk.results = store(desk.results.parent / "r", *map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "so left out: zo." in ended.output
-    assert "may be, so left out: 11, Ada Lovelace, s-1." in ended.output
+    assert "several students one row: 11, Ada Lovelace, s-1." in ended.output
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace("A,7,3", "A,4.5,3").encode()
 
 
@@ -508,6 +517,14 @@ def test_what_cannot_be_done_is_told(desk, arguments, told):
     ended = desk.export(*arguments)
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr
+
+
+def test_a_run_that_was_stopped_is_mentioned(desk):
+    """Some of its results are missing or old, which a gradebook elsewhere would not show."""
+    (desk.results / "run.json").write_text('{"finished": false}', encoding="utf-8")
+    assert "was stopped: grade again" in desk.export("junit").output
+    (desk.results / "run.json").write_text('{"finished": true}', encoding="utf-8")
+    assert "was stopped" not in desk.export("junit").output
 
 
 def test_results_that_are_not_there_are_told(desk, tmp_path):

@@ -1,5 +1,6 @@
 """The autograder zip: what is in it, and that Otter grades with it in our cage and nowhere else."""
 
+import importlib
 import io
 import json
 import pickle
@@ -9,16 +10,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from otter.run import AutograderConfig
-from otter.test_files import GradingResults
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
 from grader import station
 from grader.course import Course
 from grader.errors import ProtectionError
 from grader.exports.autograder import autograder, settings_toml
-from grader.otter_plugin import CagedGrader
 from grader.settings import read_settings
+
+# Otter is imported by the tests, not by all who collect them; its imports warn about each other.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 COURSE = Path(__file__).parent.parent
 SETTINGS = "[score]\npartial_credit = 0.3\n[points.01_tiny]\nq1 = 3.5\n[feedback]\nhints = false\n"
@@ -57,7 +58,16 @@ def container(tmp_path, made):
 
 
 def plugin_of(container, name="01_tiny.ipynb"):
-    return CagedGrader(str(container / "submission" / name), {}, {"stem": "01_tiny"})
+    caged = importlib.import_module("grader.otter_plugin").CagedGrader
+    return caged(str(container / "submission" / name), {}, {"stem": "01_tiny"})
+
+
+def no_results():
+    return importlib.import_module("otter.test_files").GradingResults([])
+
+
+def otter_config(settings):
+    return importlib.import_module("otter.run").AutograderConfig(settings)
 
 
 def otter_run(archive, notebook, folder):
@@ -70,8 +80,9 @@ def otter_run(archive, notebook, folder):
     return json.loads(results.read_text(encoding="utf-8")) if results.is_file() else None, ended
 
 
-def grade(folder, submissions, out):
+def grade(folder, submissions, out, students):
     command = [sys.executable, "-m", "grader", "grade", submissions, "--out", out, "--jobs", "1"]
+    command += [argument for student in students for argument in ("--student", student)]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
     return {
         (path.parent.name, path.stem): json.loads(path.read_text(encoding="utf-8"))
@@ -121,7 +132,7 @@ def test_nothing_of_a_student_is_left_where_otter_looks(container):
     (submission / "course").symlink_to(container)
     (submission / "torch").mkdir()
     plugin = plugin_of(container)
-    plugin.before_grading(AutograderConfig({"zips": True}))
+    plugin.before_grading(otter_config({"zips": True}))
     assert sorted(path.name for path in submission.iterdir()) == ["01_tiny.ipynb", "tests"]
     assert (container / "source").is_dir()
     assert plugin.before_execution({"cells": ["anything"]})["cells"] == []
@@ -135,11 +146,11 @@ def test_without_a_cage_there_is_no_score(container, monkeypatch):
 
     monkeypatch.setattr(station, "Zygote", no_cage)
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
-    results = GradingResults([])
+    results = no_results()
     with pytest.raises(ProtectionError, match="no seccomp"):
         plugin_of(container).after_grading(results)
     assert results.results == {}
-    assert type(results) is GradingResults
+    assert type(results).__module__.startswith("otter.")
 
 
 @pytest.mark.parametrize(
@@ -149,9 +160,9 @@ def test_without_a_cage_there_is_no_score(container, monkeypatch):
 def test_the_plugin_gives_otter_our_exact_scores(container, shared_zygote, name, cells, score):
     """Partial credit, points of course.toml, and a notebook whose name says nothing."""
     write_notebook(container / "submission" / name, cells)
-    results = GradingResults([])
+    results = no_results()
     plugin_of(container, name).after_grading(results)
-    document = results.to_gradescope_dict(AutograderConfig({}))
+    document = results.to_gradescope_dict(otter_config({}))
     assert document["score"] == pytest.approx(score, abs=0) == results.total
     assert [test["max_score"] for test in document["tests"]] == [3.5, 4]
     assert results.possible == 7.5
@@ -162,7 +173,7 @@ def test_a_zip_without_a_course_grades_by_no_other(container):
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
     (container / "source" / "course" / "solutions" / "01_tiny.py").unlink()
     with pytest.raises(Exception, match="holds no course"):
-        plugin_of(container).after_grading(GradingResults([]))
+        plugin_of(container).after_grading(no_results())
 
 
 class Trap:
@@ -203,16 +214,15 @@ def test_a_container_gives_a_broken_notebook_nothing_and_says_why(container, con
 
 @pytest.mark.long
 def test_otter_run_gives_exactly_the_scores_of_grade(tmp_path):
-    """Every notebook of the sample class that Otter can read: right, in part, hostile."""
-    results = grade(COURSE, COURSE / "submissions", tmp_path / "results")
+    """Right, in part, with half points, under another name, two at once, hostile, and not a notebook."""
+    students = ("emil", "kim", "ivo", "omar", "gus", "dara")
+    results = grade(COURSE, COURSE / "submissions", tmp_path / "results", students)
     course = Course.find(COURSE)
     zips = {stem: tmp_path / f"{stem}.zip" for stem in course.stems}
     for stem, path in zips.items():
         path.write_bytes(autograder(course, stem))
     compared = 0
     for (student, stem), result in results.items():
-        if stem not in zips:
-            continue
         notebook = COURSE / "submissions" / result["notebook"]
         document, ended = otter_run(zips[stem], notebook, tmp_path / "runs" / student / stem)
         if student == "dara":  # no notebook at all, of which Otter makes no result
@@ -223,4 +233,4 @@ def test_otter_run_gives_exactly_the_scores_of_grade(tmp_path):
         scores = [(test["score"], test["max_score"]) for test in document["tests"]]
         assert scores == [(one["score"], one["max_score"]) for one in result["questions"]]
         compared += 1
-    assert compared >= 14
+    assert compared == 5

@@ -1,6 +1,7 @@
 """A scaffold is a whole assignment but for its blanks, and says where they are."""
 
 import re
+import shutil
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +12,7 @@ from grader.blanks import blanks_of
 from grader.build import build
 from grader.cli import main
 from grader.course import Course
-from grader.errors import CourseError, GraderError
+from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.grading import Options, grade
 from grader.scaffold import Scaffold
 
@@ -163,6 +164,17 @@ def test_nothing_is_overwritten(tmp_path):
     with pytest.raises(GraderError, match=r"answers/02_signs\.py is there already"):
         planned.write()
     assert answers.read_text(encoding="utf-8") == "mine"
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_course_that_cannot_be_written_to_keeps_nothing(tmp_path):
+    """All three files are written or none: what was begun is taken back, and the text names the obstacle."""
+    root = write_course(tmp_path / "course")
+    shutil.rmtree(root / "tests" / "answers")
+    (root / "tests" / "answers").write_text("a file in the place of a folder", encoding="utf-8")
+    before = sorted(root.rglob("*"))
+    with pytest.raises(BrokenRunError, match=r"tests/answers cannot be written \(File exists\)"):
+        Scaffold.plan(root, STEM).write()
     assert sorted(root.rglob("*")) == before
 
 

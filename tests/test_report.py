@@ -2,15 +2,13 @@
 
 import json
 from dataclasses import replace
-from functools import wraps
 from io import StringIO
 
 import pytest
 from fabricated import row
 from rich.console import Console
 
-from grader import charts as drawing
-from grader import class_table, observer, result
+from grader import class_table, drawings, observer, result
 from grader.attention import cases
 from grader.charts import CHARTS, Charts
 from grader.class_table import print_class
@@ -204,15 +202,10 @@ def folder(tmp_path):
 def drawn(monkeypatch):
     """Every chart that is really drawn, by the name of its kind."""
     kinds = []
-    for name in ("_scores", "_questions"):
-        function = getattr(drawing, name)
-
-        @wraps(function)
-        def noted(*data, function=function):
-            kinds.append(function.__name__)
-            return function(*data)
-
-        monkeypatch.setattr(drawing, name, noted)
+    for name in "scores", "questions":
+        function = getattr(drawings, name)
+        noted = lambda *data, name=name, function=function: kinds.append(name) or function(*data)  # noqa: E731
+        monkeypatch.setattr(drawings, name, noted)
     return kinds
 
 
@@ -228,13 +221,13 @@ def test_a_chart_is_drawn_when_its_data_change(folder, drawn):
     """An unchanged class is not drawn again; of a changed one only what is other; none is kept in vain."""
     rows = [row(f"s{number}", score=number / 2) for number in range(5)]
     first = report(folder, rows)
-    assert sorted(drawn) == ["_questions", "_scores"]
+    assert sorted(drawn) == ["questions", "scores"]
     written = (folder.path / CHARTS).stat()
     assert report(folder, list(reversed(rows))).count("<svg") == first.count("<svg") == 2
     assert len(drawn) == 2
     assert (folder.path / CHARTS).stat().st_mtime_ns == written.st_mtime_ns
     report(folder, [replace(rows[0], score=3.0), *rows[1:]])
-    assert drawn[2:] == ["_scores"]
+    assert drawn[2:] == ["scores"]
     assert len(json.loads((folder.path / CHARTS).read_text().partition("\n")[2])) == 2
 
 

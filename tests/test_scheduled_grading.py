@@ -6,7 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
+from base64 import b64encode
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
@@ -16,8 +19,9 @@ ROOT = Path(__file__).parent.parent
 WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
 PAGE = ROOT / "docs" / "grading-on-github.md"
 TOKENS = {"github.token": "token-of-the-course", "secrets.STUDENTS_TOKEN": "token-of-the-students"}
-#: What a student reads who has everything right in the tiny course, and what one who has not.
-FULL, HALVED = "6 of 6", "This is not twice as much."
+BRING_BACK = "Bring back the results of the nights before"
+#: What a student of the tiny course reads who has not everything right.
+HALVED = "This is not twice as much."
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +36,7 @@ class Hub:
         self.remotes, self.folder, self.nights = folder / "remotes", folder, 0
         self.environment = {
             "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),  # the grader beside these tests, wherever another is installed
             "HOME": str(folder / "home"),
             "GIT_AUTHOR_NAME": "somebody",
             "GIT_AUTHOR_EMAIL": "somebody@localhost",
@@ -40,6 +45,8 @@ class Hub:
             "GIT_CONFIG_NOSYSTEM": "1",
         }
         (folder / "home").mkdir()
+        smudge = f'[filter "lfs"]\n\tsmudge = touch {folder}/smudged; cat\n\tclean = cat\n\trequired = true\n'
+        (folder / "home" / ".gitconfig").write_text(smudge, encoding="utf-8")
 
     def git(self, *arguments, folder=None, text=True):
         command = ["git", *map(str, arguments)]
@@ -153,6 +160,7 @@ def test_two_nights(hub, workflow):
     assert (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:] == ["* dora"]
     _each_got_their_own(hub)
     _nothing_was_followed(runner)
+    assert not (hub.folder / "smudged").exists()
     first = {name: hub.head(f"my-course/autograd-{name}", "feedback") for name in ("ada", "ben")}
 
     clone = hub.folder / "desk" / "my-course/autograd-ben"
@@ -160,7 +168,7 @@ def test_two_nights(hub, workflow):
     hub.git("push", "--quiet", "--force", "origin", "HEAD:refs/heads/feedback", folder=clone)
     _, printed, status = hub.night(workflow)
     assert status == 0, printed
-    assert "1 new" in printed["Grade"]
+    assert ", 1 new." in printed["Grade"], printed["Grade"]
     assert hub.head("my-course/autograd-ada", "feedback") == first["ada"]
     pages = hub.files("my-course/autograd-ben", "feedback")
     assert set(pages) == {"01_tiny.html", "01_tiny.md"}
@@ -221,23 +229,53 @@ def test_a_name_that_is_no_account_stops_the_night(hub, workflow, roster):
     assert "no names of accounts" in printed["Read the roster"]
 
 
-def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
-    """Only a branch that is not there means that this is the first night."""
-    step = "Bring back the results of the nights before"
+def _run_alone(workflow, step, hub, server):
+    """Run one step of the workflow by itself."""
     only = [one for one in workflow["jobs"]["grade"]["steps"] if one.get("name") == step]
-    assert len(only) == 1
     alone = {"jobs": {"grade": {"env": workflow["jobs"]["grade"]["env"], "steps": only}}}
-    shutil.rmtree(hub.remote("teacher/course") / "objects")
     surroundings = {
         **hub.environment,
         "RUNNER_TEMP": str(hub.folder),
-        "GITHUB_SERVER_URL": f"file://{hub.remotes}",
+        "GITHUB_SERVER_URL": server,
         "GITHUB_REPOSITORY": "teacher/course",
     }
-    values = {**TOKENS, "github.server_url": "file://"}
-    printed, status = run_steps(alone, "grade", hub.folder, surroundings, values)
+    printed, status = run_steps(
+        alone, "grade", hub.folder, surroundings, {**TOKENS, "github.server_url": server}
+    )
+    return printed[step], status
+
+
+def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
+    """Only a branch that is not there means that this is the first night."""
+    shutil.rmtree(hub.remote("teacher/course") / "objects")
+    printed, status = _run_alone(workflow, BRING_BACK, hub, f"file://{hub.remotes}")
     assert status == 1
-    assert "cannot be had" in printed[step]
+    assert "cannot be had" in printed
+
+
+def test_git_gives_the_token_to_the_server_that_asks(hub, workflow):
+    """The token goes to GitHub when it wants one, and is neither printed nor written down."""
+    given = []
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self):
+            given.append(self.headers["Authorization"])
+            self.send_response(404 if given[-1] else 401)
+            self.send_header("WWW-Authenticate", 'Basic realm="here"')
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Door) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        printed, status = _run_alone(workflow, BRING_BACK, hub, f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+    assert status == 1
+    expected = b64encode(f"x-access-token:{TOKENS['github.token']}".encode()).decode()
+    assert given[:2] == [None, f"Basic {expected}"]
+    assert TOKENS["github.token"] not in printed
+    _no_token_was_kept(hub)
 
 
 def test_no_student_can_start_it(workflow):

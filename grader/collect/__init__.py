@@ -12,7 +12,7 @@ from grader.collect.folder_source import list_folder
 from grader.collect.layout import Layout, Outcome
 from grader.collect.listing import Listing
 from grader.collect.owners import assign
-from grader.collect.students import targets
+from grader.collect.students import homonyms, targets
 from grader.collect.zip_source import list_zip
 from grader.errors import GraderError
 
@@ -59,8 +59,12 @@ def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -
             for target in targets(handed.notebooks, layout.students()):
                 layout.put(target)
         layout.outcome.left += listing.left
+    notes = handed.notes + [
+        f"several students are called {name}: their folders' names say which is which."
+        for name in homonyms({one.owner for one in handed.notebooks})
+    ]
     students = {name.partition("/")[0] for name in layout.outcome.all}
-    return Collected(len(students), layout.outcome, tuple(handed.notes), tuple(handed.empty))
+    return Collected(len(students), layout.outcome, tuple(notes), tuple(handed.empty))
 
 
 def _require_apart(source: Path, folder: Path) -> None:

@@ -15,6 +15,7 @@ from grader.collect.listing import (
     Listing,
     Place,
     UnreadableError,
+    shown,
 )
 from grader.errors import GraderError
 
@@ -39,7 +40,7 @@ def list_folder(folder: Path) -> Listing:
                 raise GraderError(
                     f"{folder} cannot be read ({error.strerror}): name another folder."
                 ) from error
-            listing.left.append(("/".join(place), f"cannot be listed ({error.strerror})"))
+            listing.left.append((shown(place), f"cannot be listed ({error.strerror})"))
             continue
         for entry in entries:
             if entry.name == REPOSITORY and place:

@@ -12,6 +12,7 @@ import yaml  # type: ignore[import-untyped]
 
 from grader.collect.listing import METADATA, Item, UnreadableError
 from grader.errors import GraderError
+from grader.text import inert
 
 FOLDER = re.compile(r"submission_\d+")
 _MAX_BYTES = 64 << 20
@@ -64,7 +65,7 @@ def read_metadata(item: Item) -> dict[str, Entry]:
         said = yaml.load(content, _Loader)  # noqa: S506 - a safe loader's heir
         entries = {str(folder): _entry(entry) for folder, entry in said.items() if isinstance(entry, dict)}
     except (UnreadableError, yaml.YAMLError, AttributeError, ValueError, TypeError, RecursionError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = inert(str(error).partition("\n")[0])
         raise GraderError(
             f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
             " which names the students by their folders."

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from grader.collect.listing import UnreadableError
+from grader.collect.listing import UnreadableError, shown
 from grader.collect.students import RECORD, Target
 from grader.errors import GraderError
 from grader.gradebook import harmless
@@ -73,7 +73,7 @@ class Layout:
     def put(self, target: Target) -> None:
         """Put a notebook where it belongs, unless something better is there."""
         place, item = f"{target.student}/{target.name}", target.handed.item
-        shown = printable("/".join(item.place))
+        source = shown(item.place)
         path = self._folder / target.student / target.name
         try:
             self._require_no_link(path)
@@ -88,9 +88,9 @@ class Layout:
                 self._write(path, content, target.handed.modified)
                 (self.outcome.written if there is None else self.outcome.replaced).append(place)
         except UnreadableError as reason:
-            self.outcome.left.append((shown, str(reason)))
+            self.outcome.left.append((source, str(reason)))
             return
-        self._remember(target, sha256, shown, path)
+        self._remember(target, sha256, source, path)
 
     def _require_no_link(self, path: Path) -> None:
         for one in (path.parent, path):

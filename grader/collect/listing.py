@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from grader.notebook import MAX_FILE_BYTES
+from grader.text import inert
 
 MAX_NOTEBOOK_BYTES = MAX_FILE_BYTES
 METADATA = "submission_metadata.yml"
@@ -21,6 +22,7 @@ NOTEBOOK = re.compile(
 )
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
 _APPLE_DOUBLE = "._"
+_LONGEST_SHOWN = 200
 
 Place = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
@@ -68,7 +70,7 @@ class Listing:
     def leave(self, place: Place, why: str) -> None:
         """Note what is not taken, if anybody will miss it."""
         if is_notebook(place[-1]) or _ARCHIVE.fullmatch(place[-1]):
-            self.left.append(("/".join(place), why))
+            self.left.append((shown(place), why))
 
     def add(self, item: Item) -> None:
         """Take an ordinary file for what its name says."""
@@ -83,6 +85,18 @@ class Listing:
             self.leave(item.place, "is an archive: unpack it, and collect what was in it")
 
 
+def shown(place: Place) -> str:
+    """A place, fit to be shown."""
+    path = inert("/".join(place))
+    return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
+
+
 def is_notebook(name: str) -> bool:
     """Whether a file is called as notebooks are."""
     return NOTEBOOK.fullmatch(name) is not None and not name.startswith(_APPLE_DOUBLE)
+
+
+def stem_of(name: str) -> str:
+    """A notebook's name without its suffixes."""
+    parts = NOTEBOOK.fullmatch(name)
+    return parts["stem"] if parts else name

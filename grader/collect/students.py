@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from grader.collect.handed import HandedIn, Owner
 from grader.collect.listing import NOTEBOOK, SKIPPED
-from grader.collect.owners import HandedIn, Owner
 from grader.roster import ROSTER
 from grader.text import distinct_file_name, file_name
 
@@ -56,6 +56,22 @@ def targets(notebooks: Collection[HandedIn], existing: Collection[str]) -> list[
     return sorted(found, key=lambda target: (target.student, target.name))
 
 
+def homonyms(owners: Collection[Owner]) -> list[str]:
+    """The names that several students have, as far as one source tells."""
+    named: dict[str, list[Owner]] = defaultdict(list)
+    for owner in owners:
+        named[key_of(owner.name)].append(owner)
+    return sorted(min(owner.name for owner in same) for same in named.values() if _are_several(same))
+
+
+def _are_several(same: Collection[Owner]) -> bool:
+    """Whether owners of one name are several people: one source tells them apart."""
+    identities = defaultdict(set)
+    for owner in same:
+        identities[owner.scope].add(owner.identity)
+    return any(len(found) > 1 for found in identities.values())
+
+
 def _safe(name: str, origin: str | None = None, taken: Collection[str] = ()) -> str:
     """A notebook's name as one safe component of a path that still ends as notebooks do."""
     parts = NOTEBOOK.fullmatch(name)
@@ -75,13 +91,9 @@ def _folders(owners: Collection[Owner], existing: Collection[str]) -> Mapping[Ow
     reserved = {RECORD, ROSTER, *SKIPPED}
     folders: dict[Owner, str] = {}
     for _, same in sorted(named.items()):
-        scopes = defaultdict(set)
-        for owner in same:
-            scopes[owner.scope].add(owner.identity)
-        ambiguous = any(len(identities) > 1 for identities in scopes.values())
         for owner in same:
             name = same[0].name
-            if ambiguous:
+            if _are_several(same):
                 name = (
                     f"{name}-{owner.id}"
                     if owner.id

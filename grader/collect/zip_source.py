@@ -23,6 +23,7 @@ from grader.collect.listing import (
     UnreadableError,
 )
 from grader.errors import GraderError
+from grader.text import inert
 
 MAX_MEMBERS = 200_000
 MAX_BYTES = 8 << 30
@@ -46,7 +47,9 @@ def list_zip(path: Path) -> Iterator[Listing]:
     try:
         archive = zipfile.ZipFile(path)
     except (*_DAMAGE, NotImplementedError) as error:
-        raise GraderError(f"{path} cannot be read as a zip ({error}): download it again.") from error
+        raise GraderError(
+            f"{path} cannot be read as a zip ({inert(str(error))}): download it again."
+        ) from error
     with archive:
         members = archive.infolist()
         if len(members) > MAX_MEMBERS:
@@ -54,8 +57,7 @@ def list_zip(path: Path) -> Iterator[Listing]:
         listing = Listing(is_archive=True)
         budget = [MAX_BYTES]
         for member in members:
-            if not member.is_dir():
-                _take(listing, archive, member, budget)
+            _take(listing, archive, member, budget)
         yield listing
 
 
@@ -64,7 +66,8 @@ def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo, b
     place: Place = tuple(part for part in name.split("/") if part not in {"", "."})
     if REPOSITORY in place[1:]:
         listing.repositories.add(place[: place.index(REPOSITORY)])
-    if not place or not SKIPPED.isdisjoint(place):
+    is_folder = name.endswith("/")  # a name may be empty, over which zipfile's own is_dir() falls
+    if is_folder or not place or not SKIPPED.isdisjoint(place):
         return
     problem = _problem(name, place, member)
     if problem:

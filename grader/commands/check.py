@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,10 +52,11 @@ def _look(notebook: str, question: str | None, seconds: float, *, shows: bool) -
     from grader.student.checking import check as look
     from grader.student.exercise import find_notebook, open_exercise
     from grader.student.runners import Runners
+    from grader.student.telling import working
 
     exercise = open_exercise(find_notebook(notebook))
     tasks = (exercise.task(question),) if question else exercise.tasks
-    with Runners(shows=shows) as runners:
+    with Runners(shows=shows) as runners, nullcontext() if shows else working(f"checking {exercise.name}"):
         return look(exercise, tasks, seconds, runners.take)
 
 

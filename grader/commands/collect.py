@@ -33,7 +33,7 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
     outcome = collected.outcome
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
     click.echo(
-        f"{out} has {students} of {source}. Notebooks: {len(outcome.written)} new,"
+        f"{out}: {students} from {source}. Notebooks: {len(outcome.written)} new,"
         f" {len(outcome.replaced)} replaced, {len(outcome.unchanged)} unchanged,"
         f" {len(outcome.left)} left aside."
     )

@@ -32,7 +32,7 @@ _PATH = click.Path(path_type=Path)
 def export(  # noqa: PLR0913, PLR0917 - one for each option
     form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, column: str | None
 ) -> None:
-    r"""Write results in another system's FORMAT, of one assignment STEM or of all.
+    """Write results in another system's FORMAT, of one assignment STEM or of all.
 
     \b
     canvas       the gradebook you exported there, a column filled (--gradebook FILE)
@@ -41,7 +41,7 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     gradescope   an autograder zip for each assignment, and a results.json for each student
     junit        an XML file for each assignment
     moodle       a CSV file for each assignment, of the users in --gradebook FILE
-    """
+    """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course import Course
     from grader.errors import GraderError
     from grader.text import inert
@@ -73,10 +73,10 @@ def _export(  # noqa: PLR0913, PLR0917 - what the command was given
     """Write the files of one format."""
     import os
 
-    from grader.exports import canvas, classroom50, github, gradescope, junit, moodle
+    from grader.exports import canvas, classroom50, github_files, gradescope, junit, moodle
     from grader.exports.exported import Export, exportable
     from grader.exports.sheet import read_sheet
-    from grader.exports.stored import read_results
+    from grader.exports.stored import read_results, was_stopped
 
     stems = course.select([stem] if stem else []) if form == "gradescope" else ()
     stored = [] if form == "gradescope" and not (results / "submissions").is_dir() else read_results(results)
@@ -85,6 +85,8 @@ def _export(  # noqa: PLR0913, PLR0917 - what the command was given
         chosen, notes = {}, [f"{results} has no results of {', '.join(stems)}: there is no results.json."]
     else:
         chosen, notes = exportable(stored, stem)
+    if was_stopped(results):
+        notes.append(f"The last run into {results} was stopped: grade again, or some results are missing.")
     titles = {name: course.assignments[name].title for name in chosen if name in course.stems}
     done = Export(chosen, out, titles, course.settings.feedback, notes=notes)
     if form == "canvas" and gradebook is not None:
@@ -97,7 +99,7 @@ def _export(  # noqa: PLR0913, PLR0917 - what the command was given
         _write_autograders(done, course, stems)
         gradescope.export(done)
     else:
-        {"github": github, "junit": junit}[form].export(done)
+        {"github": github_files, "junit": junit}[form].export(done)
     return done
 
 

@@ -15,26 +15,21 @@ from grader.commands.check import seconds_option
 def status(folder: Path, seconds: float) -> None:
     """Check all notebooks in FOLDER (here, unless you say), and show how each question stands.
 
-    The points are those of the public checks; the graded ones look more closely.
+    The points are those of the public checks; the graded ones look more closely. FOLDER may also be one
+    notebook.
     """
     from grader.student.exercise import notebooks_in
     from grader.student.runners import Runners
     from grader.student.table import look_at_all, tell_all
-    from grader.student.telling import console
+    from grader.student.telling import console, working
     from grader.text import inert
 
     paths = notebooks_in(folder)
-    watched = console(stderr=True)
 
-    def about_to(place: int, path: Path) -> None:
-        if working is not None:
-            working.update(f"{inert(path.name)} ({place + 1} of {len(paths)})")
+    with Runners() as runners, working("starting") as now:
 
-    working = watched.status("starting") if watched.is_terminal else None
-    with Runners() as runners:
-        if working is None:
-            lines = list(look_at_all(paths, seconds, runners, about_to))
-        else:
-            with working:
-                lines = list(look_at_all(paths, seconds, runners, about_to))
+        def about_to(place: int, path: Path) -> None:
+            now(f"checking {inert(path.name)} ({place + 1} of {len(paths)})")
+
+        lines = list(look_at_all(paths, seconds, runners, about_to))
     tell_all(console(), lines)

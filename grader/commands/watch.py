@@ -16,7 +16,7 @@ from grader.commands.check import seconds_option
 def watch(folder: Path, seconds: float) -> None:
     """Check each notebook in FOLDER (here, unless you say) as you save it, until Ctrl-C.
 
-    Begins with the notebook that was saved last.
+    Begins with the notebook that was saved last. FOLDER may also be a notebook.
     """
     from grader.student.exercise import notebooks_in
     from grader.student.runners import Runners
@@ -33,14 +33,16 @@ def watch(folder: Path, seconds: float) -> None:
         watcher.watch(saved)
 
 
-def _saved(folder: Path) -> Iterator[set[Path]]:
-    """The notebooks in the folder that were saved; an empty set now and then, the first one at once."""
+def _saved(watched: Path) -> Iterator[set[Path]]:
+    """The notebooks that were saved; an empty set now and then, the first one at once."""
     from watchfiles import watch as changes_in
 
     from grader.student.exercise import is_notebook
 
+    folder = watched.parent if watched.is_file() else watched
+
     def is_wanted(_: object, name: str) -> bool:
-        return is_notebook(Path(name))
+        return Path(name).name == watched.name if folder != watched else is_notebook(Path(name))
 
     for changes in changes_in(
         folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=300

@@ -6,7 +6,7 @@ Nothing else in the file changes: neither other columns nor the rows of whoever 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from grader.errors import GraderError
 from grader.exports.exported import Export
@@ -34,14 +34,7 @@ def export(export: Export, sheet: Sheet, column: str | None) -> None:
     Raises:
         GraderError: no column, or more than one, is an assignment's; or the file is not Canvas's.
     """
-    headings = sheet.headings
-    if "Student" not in headings or "ID" not in headings:
-        raise GraderError(
-            f"{sheet.path} is not a gradebook of Canvas (no columns Student and ID): export it there by"
-            " Grades, Export"
-        )
-    if (export.out / FILE_NAME).resolve() == sheet.path.resolve():
-        raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
+    _check(export, sheet)
     values: dict[tuple[int, int], str] = {}
     for stem, results in export.results.items():
         where = _column(sheet, stem, export.titles.get(stem), column)
@@ -51,24 +44,41 @@ def export(export: Export, sheet: Sheet, column: str | None) -> None:
         if where is None:
             raise GraderError(
                 f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the"
-                f" gradebook again, or name a column by --column; there are {_columns(headings)}"
+                f" gradebook again, or name a column by --column; there are {_columns(sheet.headings)}"
             )
         filled = _fill(export, sheet, where, results)
-        changed = sum(
-            sheet.value(sheet.rows[row], at) not in {"", value} for (row, at), value in filled.items()
-        )
-        replaced = f", {changed} of them other than before" if changed else ""
-        others = len(_people(sheet)) - len(filled)
-        export.note(
-            f"{headings[where]}: {len(filled)} scores filled in{replaced}; {others} rows stay as they are."
-        )
+        _count(export, sheet, where, filled)
         values |= filled
     if not values:
         raise GraderError(
             f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)}"
-            f" Its columns are {_columns(headings)}"
+            f" Its columns are {_columns(sheet.headings)}"
         )
     export.write(FILE_NAME, sheet.filled(values))
+
+
+def _check(export: Export, sheet: Sheet) -> None:
+    """Refuse what is no gradebook of Canvas, and to write over it."""
+    headings = sheet.headings
+    if "Student" not in headings or "ID" not in headings:
+        raise GraderError(
+            f"{sheet.path} is not a gradebook of Canvas (no columns Student and ID): export it there by"
+            " Grades, Export"
+        )
+    if (export.out / FILE_NAME).resolve() == sheet.path.resolve():
+        raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
+
+
+def _count(export: Export, sheet: Sheet, column: int, filled: Mapping[tuple[int, int], str]) -> None:
+    """Say how many scores were filled in, and how many of them stand in the place of others."""
+    before = {at: sheet.value(sheet.rows[at[0]], column) for at in filled}
+    changed = sum(before[at] not in {"", value} for at, value in filled.items())
+    replaced = f", in the place of others: {changed}" if changed else ""
+    others = len(_people(sheet)) - len(filled)
+    export.note(
+        f"{sheet.headings[column]}, scores filled in: {len(filled)}{replaced};"
+        f" rows left as they are: {others}."
+    )
 
 
 def _column(sheet: Sheet, stem: str, title: str | None, column: str | None) -> int | None:

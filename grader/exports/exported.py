@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.exports.stored import Stored, by_assignment
+from grader.exports.stored import Stored
 from grader.settings import Feedback
 
 _numbers = count()
@@ -67,7 +67,7 @@ def exportable(results: Sequence[Stored], stem: str | None) -> tuple[dict[str, l
     Raises:
         GraderError: none is left.
     """
-    known = by_assignment(results)
+    known = _by_assignment(results)
     if stem is not None:
         if stem not in known:
             raise GraderError(f"there is no result of {stem}; there are some of {', '.join(known) or 'none'}")
@@ -80,3 +80,9 @@ def exportable(results: Sequence[Stored], stem: str | None) -> tuple[dict[str, l
     if failed:
         notes.append(f"These could not be graded and are exported with 0 points: {', '.join(failed)}.")
     return known, notes
+
+
+def _by_assignment(results: Sequence[Stored]) -> dict[str, list[Stored]]:
+    """Results of known assignments, by their stems."""
+    stems = sorted({one.assignment for one in results if one.assignment})
+    return {stem: [one for one in results if one.assignment == stem] for stem in stems}

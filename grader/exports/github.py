@@ -12,11 +12,8 @@ import json
 import secrets
 from collections.abc import Sequence
 
-from grader.exports.exported import Export
 from grader.exports.scored import Scored, plain, total
-from grader.exports.stored import Stored, told
 from grader.gradebook import number
-from grader.settings import Feedback
 from grader.templating import markdown_text
 from grader.text import encodable, straight
 
@@ -76,9 +73,12 @@ def step_summary(scored: Sequence[Scored], heading: str) -> str:
         *(_row(one) for one in scored),
         "",
     ]
+    told_to: dict[str, list[str]] = {}
     for one in scored:
         if one.message and one.status != "pass":
-            lines += [f"### {markdown_text(one.id)}", "", *_paragraphs(one.message)]
+            told_to.setdefault(one.message, []).append(one.id)
+    for message, ids in told_to.items():
+        lines += [f"### {markdown_text(', '.join(ids))}", "", *_paragraphs(message)]
     return _cut("\n".join(lines))
 
 
@@ -98,34 +98,3 @@ def _cut(text: str) -> str:
         return content.decode()
     kept = content[: MAX_SUMMARY - len(_CUT.encode())]
     return kept[: kept.rfind(b"\n")].decode() + _CUT
-
-
-def export(export: Export) -> None:
-    """Write ``<student>/<stem>/``: the outputs, one a line as for ``$GITHUB_OUTPUT``, notices and summary."""
-    for stem, results in export.results.items():
-        for one in results:
-            scored = scored_of(one, export.shows)
-            folder = f"{one.student}/{stem}"
-            outputs = (f"{answer.id}_{stem}={action_output(answer)}\n" for answer in scored)
-            export.write(f"{folder}/outputs.txt", "".join(outputs))
-            export.write(f"{folder}/notices.txt", "\n".join([*notices(scored), ""]))
-            summary = step_summary(scored, export.titles.get(stem, stem))
-            told_first = (
-                f"**This notebook could not be graded.** {markdown_text(one.error)}\n\n" if one.error else ""
-            )
-            export.write(f"{folder}/summary.md", told_first + summary)
-
-
-def scored_of(one: Stored, shows: Feedback) -> list[Scored]:
-    """The questions of a result."""
-    return [
-        Scored(
-            answer.id,
-            answer.title,
-            answer.score,
-            answer.max_score,
-            "error" if one.error else "pass" if answer.in_full else "fail",
-            told(answer, shows),
-        )
-        for answer in one.answers
-    ]

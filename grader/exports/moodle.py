@@ -13,7 +13,8 @@ from grader.errors import GraderError
 from grader.exports.exported import Export
 from grader.exports.people import match
 from grader.exports.sheet import Sheet
-from grader.exports.stored import Stored, told
+from grader.exports.stored import Stored
+from grader.exports.wording import told
 from grader.gradebook import harmless, number
 from grader.settings import Feedback
 from grader.text import encodable, straight
@@ -59,7 +60,7 @@ def export(export: Export, sheet: Sheet) -> None:
         if lines:
             title = harmless(encodable(straight(export.titles.get(stem, stem))))
             export.write(f"{stem}.csv", _csv([["Email address", "ID number", title, "Feedback"], *lines]))
-            export.note(f"{stem}: {len(lines)} scores.")
+            export.note(f"{stem}, scores written: {len(lines)}.")
     if not export.files:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
 

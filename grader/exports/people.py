@@ -31,8 +31,8 @@ class Matched:
             told.append(f"Not in {place}, so left out: {', '.join(self.unknown)}.")
         if self.ambiguous:
             told.append(
-                f"More than one row or student of {place} it may be, so left out: "
-                f"{', '.join(self.ambiguous)}."
+                f"Left out, because several rows of {place} fit, or several students one row:"
+                f" {', '.join(self.ambiguous)}."
             )
         return told
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import GraderError
-from grader.gradebook import number
 from grader.result import SCHEMA, Result
-from grader.settings import Feedback
 from grader.text import file_name
 
 _STATUSES = {"graded", "error"}
@@ -192,31 +189,10 @@ def _points(value: Any) -> float:
     return value
 
 
-def told(answer: Answer, shows: Feedback) -> str | None:
-    """What a student reads about a question that is not in full, a line for each text; None if it is.
-
-    Args:
-        answer: the question.
-        shows: what the instructor lets students see.
-    """
-    if answer.in_full:
-        return None
-    if answer.status != "answered":
-        return next((check.message for check in answer.checks if check.message), "Not answered.")
-    lines: list[str] = []
-    for check in answer.checks:
-        if check.outcome == "passed":
-            continue
-        told_why = f": {check.message}" if shows.diagnoses and check.message else ""
-        lines.append(f"{check.title.rstrip('.') if told_why else check.title}{told_why}")
-        if shows.hints and check.hint:
-            lines.append(f"Hint: {check.hint}")
-    if answer.has_a_cap:
-        lines.append(f"Because a check failed, this question earns {number(answer.score)} points at most.")
-    return "\n".join(" ".join(line.split()) for line in lines) or None
-
-
-def by_assignment(results: Sequence[Stored]) -> dict[str, list[Stored]]:
-    """Results of known assignments, by their stems."""
-    stems = sorted({one.assignment for one in results if one.assignment})
-    return {stem: [one for one in results if one.assignment == stem] for stem in stems}
+def was_stopped(results: Path) -> bool:
+    """Whether the last run of ``grade`` has not come to its end."""
+    try:
+        run = json.loads((results / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(run, dict) and run.get("finished") is False

@@ -79,7 +79,7 @@ class _Log:
             for cell in exercise.document.notebook.cells
             if cell.number not in self.deadly and cell.number < self._end()
         ]
-        return {"cells": cells, "seconds": self.seconds, "tasks": [_asked(task) for task in left]}
+        return {"cells": cells, "seconds": self.seconds, "tasks": [_asked(task, exercise) for task in left]}
 
     def _end(self) -> float:
         """The first cell that is not run any more; the very first where leaving out some did not help."""
@@ -142,11 +142,12 @@ class _Log:
         return replace(trouble, text=late) if told.get("late") is True else trouble
 
 
-def _asked(task: Task) -> dict[str, Any]:
+def _asked(task: Task, exercise: Exercise) -> dict[str, Any]:
+    """A question as the runner is told of it; a cell of the notebook itself says nothing about the stub."""
     return {
         "id": task.id,
         "function": task.function,
-        "stub": task.stub.source if task.stub else "",
+        "stub": task.stub.source if task.stub and exercise.handed_out else "",
         "source": task.test.source if task.test else "",
     }
 

@@ -66,7 +66,7 @@ class Child:
             stdout=None if shows else subprocess.DEVNULL,
             stderr=None if shows else subprocess.DEVNULL,
             cwd=here,
-            env={**os.environ, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"},
+            env=_environment(),
             **_a_group_of_its_own(),
         )
 
@@ -150,6 +150,12 @@ class Child:
                 event = json.loads(line)
                 if isinstance(event, dict):
                     yield event
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but for what belongs to the runner of a workflow, and without windows for plots."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "ACTIONS_"))}
+    return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
 
 
 def _a_group_of_its_own() -> dict[str, Any]:

@@ -122,11 +122,13 @@ def question_handed_out(path: Path, question: str) -> Task | None:
 
 
 def notebooks_in(folder: Path) -> list[Path]:
-    """The notebooks of a course in a folder, by name.
+    """The notebooks of a course in a folder, by name; a notebook stands for itself.
 
     Raises:
         GraderError: there is no such folder, or none in it.
     """
+    if folder.is_file():
+        return [folder]
     if not folder.is_dir():
         raise GraderError(f"there is no folder {inert(str(folder))}: name the one that holds your notebooks.")
     found = sorted(folder.glob(_NOTEBOOKS))

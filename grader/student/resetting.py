@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -88,18 +89,20 @@ def carry_out(exercise: Exercise, reset: Reset) -> Path | None:
     """
     document = exercise.document
     changed = _changed(document, reset)
+    unfinished = document.path.with_name(f".{document.path.name}.unfinished")
     try:
         kept = _keep(document.path, reset)
-        unfinished = document.path.with_name(f".{document.path.name}.unfinished")
         unfinished.write_bytes(changed.encode(document.encoding))
         shutil.copymode(document.path, unfinished)
         if read_document(document.path).notebook.sha256 != document.notebook.sha256:
-            unfinished.unlink()
             raise GraderError(f"{exercise.name} was saved meanwhile, so nothing was changed: reset again.")
         unfinished.replace(document.path)
     except OSError as error:
         name = inert(str(error.filename or document.path))
         raise GraderError(f"{name} cannot be written ({error.strerror}): nothing was changed.") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
     return kept
 
 

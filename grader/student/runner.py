@@ -22,6 +22,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import sys
 import threading
 from pathlib import Path
@@ -39,11 +40,13 @@ def main() -> None:
         os._exit(1)
     channel.say({"ready": True})
     line = _line(request)
-    threading.Thread(target=_end_with, args=(request,), daemon=True).start()
-    if line:
-        with Path(sys.argv[2]).open("w", encoding="utf-8") as whereabouts:
-            stage.run(json.loads(line), channel.say, whereabouts)
-        channel.say({"done": True})
+    folder = Path(sys.argv[1]).parent
+    if not line:
+        _end_with(request, folder)
+    threading.Thread(target=_end_with, args=(request, folder), daemon=True).start()
+    with Path(sys.argv[2]).open("w", encoding="utf-8") as whereabouts:
+        stage.run(json.loads(line), channel.say, whereabouts)
+    channel.say({"done": True})
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(0)  # threads that a notebook left behind are not waited for
@@ -81,8 +84,14 @@ def _line(descriptor: int) -> bytes:
     return b""
 
 
-def _end_with(descriptor: int) -> None:
-    """End when the command that started this ends, however it does: it holds the other end open."""
+def _end_with(descriptor: int, folder: Path) -> None:
+    """End when the command that started this ends, however it does: it holds the other end open.
+
+    Args:
+        descriptor: our end.
+        folder: was made for this process alone; whoever would have removed it is gone.
+    """
     while os.read(descriptor, 1 << 16):
         pass
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

@@ -24,7 +24,7 @@ class Task:
         prose: the markdown below the heading.
         function: the name of the function or class it asks for.
         heading: the cell with the heading, or None where there is none.
-        stub: the cell with the function as handed out, or None where that is not known.
+        stub: the cell with the function, or None where there is none.
         test: its public check, or None where it has none.
     """
 
@@ -63,7 +63,7 @@ def _below_headings(document: Document, tests: dict[str, PublicTest]) -> Iterato
     """Every heading with the first cell below it that defines something, up to the next heading."""
     headings = [(cell, match) for cell in document.cells if (match := _heading(cell))]
     for (cell, match), end in zip(
-        headings, [*(later.place for later, _ in headings[1:]), len(document.cells)], strict=True
+        headings, [*(later.place for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
         test = tests.get(match["id"])
         below = [one for one in document.cells[cell.place + 1 : end] if one.number]

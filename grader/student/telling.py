@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.text import Text
@@ -15,12 +16,29 @@ _MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", 
 _PLAIN_MARKS = {"passes": "+", "fails": "x", "untouched": ".", "missing": "x", "unchecked": "-"}
 _STYLES = {"passes": "green", "fails": "red", "untouched": "dim", "missing": "red", "unchecked": "dim"}
 _REMARKS = {"untouched": "not started yet", "missing": "not defined", "unchecked": "no public check"}
+#: What those errors mean here, which do not come up where a student works.
+_REASONS = {
+    "FileNotFoundError": "Only the notebook is handed in, so nothing lies beside it here.",
+    "ModuleNotFoundError": "It is not installed here or, if it is a file of yours, not handed in.",
+    "EOFError": "Nobody is there to type while a notebook is checked.",
+}
 _COMMAND = "python -m grader"
 
 
 def console(*, stderr: bool = False) -> Console:
     """Where a student reads; texts of others are never taken for markup."""
     return Console(emoji=False, markup=False, highlight=False, soft_wrap=True, stderr=stderr)
+
+
+@contextmanager
+def working(doing: str) -> Iterator[Callable[[str], None]]:
+    """Says on a terminal, and nowhere else, what is being done; gives a function that changes the words."""
+    to = console(stderr=True)
+    if to.is_terminal:
+        with to.status(doing, spinner="line") as shown:
+            yield shown.update
+    else:
+        yield lambda _: None
 
 
 def mark(to: Console, standing: str) -> Text:
@@ -72,6 +90,9 @@ def _tell_cell(to: Console, cell: int, trouble: Trouble) -> None:
     here = trouble.cell in {cell, None}
     where = f"code cell {cell}" + (f", line {trouble.line}" if here and trouble.line else "")
     to.print(Text(f"  ! {where} ", "yellow"), Text(_one_line(trouble.text)), sep="")
+    for kind, reason in _REASONS.items():
+        if trouble.text.startswith(f"stopped with {kind}"):
+            to.print(Text(f"      {reason}"))
     if trouble.code:
         elsewhere = "" if here else f" (code cell {trouble.cell}, line {trouble.line})"
         to.print(Text(f"      {inert(trouble.code)}{elsewhere}", "dim"))

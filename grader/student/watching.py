@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -16,7 +15,7 @@ from grader.student.checking import check
 from grader.student.exercise import open_exercise
 from grader.student.finding import Findings
 from grader.student.runners import Runners
-from grader.student.telling import mark, tell
+from grader.student.telling import mark, tell, working
 from grader.text import inert
 
 
@@ -51,7 +50,7 @@ class Watcher:
             if self._seen.get(path) == code:
                 return
             self._clear()
-            with self._working(exercise.name):
+            with working(f"checking {exercise.name}"):
                 findings = check(exercise, exercise.tasks, self._seconds, self._runners.take)
         except GraderError as error:
             self._clear()
@@ -71,13 +70,6 @@ class Watcher:
             self._to.print(mark(self._to, standing), Text(f" {identity} {words}", "bold"), sep="")
         if before and not news:
             self._to.print(Text("No question passes that did not before.", "dim"))
-
-    def _working(self, name: str) -> AbstractContextManager[object]:
-        """Shows that something is done; on a terminal, as long as it is."""
-        if self._to.is_terminal:
-            return self._to.status(f"checking {name}")
-        self._to.print(f"checking {name}")
-        return nullcontext()
 
     def _clear(self) -> None:
         """Begin on an empty screen; what was shown before stays where one can scroll to."""

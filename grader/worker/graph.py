@@ -16,7 +16,8 @@ changes nothing, and is silent. The form, whose lists are cut off so that the wh
 ``freed``, ``stale``  how many of the nearest 500 have saved tensors in this state.
 
 A saved tensor is ``current``, ``freed`` (a backward used it up), ``stale`` (overwritten since), ``detached``
-(in place since), ``packed`` (held by a hook, which is not called) or ``unreadable``.
+(in place since), ``packed`` (held by a hook, which is not called) or ``unreadable``. One that is current and
+on no named tensor's memory is left out.
 """
 
 from __future__ import annotations
@@ -165,13 +166,20 @@ class _Walk:
             "leaf": None,
             "named": None,
             "grad": False,
-            "saved": [[*saved[:4], self._partner(saved[1], saved[4])] for saved in states[:MAX_SAVED]],
+            "saved": [*islice(self._remarkable(states), MAX_SAVED)],
         }
         leaf = _variable(node) if _type(node) is _AccumulateGrad else None
         if facts.is_tensor(leaf):
             named = self._names.get(_id(leaf))
             told.update(leaf=_sizes(leaf), named=named, grad=facts.read_grad(leaf) is not None)
         return told
+
+    def _remarkable(self, states: list[_State]) -> Iterator[list[Any]]:
+        """Saved tensors that say more than that all is well."""
+        for name, state, then, now, tensor in states:
+            partner = self._partner(state, tensor)
+            if state != "current" or partner is not None:
+                yield [name, state, then, now, partner]
 
     def _partner(self, state: str, saved: Any) -> int | None:
         """The named tensor on the memory of a saved one: a constant, or whoever may have overwritten it."""

@@ -1,0 +1,31 @@
+"""Outside: what a student is told of a question, as plain text for systems that show no more."""
+
+from __future__ import annotations
+
+from grader.exports.stored import Answer
+from grader.gradebook import number
+from grader.settings import Feedback
+
+
+def told(answer: Answer, shows: Feedback) -> str | None:
+    """What a student reads about a question that is not in full, a line for each text; None if it is.
+
+    Args:
+        answer: the question.
+        shows: what the instructor lets students see.
+    """
+    if answer.in_full:
+        return None
+    if answer.status != "answered":
+        return next((check.message for check in answer.checks if check.message), "Not answered.")
+    lines: list[str] = []
+    for check in answer.checks:
+        if check.outcome == "passed":
+            continue
+        told_why = f": {check.message}" if shows.diagnoses and check.message else ""
+        lines.append(f"{check.title.rstrip('.') if told_why else check.title}{told_why}")
+        if shows.hints and check.hint:
+            lines.append(f"Hint: {check.hint}")
+    if answer.has_a_cap:
+        lines.append(f"Because a check failed, this question earns {number(answer.score)} points at most.")
+    return "\n".join(" ".join(line.split()) for line in lines) or None

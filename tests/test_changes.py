@@ -1,0 +1,165 @@
+"""Which results changed since the run before: found, told, and kept."""
+
+import csv
+import io
+from datetime import UTC, datetime
+
+import pytest
+from tiny_class import TinyClass
+from tiny_course import HALF, RIGHT
+
+from grader.changes import Change, changes, history, standing
+from grader.class_table import print_class
+from grader.errors import BrokenRunError
+from grader.outcome import Outcome
+
+HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def klass(tmp_path, monkeypatch, shared_zygote):
+    made = TinyClass(tmp_path)
+    monkeypatch.chdir(made.course)
+    return made
+
+
+def book(*lines):
+    return HEADING + "".join(f"{line}\n" for line in lines)
+
+
+def told(before, after):
+    return [(c.student, standing(c.before), standing(c.after), c.why) for c in changes(before, after)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("ada,01,4,6,graded,aa,4", "ada,01,6,6,graded,bb,6", "another notebook"),
+        ("ada,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", "checks or course changed"),
+        ("ada,01,0,6,graded,aa,0", "ada,01,0,6,error,bb,0", "another notebook"),
+        ("ada,01,0,6,graded,aa,0", "ada,01,0,6,absent,,0", "nothing handed in any more"),
+        ("ada,01,4,6,graded,aa,4", "ada,01,4,6,graded,bb,4", None),
+        ("ada,01,4.0,6,graded,aa,4", "ada,01,4,6,graded,aa,4", None),
+        ("ada,01,0,6,absent,,0", "ada,01,6,6,graded,bb,6", None),
+        ("ben,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", None),
+        ("ada,02,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", None),
+    ],
+)
+def test_what_is_a_change(before, after, why):
+    """Another score or status of somebody who had a result; not what is new, nor what is gone."""
+    assert [why_ for *_, why_ in told(book(before), book(after))] == ([why] if why else [])
+
+
+def test_a_change_says_before_and_after():
+    """Score and, where it is not graded, the status."""
+    assert told(book("ada,01,4.5,6,graded,aa,4"), book("ada,01,0,6,error,bb,0")) == [
+        ("ada", "4.5 of 6", "0 of 6, error", "another notebook")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["student;assignment\nada;01\n", HEADING + "ada,01\n", HEADING + '"ada,01', "\n"]
+)
+def test_what_is_no_gradebook_is_not_compared(text):
+    """A spreadsheet may have saved it in a form of its own."""
+    with pytest.raises(ValueError):
+        changes(text, book("ada,01,4,6,graded,aa,4"))
+
+
+def change(student="ada", after="6"):
+    lines = [f"{student},01,{score},6,graded,aa,4" for score in ("4", after)]
+    one, two = (next(csv.DictReader(io.StringIO(book(line)))) for line in lines)
+    return Change(one, two)
+
+
+def test_the_history_grows_at_its_end(tmp_path):
+    """What was there stays, with whatever spreadsheet's bytes and without a newline at its end."""
+    path = tmp_path / "changes.csv"
+    first = history(path, [change()], AT)
+    assert first.splitlines()[1] == (
+        '"2026-11-22T00:00:00Z","ada","01","4","6","graded","6","6","graded","checks or course changed"'
+    )
+    path.write_bytes(first.encode() + "2026,zoë".encode("latin-1"))
+    second = history(path, [change("ben")], AT)
+    assert second.startswith(f"{first}2026,zoë\n")
+    assert second.splitlines()[-1].startswith('"2026-11-22T00:00:00Z","ben"')
+
+
+def test_the_same_change_is_not_added_twice_in_a_row(tmp_path):
+    """Who was killed before the gradebook was written finds the same again; there and back are two."""
+    path = tmp_path / "changes.csv"
+    path.write_text(history(path, [change()], AT))
+    assert history(path, [change()], AT) is None
+    path.write_text(history(path, [change(after="5")], AT))
+    assert len(history(path, [change()], AT).splitlines()) == 4
+
+
+def test_a_history_that_cannot_be_read_stops_the_run(tmp_path):
+    """Nothing is overwritten that nobody could read."""
+    (tmp_path / "changes.csv").mkdir()
+    with pytest.raises(BrokenRunError, match=r"changes\.csv cannot be read .*: move it away"):
+        history(tmp_path / "changes.csv", [change()], AT)
+
+
+def test_a_class_is_told_who_changed(klass):
+    """Another notebook and other checks change results; both are told and kept, harmless to spreadsheets."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("=ben", HALF)
+    assert "changed" not in klass.grade()
+    assert not (klass.out / "changes.csv").exists()
+    klass.hand_in("=ben", RIGHT)
+    klass.hand_in("new", RIGHT)
+    out = klass.grade()
+    assert "1 result changed:" in out
+    assert next(line for line in out.splitlines() if "another notebook" in line).split()[:6] == [
+        *("'=ben", "01_tiny", "2", "of", "6", "6"),
+    ]
+    klass.edit_checks(("made.seen.is_leaf", "not made.seen.is_leaf"))
+    assert "3 results changed:" in klass.grade()
+    assert "changed" not in klass.grade()
+    with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
+        kept = [
+            (line["student"], line["score_before"], line["score"], line["why"])
+            for line in csv.DictReader(file)
+        ]
+    assert kept == [
+        ("'=ben", "2", "6", "another notebook"),
+        *((student, "6", "3", "checks or course changed") for student in ("'=ben", "ada", "new")),
+    ]
+
+
+def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypatch):
+    """What changed before the kill is reported against the gradebook of the last finished run."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", RIGHT)
+    klass.grade()
+    klass.hand_in("ada", HALF)
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.grading.record", lambda *_: 1 / 0)
+        assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
+    assert klass.result("ada")["score"] == 2
+    out = klass.grade()
+    assert "0 new" in out
+    assert "1 result changed:" in out
+
+
+def test_of_many_changes_the_first_are_told(capsys, tmp_path):
+    """Nobody reads more than twenty; the others are in the file."""
+    found = [change(f"s{number:02}") for number in range(22)]
+    print_class(Outcome([], [], "none", 0, [], None, found), tmp_path)
+    out = capsys.readouterr().out
+    assert "22 results changed:" in out
+    assert out.count("checks or course changed") == 20
+    assert "and 2 more, see changes.csv" in out
+
+
+def test_a_gradebook_in_another_form_is_said(klass):
+    """Whoever saved it by a spreadsheet learns that nothing could be compared, and has a new gradebook."""
+    klass.hand_in("ada", RIGHT)
+    klass.grade()
+    (klass.out / "gradebook.csv").write_text("student;assignment\n", encoding="utf-8")
+    ended = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert ended.exit_code == 0
+    assert "saved in another form" in ended.stderr.replace("\n", " ")
+    assert (klass.out / "gradebook.csv").read_text(encoding="utf-8").startswith("student,assignment,")

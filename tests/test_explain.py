@@ -1,0 +1,286 @@
+"""One result explained: how it came about, from what is stored, without anybody's code."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tiny_class import TinyClass
+from tiny_course import HALF, RIGHT, write_notebook
+
+from grader import station
+from grader.fact_text import MAX_ENTRIES, compared
+from grader.facts import Other, Raised, Tensor
+from grader.handwriting import handwriting
+from grader.notebook import Cell
+
+
+@pytest.fixture
+def klass(tmp_path, monkeypatch, shared_zygote):
+    made = TinyClass(tmp_path)
+    monkeypatch.chdir(made.course)
+    return made
+
+
+@pytest.fixture
+def graded(klass, monkeypatch):
+    """A class that was graded, after which nobody can start a process that runs students' code."""
+    klass.hand_in("ben", ["import torch", "1 / 0", *HALF[1:]])
+    klass.grade()
+
+    def started(**_):
+        raise AssertionError("a worker was asked for")
+
+    monkeypatch.setattr(station, "Zygote", started)
+    return klass
+
+
+def said(klass, *arguments):
+    ended = klass.explain(*arguments)
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout
+
+
+def refused(klass, *arguments):
+    ended = klass.explain(*arguments)
+    assert ended.exit_code == 2, ended.output
+    return ended.stderr
+
+
+def test_everything_an_appeal_needs(graded):
+    """Who, what, when, the code, the verdicts, the facts on both sides, the checks and the probes."""
+    out = said(graded, "ben", "01_tiny")
+    result = graded.result("ben")
+    seed = json.loads((graded.out / "run.json").read_text(encoding="utf-8"))["seed"]
+    for text in (
+        "ben, 01_tiny: 2 of 6, graded",
+        f"{graded.submissions / 'ben' / '01_tiny.ipynb'} (the file is still the same)",
+        result["provenance"]["notebook_sha256"],
+        f"{result['provenance']['graded_at']}, grader {result['provenance']['grader']}, torch",
+        result["provenance"]["protection"],
+        f"seed {seed}",
+        "Code cell 2 stopped with ZeroDivisionError",
+        "judged now  the same, check by check",
+        "q1 · Double: 0 of 2, answered",
+        "      def double(x):\n          return x * x\n",
+        "failed: It is twice as much (test_double, 0 of 2)",
+        "diagnosis   This is not twice as much.",
+        "1 of 2 checks passed, worth 3; as one failed, at most 0.5 of 4 is earned, which is 2",
+        "expected  requires_grad True | values 0 0 0; else the same",
+        "      @probe\n      def made(student):\n          return student.leaf(3)\n",
+        "      @points(1)\n      def test_requires_grad(made):\n",
+        "facts       those of made, above",
+    ):
+        assert text in out
+
+
+def test_one_question_is_explained_alone(graded):
+    """A question that is named leaves the others out."""
+    out = said(graded, "ben", "01_tiny", "q2")
+    assert "q2 · A leaf" in out
+    assert "q1 · Double" not in out
+
+
+def test_nothing_is_written(graded):
+    """An explanation changes no file of the results."""
+    before = graded.files()
+    said(graded, "ben", "01_tiny")
+    assert graded.files() == before
+
+
+def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
+    """What was observed then is judged by the checks of now, and both are said."""
+    graded.edit_checks(("assert made.seen.is_leaf", "assert not made.seen.is_leaf"))
+    out = said(graded, "ben", "01_tiny")
+    assert "judged now  not the same as what is stored" in out
+    assert "q2, test_leaf: passed, now failed" in out
+    assert "score: 2 of 6, now 0 of 6" in out
+    assert "other probes" not in out
+
+
+def test_other_points_are_a_difference(graded):
+    """Settings that changed since the run are told too."""
+    graded.settings("[points.01_tiny]\nq2 = 8\n")
+    assert "score: 2 of 6, now 4 of 10" in said(graded, "ben", "01_tiny")
+
+
+def test_a_changed_probe_is_said(graded):
+    """Evidence of another probe is judged by the stored reference that agrees best, and that is said."""
+    graded.edit_checks(("student.leaf(3)", "student.leaf(4)"))
+    out = said(graded, "ben", "01_tiny")
+    assert "The evidence was made by other probes" in out
+    assert "shown is the one that agrees best" in out
+    assert "inputs      of a seed that is not known" in out
+    assert "judged now  the same, check by check" in out
+
+
+def test_a_new_probe_cannot_be_replayed(graded):
+    """Where no stored reference knows what is asked now, nothing is judged, and what was seen is shown."""
+    graded.edit_checks(
+        ("def made(student)", "def created(student)"), ("(made)", "(created)"), ("made.seen", "created.seen")
+    )
+    out = said(graded, "ben", "01_tiny")
+    assert "What was expected is not stored any more, so nothing can be judged again." in out
+    assert "judged now" not in out
+    assert "(what was expected is not known)" in out
+
+
+def test_without_a_reference_what_was_seen_is_shown(graded):
+    """A reference that was deleted leaves the facts of the submission."""
+    for path in (graded.out / "reference").iterdir():
+        path.unlink()
+    out = said(graded, "ben", "01_tiny")
+    assert "What was expected is not stored any more" in out
+    assert "result: Tensor float32 (3,) | leaf" in out
+
+
+def test_without_evidence_the_verdicts_are_shown(graded):
+    """Evidence that was deleted or spoiled leaves what the result says."""
+    (graded.out / "evidence" / "ben" / "01_tiny.json").write_text("0\n{", encoding="utf-8")
+    out = said(graded, "ben", "01_tiny")
+    assert "What was observed of this notebook is not stored any more" in out
+    assert "failed: It is twice as much" in out
+
+
+def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):
+    """Code of a file that changed since is marked, and of one that has gone nothing is shown."""
+    path = graded.hand_in("ben", RIGHT)
+    assert "code cell 2 (the file is ANOTHER now)" in said(graded, "ben", "01_tiny")
+    path.unlink()
+    out = said(graded, "ben", "01_tiny")
+    assert "it is not there any more" in out
+    assert "own code" not in out
+
+
+def test_errors_and_what_was_not_answered_are_explained(klass):
+    """A notebook that cannot be read, one of no assignment, and a stub that was left as it is."""
+    klass.hand_in("dara", RIGHT).write_text("no notebook", encoding="utf-8")
+    write_notebook(klass.submissions / "jun" / "homework.ipynb", ["x = 1"])
+    klass.hand_in("kim", ["import torch", *RIGHT[2:]])
+    klass.grade()
+    out = said(klass, "dara", "01_tiny")
+    assert "01_tiny.ipynb is not a notebook" in out
+    assert "each check failed for this reason" in out
+    assert "homework.ipynb is no assignment of this course" in said(klass, "jun", "homework")
+    out = said(klass, "kim", "01_tiny", "q1")
+    assert "q1 · Double: 0 of 2, missing" in out
+    assert "reason      No cell of this notebook defines double" in out
+
+
+def test_names_that_are_not_known_get_the_nearest(graded):
+    """A slip of the pen is met by what may have been meant; a path is only a name that nobody has."""
+    assert "no result of bne; did you mean ben?" in refused(graded, "bne", "01_tiny")
+    assert "no result of ben for 01_tine; did you mean 01_tiny?" in refused(graded, "ben", "01_tine")
+    assert "no result of ../ben; did you mean ben?" in refused(graded, "../ben", "01_tiny")
+    assert "no question q7; did you mean q" in refused(graded, "ben", "01_tiny", "q7")
+    assert "no result of zoe; there is ben" in refused(graded, "zoe", "01_tiny")
+
+
+def test_without_results_it_says_what_to_do(klass):
+    """A folder that holds nothing is named, with the option that names another."""
+    assert "holds no results: grade first, or name their folder by --results" in refused(
+        klass, "ada", "01_tiny"
+    )
+
+
+def test_a_spoiled_result_is_said(graded):
+    """A result that is no result asks for another run."""
+    (graded.out / "submissions" / "ben" / "01_tiny.json").write_text("[]", encoding="utf-8")
+    assert "is spoiled: run the same `grade` again" in refused(graded, "ben", "01_tiny")
+
+
+def test_a_strangers_text_controls_no_terminal(klass):
+    """Control characters, markup and commands of runners in a student's code and errors are only text."""
+    nasty = "def double(x):\n    raise ValueError('[red]\\x1b[31m ::error::x')  # \x1b[2J ::set-output::"
+    klass.hand_in("ada", ["import torch", nasty])
+    klass.grade()
+    out = said(klass, "ada", "01_tiny")
+    assert "[red]" in out
+    assert "\x1b" not in out
+    assert "::error" not in out
+    assert "::set-output" not in out
+
+
+@pytest.mark.parametrize(
+    ("sources", "cell", "lines", "others"),
+    [
+        (["def f(x):\n    return x\nprint(f)"], 1, ["def f(x):", "    return x"], 0),
+        (["def f(x): return 1", "@cache\ndef f(\n    x,\n):\n\n    return 2\n\n\ny = f(1)"], 2, None, 1),
+        (["class f(g):\n    a = 1\n# end"], 1, ["class f(g):", "    a = 1", "# end"], 0),
+        (["if x:\n    def f(x):\n        return 1\n    y = 2"], 1, ["    def f(x):", "        return 1"], 0),
+        (["def g(x):\n    return 1\nf = g"], 1, ["f = g"], 0),
+        (["f: int = 3"], 1, ["f: int = 3"], 0),
+        (["async def f():\n\tpass"], 1, ["async def f():", "        pass"], 0),
+    ],
+)
+def test_own_code_is_found_as_text(sources, cell, lines, others):
+    """The last definition, with its decorators, as far as its indentation goes."""
+    found = handwriting([Cell(number, source) for number, source in enumerate(sources, 1)], "f")
+    assert (found.cell, found.others) == (cell, others)
+    assert list(found.lines) == (lines or ["@cache", "def f(", "    x,", "):", "", "    return 2"])
+
+
+@pytest.mark.parametrize("source", ["", "f(1)", "def ff(x): pass", "print(f)", "f == 1", "f.x = 2", "x = f"])
+def test_other_lines_define_nothing(source):
+    """A use of the name is no definition of it."""
+    assert handwriting([Cell(1, source)], "f") is None
+
+
+def tensor(**fields):
+    usual = Tensor(
+        "Tensor", "torch.float64", (2,), (1.0, 2.0), False, True, "MulBackward0", False, 1, 0, 0, None
+    )
+    return replace(usual, **fields)
+
+
+ALIKE = (
+    "Tensor float64 (2,) | non-leaf | requires_grad True | grad_fn MulBackward0 | retains no grad | version 1"
+)
+
+
+def test_facts_stand_beside_each_other():
+    """What is the same stands once; of two tensors only the parts that differ are repeated."""
+    grad = tensor(identity=1, value=(0.5, float("nan")), is_leaf=True, requires_grad=False, grad_fn=None)
+    seen = {"w": tensor(grad=grad), "n": 1, "many": [1.5] * 20, "e": Raised(("E",), "no", "cell 1, line 2")}
+    expected = {"w": tensor(), "n": 1, "many": [1.5] * 19, "e": None, "o": [Other("Net")]}
+    assert list(compared(seen, expected)) == [
+        "w:",
+        (
+            "    seen      Tensor float64 (2,) | non-leaf | requires_grad True | grad_fn MulBackward0"
+            " | retains no grad | version 1 | object of its own | storage of its own | values 1 2"
+            " | grad [Tensor float64 (2,), leaf, requires_grad False, grad_fn None, retains no grad,"
+            " version 1, object of its own, the storage of w, values 0.5 nan, grad None]"
+        ),
+        "    expected  grad None; else the same",
+        "n: as expected, 1",
+        "many:",
+        "    seen      list of 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 ... (20 in all)",
+        "    expected  list of 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 ... (19 in all)",
+        "e:",
+        "    seen      raised E: no (code cell 1, line 2)",
+        "    expected  None",
+        "o[0]:",
+        "    seen      nothing",
+        "    expected  an object of type Net",
+    ]
+
+
+def test_objects_are_known_by_where_they_were_met_first():
+    """Their numbers differ from side to side; that two entries are one object, or share memory, is told."""
+    seen = [tensor(identity=7, storage=3), tensor(identity=7, storage=3), tensor(identity=8, storage=3)]
+    expected = [tensor(identity=1, storage=1), tensor(identity=2, storage=2), tensor(identity=4, storage=1)]
+    lines = list(compared(seen, expected))
+    values = "values 1 2 | grad None"
+    assert lines[0].startswith("result[0]: as expected, ")
+    assert lines[1:] == [
+        "result[1]:",
+        f"    seen      {ALIKE} | the object of result[0] | the storage of result[0] | {values}",
+        "    expected  object of its own | storage of its own; else the same",
+        f"result[2]: as expected, {ALIKE} | object of its own | the storage of result[0] | {values}",
+    ]
+
+
+def test_very_many_facts_are_cut():
+    """A page of entries is enough for anybody."""
+    lines = list(compared({str(number): "x" for number in range(100)}, None))
+    assert len(lines) == MAX_ENTRIES + 1
+    assert lines[-1] == "and 40 more entries"

@@ -1,0 +1,39 @@
+"""The kill matrix: what an author reads off it stands in it."""
+
+from grader.kill_matrix import kill_matrices
+
+
+def test_rows_are_answers_and_columns_are_checks():
+    """A cross stands where a check fails an answer, in the order of the file; each question has a matrix."""
+    diagnoses = [
+        ("q2", "late", ["test_c"], ""),
+        ("q10", "both", ["test_b", "test_a"], ""),
+        ("q10", "none", [], ""),
+        ("q10", "one", ["test_b"], ""),
+    ]
+    first, second = kill_matrices(diagnoses, ["test_a", "test_idle", "test_b", "test_c"])
+    assert first.splitlines() == ["q2     1", "       ✗  late", "failed 1  of 1", "     1 test_c"]
+    assert second.splitlines() == [
+        "q10    1 2",
+        "       ✗ ✗  both",
+        "       · ·  none",
+        "       · ✗  one",
+        "failed 1 2  of 3",
+        "     1 test_a",
+        "     2 test_b",
+    ]
+
+
+def test_columns_stay_under_each_other_beyond_nine():
+    """The numbers of ten checks are two characters wide, and so is every cell."""
+    checks = [f"test_{letter}" for letter in "abcdefghij"]
+    (matrix,) = kill_matrices([("q1", "all", checks, ""), ("q1", "last", checks[-1:], "")], checks)
+    head, every, last, *_ = matrix.splitlines()
+    assert head.index("10") + 1 == last.index("✗")
+    assert len(head) + len("  all") == len(every)
+
+
+def test_wrong_answers_that_all_get_away_are_still_shown():
+    """A matrix without a column says whose name it is."""
+    (matrix,) = kill_matrices([("q1", "squared", [], "")], ["test_a"])
+    assert "squared" in matrix

@@ -1,0 +1,524 @@
+"""Outside: `release` writes what students get, keeps what others wrote there, and gives nothing away."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from leaks import Secrets, _texts
+from tiny_course import HALF, RIGHT, write_course, write_notebook
+
+import grader.release
+from grader.build import build
+from grader.cli import main
+from grader.course import Course
+from grader.errors import GraderError
+from grader.release import release
+from grader.release.folder import MANIFEST
+from grader.wheel import SOURCES, build_wheel
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "grader"
+
+
+def built(root):
+    """The tiny course, with its assignments built."""
+    course = Course.find(write_course(root))
+    build(course.assignments.values(), root / "assignments", course.all_points())
+    return course
+
+
+def bytes_of(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built once for this file."""
+    return build_wheel(SOURCES, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def one_wheel(wheel, monkeypatch):
+    """Lets releases take the wheel that is built, seconds each time on a busy machine."""
+    monkeypatch.setattr(grader.release, "build_wheel", lambda *_: wheel)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """The student repository of this course."""
+    folder = tmp_path_factory.mktemp("real") / "repository"
+    release(Course.find(ROOT), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def secrets():
+    return Secrets(ROOT, PACKAGE)
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel, tmp_path_factory):
+    """The wheel as it would be installed: a folder to import from, and nothing of the course near it."""
+    site = tmp_path_factory.mktemp("installed") / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    return site
+
+
+# --- nothing else
+
+
+def test_a_release_gives_nothing_away(real, secrets):
+    """No file, archive or value of a notebook holds a line, name or sentence of what is secret."""
+    assert secrets.found_in(real) == []
+
+
+def test_the_search_knows_every_answer_and_every_check(secrets):
+    """Each question has something to search for, and each check file and list of answers gives plenty."""
+    assert all(secrets.answers.values()) and len(secrets.answers) == 17
+    for stem in ("01_leaves", "03_truncated_bptt", "05_inplace_reinit"):
+        for place in (f"tests/hidden/test_{stem}.py", f"tests/answers/{stem}.py"):
+            assert list(secrets.lines.values()).count(place) > 50
+            assert list(secrets.words.values()).count(place) > 20
+    assert "crash_by_faulthandler" in secrets.words
+
+
+def test_the_package_itself_says_nothing_of_the_course(secrets, tmp_path):
+    """What the search leaves out because the package says it too is a handful of everyday lines."""
+    everything = Secrets(ROOT, tmp_path)
+    assert len(everything.lines.keys() - secrets.lines.keys()) < 30
+    assert len(everything.words.keys() - secrets.words.keys()) < 10
+    assert len(everything.sentences.keys() - secrets.sentences.keys()) < 5
+
+
+def answer_of_the_first_question():
+    master = (ROOT / "solutions/01_leaves.py").read_text(encoding="utf-8")
+    answer = re.search(r"# BEGIN SOLUTION\n(.*?)# STUB", master, re.DOTALL)
+    return answer[1]
+
+
+def leak_into_metadata(folder, notebook):
+    notebook["metadata"]["otter"]["kept"] = [{"deep": answer_of_the_first_question()}]
+    (folder / "01_leaves.ipynb").write_text(json.dumps(notebook))
+
+
+def leak_into_a_comment_of_a_cell(folder, notebook):
+    lines = answer_of_the_first_question().splitlines(keepends=True)
+    notebook["cells"][3]["source"] = [f"#   {line}" for line in lines]
+    (folder / "01_leaves.ipynb").write_text(json.dumps(notebook))
+
+
+def leak_into_an_output(folder, notebook):
+    outputs = [{"output_type": "stream", "name": "stdout", "text": answer_of_the_first_question()}]
+    notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": "", "outputs": outputs})
+    (folder / "01_leaves.ipynb").write_text(json.dumps(notebook))
+
+
+def leak_into_the_wheel(folder, notebook):
+    checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
+    with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("grader/more.py", checks[len(checks) // 2 :])
+
+
+def leak_of_compiled_checks(folder, notebook):
+    with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("grader/__pycache__/more.cpython-311.pyc", b"\0\0\0\0")
+
+
+def leak_of_a_known_answer_in_a_nested_archive(folder, notebook):
+    answers = (ROOT / "tests/answers/05_inplace_reinit.py").read_text(encoding="utf-8")
+    with zipfile.ZipFile(folder / "inner.zip", "w") as inner:
+        inner.writestr("a.txt", answers[-600:])
+    with zipfile.ZipFile(folder / "outer.zip", "w") as outer:
+        outer.write(folder / "inner.zip", "inner.bin")
+    (folder / "inner.zip").unlink()
+
+
+def leak_of_a_diagnosis(folder, notebook):
+    checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
+    message = max(re.findall(r'"(The [^"{}]+)"', checks), key=len)
+    (folder / "README.md").write_text(f"You may read: {message} And so on.\n")
+
+
+def leak_of_the_name_of_an_attack(folder, notebook):
+    (folder / "README.md").write_text("See crash_by_faulthandler for this.\n")
+
+
+def leak_of_a_file_by_its_name(folder, notebook):
+    (folder / "tests" / "hidden").mkdir(parents=True)
+    (folder / "tests" / "hidden" / "empty.py").touch()
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [value for name, value in globals().copy().items() if name.startswith("leak_")],
+    ids=lambda f: f.__name__,
+)
+def test_the_search_would_find_a_leak(leak, secrets, tmp_path):
+    """Whatever is planted, the search names the file that it is in."""
+    notebook = json.loads((ROOT / "assignments/01_leaves.ipynb").read_text(encoding="utf-8"))
+    leak(tmp_path, notebook)
+    assert secrets.found_in(tmp_path)
+
+
+def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel):
+    """Results, evidence and settings that lie in the course are in no release."""
+    course = built(tmp_path / "course")
+    for name in (
+        "results/run.json",
+        "assignments/run.json",
+        "course.toml.bak",
+        "assignments/tests/01_tiny/notes.txt",
+    ):
+        path = course.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"seed": 918273645546}')
+    release(course, tmp_path / "out")
+    texts = [
+        text for name, content in bytes_of(tmp_path / "out").items() for _, text in _texts(name, content)
+    ]
+    assert not [text for text in texts if "918273645546" in text]
+
+
+# --- what is in it
+
+
+def test_the_notebooks_are_those_of_assignments_byte_for_byte(real):
+    """Notebook, untouched twin and public checks equal what `build` wrote; no other notebook is there."""
+    files = bytes_of(real)
+    stems = [path.stem for path in (ROOT / "assignments").glob("*.ipynb")]
+    for stem in stems:
+        expected = (ROOT / "assignments" / f"{stem}.ipynb").read_bytes()
+        assert files[f"{stem}.ipynb"] == files[f".handout/{stem}.ipynb"] == expected
+    checks = {name: content for name, content in files.items() if name.startswith("tests/")}
+    assert checks == {name: (ROOT / "assignments" / name).read_bytes() for name in checks}
+    assert len(checks) == 17 and sum(name.endswith(".ipynb") for name in files) == 2 * len(stems)
+
+
+def test_what_is_installed_is_pinned(real):
+    """requirements.txt asks for the versions the course is tested with, and for the wheel that lies there."""
+    lines = (real / "requirements.txt").read_text().splitlines()
+    pins = {line for line in lines if "==" in line}
+    assert pins <= set((ROOT / "constraints.txt").read_text().splitlines()) and len(pins) == 3
+    (wheel,) = [line for line in lines if line.endswith(".whl")]
+    assert (real / wheel).is_file()
+
+
+def test_the_dev_container_installs_the_requirements(real):
+    """Its description is JSON, and runs what README says."""
+    container = json.loads((real / ".devcontainer/devcontainer.json").read_text())
+    assert container["postCreateCommand"].endswith("-r requirements.txt")
+
+
+def test_the_readme_names_commands_and_files_that_exist(real):
+    """Every command in it is one of ours, every notebook is there, every question has its points."""
+    text = (real / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"python -m grader (\w+)", text)) <= set(main.commands)
+    assert all((real / name).is_file() for name in re.findall(r"`?(\d\d_\w+\.ipynb)", text))
+    assert "at most 50 % of the question" in text and text.count("`make_weight` | 5 |") == 1
+    assert "[[" not in text and "[%" not in text
+
+
+# --- the workflow
+
+
+@pytest.fixture
+def workflow(real):
+    return yaml.safe_load((real / ".github/workflows/classroom.yml").read_text(encoding="utf-8"))
+
+
+def test_the_workflow_can_do_little_and_not_for_long(workflow):
+    """It may read the repository, ends in time, and a newer push stops it."""
+    job = workflow["jobs"]["feedback"]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert set(workflow[True]) == {"push", "workflow_dispatch"}  # YAML 1.1 reads `on` as a truth
+    assert job["timeout-minutes"] <= 30 and workflow["concurrency"]["cancel-in-progress"]
+    assert "secrets" not in json.dumps(workflow)
+    assert not [step for step in job["steps"] if "${{" in step.get("run", "")]
+
+
+def test_every_question_is_a_step_whose_output_reaches_the_reporter(workflow):
+    """Ids fit variables' names, each output is handed on under its own, no failing question stops others."""
+    steps = workflow["jobs"]["feedback"]["steps"]
+    checks = [step for step in steps if "--github" in step.get("run", "")]
+    ids = [step["id"] for step in checks]
+    assert len(set(ids)) == 17 and all(re.fullmatch(r"q\d+_\d\d_[a-z0-9_]+", one) for one in ids)
+    assert all(step["continue-on-error"] and step["timeout-minutes"] for step in checks)
+    (report,) = [step for step in steps if step.get("id") == "report"]
+    expected = {f"{one.upper()}_RESULTS": f"${{{{ steps.{one}.outputs.result }}}}" for one in ids}
+    assert report["env"] == {"RUNNERS": ",".join(ids), **expected}
+    assert "continue-on-error" not in report
+
+
+def run_workflow(repository, site):
+    """Run the steps of the workflow here, as a runner would, but for actions and the network.
+
+    Returns:
+        The status of the last, and the summary.
+    """
+    steps = yaml.safe_load((repository / ".github/workflows/classroom.yml").read_text())["jobs"]["feedback"][
+        "steps"
+    ]
+    summary, outputs, status = repository.parent / "summary.md", {}, 0
+    summary.touch()
+    for step in steps:
+        if "run" not in step or step.get("id") == "install":
+            continue
+        output = repository.parent / f"output_{step['id']}"
+        output.touch()
+        given = {
+            name: re.sub(r"\$\{\{ steps\.(\w+)\.outputs\.result \}\}", lambda found: outputs[found[1]], value)
+            for name, value in step.get("env", {}).items()
+        }
+        environment = {
+            **os.environ,
+            **given,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(site),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(summary),
+        }
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(
+            command, cwd=repository, env=environment, capture_output=True, text=True, check=False
+        )
+        status = done.returncode
+        assert status in (0, 1), done.stderr
+        outputs[step["id"]] = dict(
+            line.split("=", 1) for line in output.read_text().splitlines() if "=" in line
+        ).get("result", "")
+    return status, summary.read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_wheel")
+@pytest.mark.parametrize(
+    ("sources", "status", "points"), [(RIGHT, 0, "6 of 6"), (HALF, 1, "2 of 6"), (None, 1, "0 of 6")]
+)
+def test_the_steps_run_and_tell_what_is_right(sources, status, points, unpacked, tmp_path):
+    """The workflow's lines pass a right notebook and fail a wrong or untouched one, from the wheel alone."""
+    release(built(tmp_path / "course"), tmp_path / "out")
+    if sources:
+        notebook = json.loads((tmp_path / "out/01_tiny.ipynb").read_text())
+        cells = json.loads(write_notebook(tmp_path / "n.ipynb", sources).read_text())["cells"]
+        notebook["cells"] = [*notebook["cells"], *cells]
+        (tmp_path / "out/01_tiny.ipynb").write_text(json.dumps(notebook))
+    ended, summary = run_workflow(tmp_path / "out", unpacked)
+    assert ended == status and points in summary
+    assert (tmp_path / "out/feedback.md").read_text(encoding="utf-8") == summary
+
+
+# --- the wheel
+
+
+def test_the_wheel_holds_the_package_and_no_course(unpacked):
+    """Every module and template is in it; no test, master, notebook, cache or instructor's README is."""
+    names = set(bytes_of(unpacked))
+    modules = {p.relative_to(ROOT).as_posix() for p in PACKAGE.rglob("*.py")}
+    templates = {p.relative_to(ROOT).as_posix() for p in (PACKAGE / "templates").rglob("*") if p.is_file()}
+    inside = {name for name in names if not name.startswith("autograd_grader-")}
+    assert inside == modules | templates | {"grader/py.typed"}
+    (metadata,) = [name for name in names if name.endswith("/METADATA")]
+    assert "make grade" not in (unpacked / metadata).read_text(encoding="utf-8")
+
+
+def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
+    """Neither the time nor the umask gets into it, and nothing is left beside the sources."""
+    before = set(ROOT.iterdir())
+    old = os.umask(0o077)
+    try:
+        again = build_wheel(SOURCES, tmp_path / "again")
+    finally:
+        os.umask(old)
+    assert again.read_bytes() == wheel.read_bytes()
+    assert set(ROOT.iterdir()) == before
+
+
+def test_a_wheel_without_sources_is_an_error_in_a_sentence(tmp_path):
+    """An installed package cannot build itself, and says so."""
+    with pytest.raises(GraderError, match="holds no pyproject"):
+        build_wheel(tmp_path, tmp_path / "out")
+
+
+FOREIGN = """
+import sys
+for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+"""
+
+
+def run_python(code, site, folder):
+    environment = {"PYTHONPATH": str(site), "PATH": os.environ["PATH"], "HOME": str(folder)}
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, tmp_path):
+    """From the wheel alone, where the modules of Unix are missing, `--help` of every command answers."""
+    code = FOREIGN + (
+        "import grader, grader.cli\n"
+        "from click.testing import CliRunner\n"
+        "assert 'site' in grader.__file__\n"
+        "for name in (None, *grader.cli.main.commands):\n"
+        "    said = CliRunner().invoke(grader.cli.main, [*([name] if name else []), '--help'])\n"
+        "    assert said.exit_code == 0 and 'Usage' in said.output, (name, said.output)\n"
+    )
+    done = run_python(code, unpacked, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_x_ray_and_a_check_work_from_the_wheel(unpacked, tmp_path):
+    """A student in an empty folder can import `xray`, and is told where a notebook is missing."""
+    done = run_python("from grader import xray; assert callable(xray)", unpacked, tmp_path)
+    assert done.returncode == 0, done.stderr
+    code = "import sys; sys.argv = ['grader', 'check', 'nowhere.ipynb']; import grader.cli; grader.cli.run()"
+    done = run_python(code, unpacked, tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("grader: "), done.stderr
+
+
+# --- again
+
+
+def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
+    """Elsewhere it gives equal files; into the same folder it writes none of them."""
+    course = built(tmp_path / "course")
+    release(course, tmp_path / "one")
+    release(course, tmp_path / "two")
+    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "one").rglob("*")}
+    assert not release(course, tmp_path / "one").changes.written
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "one").rglob("*")} == times
+
+
+def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
+    """A README with the instructor's own words survives releases, until --overwrite; `.git` always does."""
+    course, out = built(tmp_path / "course"), tmp_path / "out"
+    (out / ".git").mkdir(parents=True)
+    (out / ".git/HEAD").write_text("ref")
+    release(course, out)
+    (out / "README.md").write_text("mine")
+    (out / "notes.md").write_text("mine")
+    for _ in range(2):
+        assert release(course, out).changes.kept == ("README.md",)
+    assert release(course, out, overwrite=True).changes.written == ("README.md",)
+    assert (out / "README.md").read_text() != "mine"
+    assert (out / "notes.md").read_text() == "mine" and (out / ".git/HEAD").read_text() == "ref"
+
+
+def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
+    """A new text replaces the old, a smaller choice removes what is no longer asked for, strangers stay."""
+    course, out = built(tmp_path / "course"), tmp_path / "out"
+    master = course.root / "solutions/01_tiny.py"
+    for old, new in (("solutions", "01_tiny.py"), ("tests/hidden", "test_01_tiny.py")):
+        second = new.replace("01_tiny", "02_tiny")
+        text = (course.root / old / new).read_text().replace("# # 1. Tiny", "# # 2. Tiny")
+        (course.root / old / second).write_text(text)
+    course = Course.find(course.root)
+    build(course.assignments.values(), course.root / "assignments", course.all_points())
+    release(course, out)
+    (out / "tests/02_tiny/mine.py").write_text("mine")
+    master.write_text(master.read_text().replace("Twice x.", "Twice the tensor x."))
+    course = Course.find(course.root)
+    build(course.assignments.values(), course.root / "assignments", course.all_points())
+    changes = release(course, out, ["01_tiny"]).changes
+    assert "01_tiny.ipynb" in changes.written
+    assert set(changes.removed) == {
+        "02_tiny.ipynb",
+        ".handout/02_tiny.ipynb",
+        "tests/02_tiny/q1.py",
+        "tests/02_tiny/q2.py",
+    }
+    assert [path.name for path in (out / "tests/02_tiny").iterdir()] == ["mine.py"]
+
+
+def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel):
+    """Files of a release that never finished are taken for ours, old or new."""
+    course, out = built(tmp_path / "course"), tmp_path / "out"
+    release(course, out)
+    manifest = json.loads((out / MANIFEST).read_text())
+    old = b"of the release before"
+    manifest["files"]["README.md"].append(hashlib.sha256(old).hexdigest())
+    (out / MANIFEST).write_text(json.dumps(manifest))
+    (out / "README.md").write_bytes(old)
+    (out / "requirements.txt").unlink()
+    changes = release(course, out).changes
+    assert changes.written == ("README.md", "requirements.txt") and not changes.kept
+
+
+# --- refused
+
+
+def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
+    """Where assignments/ is not what the masters say, nothing is written, and `make build` is advised."""
+    course = built(tmp_path / "course")
+    (course.root / "assignments/01_tiny.ipynb").write_text("{}")
+    with pytest.raises(GraderError, match="make build"):
+        release(course, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("full", "neither empty nor"),
+        ("file", "is a file"),
+        ("broken", "is broken"),
+        ("escape", "which no release has"),
+        ("absolute", "which no release has"),
+        ("git", "which no release has"),
+        ("link", "is a link"),
+        ("folder link", "is a link"),
+        ("folder", "is a folder"),
+    ],
+)
+def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path, one_wheel):
+    """Each wrong folder is named in one sentence, and not a byte in it or beside it changes."""
+    course, out, stranger = built(tmp_path / "course"), tmp_path / "out", tmp_path / "stranger"
+    stranger.write_text("precious")
+    named = {"escape": "../stranger", "absolute": str(stranger), "git": ".git/config"}
+    if case == "file":
+        out.write_text("precious")
+    else:
+        out.mkdir()
+        (out / "precious").write_text("precious")
+    if case in {"broken", "escape", "absolute", "git", "link", "folder link", "folder"}:
+        (out / ".handout").mkdir()
+        files = {named[case]: [hashlib.sha256(b"precious").hexdigest()]} if case in named else {}
+        said = json.dumps({"schema": "autograd-grader/release/v1", "files": files})
+        (out / MANIFEST).write_text("[" if case == "broken" else said)
+    if case == "link":
+        (out / "README.md").symlink_to(stranger)
+    if case == "folder link":
+        (out / "wheels").symlink_to(tmp_path)
+    if case == "folder":
+        (out / "README.md").mkdir()
+    before = bytes_of(tmp_path)
+    with pytest.raises(GraderError, match=words):
+        release(course, out)
+    assert bytes_of(tmp_path) == before
+
+
+def test_the_command_says_what_it_did(tmp_path, monkeypatch, one_wheel):
+    """One line for the release, one for each file that was kept, and a sentence for an error."""
+    course = built(tmp_path / "course")
+    monkeypatch.chdir(course.root)
+    out = str(tmp_path / "out")
+    said = CliRunner().invoke(main, ["release", "--out", out])
+    assert (said.exit_code, said.output) == (0, f"{out} holds 1 assignment: 11 files written, 0 removed.\n")
+    (tmp_path / "out/README.md").write_text("mine")
+    assert (
+        "kept, because somebody changed it: README.md"
+        in CliRunner().invoke(main, ["release", "--out", out]).output
+    )
+    shutil.rmtree(course.root / "assignments")
+    failed = CliRunner().invoke(main, ["release", "--out", out])
+    assert failed.exit_code == 2 and failed.output.startswith("grader: assignments/01_tiny.ipynb")

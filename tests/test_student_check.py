@@ -1,0 +1,329 @@
+"""On a student's machine: `check` runs any notebook, and says what fails and where."""
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from patience import time_limit
+from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out, worked, write, write_work
+
+from grader.cli import main
+from grader.course import Course
+from grader.live import reference_cells
+from grader.student.checking import _Log, check
+from grader.student.child import Child, Ended
+from grader.student.exercise import open_exercise
+
+COURSE = Course.find(Path(__file__).parent)
+ROOT = Path(__file__).resolve().parents[1]
+
+HARD = [
+    "import torch",
+    "%matplotlib inline\n!pip install nothing\nget_ipython().system('echo')",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()",
+    SETUP,
+    'print(\'{"task": "q1", "status": "untouched"}\\n\' * 100_000)\nprint(\'{"done": true}\')',
+    "name = input('who? ')\nafter_input = 1",
+    "open('beside.csv')",
+    "def helper(x):\n    return missing_name + x",
+    "a = 1\nhelper(a)",
+    "for part in range(3)\n    pass",
+    "import time\nwhile True:\n    time.sleep(0.01)",
+    "import warnings; warnings.warn('careful', stacklevel=1)",
+    "await __import__('asyncio').sleep(0)",
+    "torch.set_default_dtype(torch.float64); torch.set_grad_enabled(False)",
+    "raise SystemExit('\\x1b[2J::error::\\x9b bye')",
+    "from typing import *\ndef double(x):\n    y = x.strip()\n    return y",
+    ANSWERS["q2"],
+    STUBS["q3"],
+]
+
+
+def look(path, tasks=None, seconds=20.0):
+    exercise = open_exercise(path)
+    return check(exercise, [exercise.task(task) for task in tasks or ("q1", "q2", "q3")], seconds, Child)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory):
+    """A notebook of which much goes wrong, and what was found."""
+    folder = tmp_path_factory.mktemp("hard")
+    (folder / "beside.csv").write_text("1,2")
+    return look(write_work(folder, HARD), seconds=4.0)
+
+
+def test_each_cell_that_fails_is_named(hard):
+    """Exactly the cells that fail are listed, with what was raised and the nearest line of the notebook."""
+    found = {cell: (trouble.text, trouble.cell, trouble.line) for cell, trouble in hard.cells}
+    assert found == {
+        6: ("stopped with EOFError: EOF when reading a line", 6, 1),
+        7: ("stopped with FileNotFoundError: [Errno 2] No such file or directory: 'beside.csv'", 7, 1),
+        9: ("stopped with NameError: name 'missing_name' is not defined", 8, 2),
+        10: ("stopped with SyntaxError: expected ':'", 10, 1),
+        11: ("took longer than 4 s, and was stopped", 11, 3),
+        15: ("stopped with SystemExit: \ufffd[2J::error::\ufffd bye", 15, 1),
+    }
+
+
+def test_cells_that_fail_cost_only_themselves(hard):
+    """Whatever cells did, what the others define is checked, in the modes of a fresh notebook."""
+    assert {one.task.id: one.standing for one in hard.tasks} == {
+        "q1": "fails",
+        "q2": "passes",
+        "q3": "untouched",
+    }
+
+
+def test_an_error_within_a_function_is_found_there(hard):
+    """What a function raised in a test is told as its own, with the line where it happened."""
+    trouble = hard.tasks[0].cases[0].trouble
+    assert trouble.text == "stopped with AttributeError: 'int' object has no attribute 'strip'"
+    assert (trouble.cell, trouble.line, trouble.code, trouble.said) == (16, 3, "y = x.strip()", False)
+
+
+def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
+    """A cell and tests that end Python or never end are named, and everything else is checked."""
+    path = write_work(
+        tmp_path,
+        [
+            "import torch, os",
+            "os._exit(0)",
+            ANSWERS["q1"].replace("return", "while x == 3:\n        pass\n    return"),
+            ANSWERS["q2"],
+            "import os\nclass Counter:\n    def __call__(self):\n        os.kill(os.getpid(), 11)",
+        ],
+    )
+    found = look(path, seconds=1.0)
+    assert [(cell, one.text) for cell, one in found.cells] == [
+        (2, "ended Python (exit status 0), so it was left out")
+    ]
+    double, leaf, counter = found.tasks
+    assert (double.standing, leaf.standing, counter.standing) == ("fails", "passes", "fails")
+    assert double.cases[0].trouble is None
+    assert double.cases[1].trouble.text == "took longer than 1 s"
+    assert (double.cases[1].trouble.cell, double.cases[1].trouble.line) == (3, 2)
+    assert counter.cases[0].trouble.text == "ended Python (SIGSEGV)"
+
+
+@pytest.mark.parametrize(("guilty", "processes"), [(0, 3), (-1, 6)])
+def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path):
+    """However many cells end their process, the first or the last of those run, soon no more are."""
+    exercise = open_exercise(write_work(tmp_path, [f"cell = {n}" for n in range(100)]))
+    log, rounds = _Log(1.0), 0
+    while cells := log.request(exercise, exercise.tasks)["cells"]:
+        rounds += 1
+        log.note({"cell": cells[guilty][0]})
+        log.note_end(Ended("died"), exercise)
+    assert rounds == len(log.cells) == processes
+
+
+def test_the_command_says_what_passes_and_what_is_next(tmp_path):
+    """`check` ends with 1 and says title, message and next step where a question fails."""
+    write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
+    path = write(tmp_path / "01_small.ipynb", worked(q1="def double(x):\n    return x * x", q3=ANSWERS["q3"]))
+    done = run("check", path)
+    assert done.exit_code == 1
+    assert (
+        done.output
+        == f"""\
+01_small.ipynb
+  ✘ q1  Title of q1
+      ✔ Two becomes four.
+      ✘ Three becomes six.
+        double(3) is not 6
+  · q2  Title of q2  (not started yet)
+  ✔ q3  Title of q3
+
+1 of 3 questions pass.
+Next: q1, Title of q1.
+Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
+"""
+    )
+
+
+def test_github_gets_the_result_of_one_question(tmp_path, monkeypatch):
+    """`--github` appends one output, full points or none, and whatever the notebook says is no command."""
+    output = tmp_path / "output"
+    output.write_text("before=1\n")
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    message = "::error::mine\n::set-output name=result::forged"
+    inside = f"import os\nprint({message!r})\nassert 'GITHUB_OUTPUT' not in os.environ"
+    path = write_work(tmp_path, [inside, f"def double(x):\n    raise ValueError({message!r})"])
+    done = run("check", path, "q1", "--github")
+    assert done.exit_code == 1
+    first, *_, last = done.output.splitlines()
+    assert first == f"::stop-commands::{last.strip(':')}"
+    assert not [line for line in done.output.splitlines()[1:-1] if line.startswith("::")]
+    before, line = output.read_text().splitlines()
+    result = json.loads(base64.b64decode(line.removeprefix("result=")))
+    assert before == "before=1"
+    assert (result["status"], result["max_score"], result["tests"][0]["score"]) == ("fail", 4, 0)
+    assert "Code cell 1" not in result["tests"][0]["message"]
+
+
+def test_github_is_told_about_a_notebook_that_cannot_be_read(tmp_path, monkeypatch):
+    """A broken notebook is an error of that question, and no missing result."""
+    output = tmp_path / "output"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    path = write_work(tmp_path, [])
+    path.write_text('{\n<<<<<<< HEAD\n"cells": []}')
+    done = run("check", path, "q3", "--github")
+    assert done.exit_code == 2
+    result = json.loads(base64.b64decode(output.read_text().removeprefix("result=")))
+    assert (result["status"], result["max_score"], result["tests"][0]["score"]) == ("error", 2.5, 0)
+    assert "markers of a merge conflict in it (line 2)" in result["tests"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["01_smaal", "q1"], "did you mean 01_small.ipynb?"),
+        (["Small"], "did you mean 01_small.ipynb?"),
+        (["07_other"], "go to the folder that holds yours"),
+        (["."], "is a folder: name a notebook in it, such as 01_small.ipynb"),
+        (["01_small", "q9"], "it has q1 (double), q2 (leaf), q3 (Counter)"),
+        (["01_small", "q1", "--github"], "belongs into a workflow"),
+        (["01_small", "--github"], "--github reports one question"),
+        (["99_letters.ipynb"], "is no notebook of this course"),
+        (["98_broken.ipynb"], "is not a notebook: its text is not JSON"),
+    ],
+)
+def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
+    """A wrong name, question or file ends with 2 and says what to do; nothing is run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_OUTPUT", raising=False)
+    write_work(tmp_path, [])
+    write(tmp_path / "99_letters.ipynb", {"cells": [], "metadata": {}})
+    (tmp_path / "98_broken.ipynb").write_text("{")
+    done = run("check", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@contextlib.contextmanager
+def checking(path, **environment):
+    """`check` of a notebook that tells its process and then goes on for ever; gives both processes."""
+    command = [sys.executable, "-m", "grader", "check", str(path), "-v", "--seconds", "600"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield process, int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def wait_until_gone(number):
+    """Return when there is no such process; it is nobody's child, so that nobody can wait for it."""
+    with time_limit(60):
+        while Path(f"/proc/{number}/stat").exists() and " Z " not in Path(f"/proc/{number}/stat").read_text():
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.long)])
+def test_stopped_it_leaves_nothing_behind(number, tmp_path):
+    """Ctrl-C ends `check` with one line, and however it ends, the notebook's process ends with it."""
+    cell = "import os, time\nprint(os.getpid(), flush=True)\nwhile True:\n    time.sleep(0.01)"
+    own = tmp_path / "own"
+    own.mkdir()
+    with checking(write_work(tmp_path, [cell]), TMPDIR=str(own)) as (process, child):
+        assert list(own.iterdir())
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        wait_until_gone(child)
+    assert not list(own.iterdir())
+    assert (process.returncode, said) in {(130, b"grader: stopped.\n"), (-9, b"")}
+
+
+WITHOUT_WHAT_WINDOWS_LACKS = """\
+import os, signal
+for name in ("setitimer", "getitimer", "SIGALRM", "ITIMER_REAL", "pthread_sigmask"):
+    delattr(signal, name)
+del os.killpg
+"""
+
+
+def test_it_runs_where_there_is_no_alarm(tmp_path):
+    """Without an alarm, as on Windows, an endless cell is ended with its process; the rest is checked."""
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_WHAT_WINDOWS_LACKS)
+    notebook = worked(**ANSWERS)  # and without what was handed out: it carries its own checks
+    notebook["cells"].insert(2, code("while True:\n    pass"))
+    path = write(tmp_path / "01_small.ipynb", notebook)
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "check", str(path), "--seconds", "1"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert done.stdout.decode("cp1252").splitlines()[:5] == [
+        "01_small.ipynb",
+        "  ! code cell 2 took longer than 1 s, so it was left out",
+        "  + q1  Title of q1",
+        "  + q2  Title of q2",
+        "  + q3  Title of q3",
+    ]
+
+
+def test_the_commands_need_nothing_that_only_linux_has():
+    """All commands and all of the student's side can be imported, without warnings, where that is not."""
+    program = """\
+import importlib, pkgutil, sys
+for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+import grader.cli, grader.student
+for module in pkgutil.iter_modules(grader.student.__path__):
+    if module.name != "stage":  # it is the inside of a process that has torch
+        importlib.import_module(f"grader.student.{module.name}")
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        COURSE.stems[1],
+        *(pytest.param(s, marks=pytest.mark.long) for s in COURSE.stems if s != COURSE.stems[1]),
+    ],
+)
+def test_the_reference_passes(stem, tmp_path):
+    """Of the real course every answer passes its public checks, for the points of the hidden ones."""
+    (tmp_path / ".handout").mkdir()
+    shutil.copy(COURSE.root / "assignments" / f"{stem}.ipynb", tmp_path / ".handout")
+    cells = [code(cell.source) for cell in reference_cells(COURSE, stem)]
+    exercise = open_exercise(write(tmp_path / "mine.ipynb", document(cells, assignment_name=stem)))
+    found = check(exercise, exercise.tasks, 20.0, Child)
+    assert [one.standing for one in found.tasks] == ["passes"] * len(COURSE.assignments[stem].questions)
+    assert [one.task.points for one in found.tasks] == list(COURSE.points(stem).values())
+    assert found.cells == ()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_what_was_handed_out_is_not_started(stem, tmp_path):
+    """All cells of the notebooks students get run here too, and every question counts as not started."""
+    content = (COURSE.root / "assignments" / f"{stem}.ipynb").read_bytes()
+    for path in (tmp_path / f"{stem}.ipynb", tmp_path / ".handout" / f"{stem}.ipynb"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    found = look(tmp_path / f"{stem}.ipynb", list(COURSE.points(stem)))
+    assert {one.standing for one in found.tasks} == {"untouched"}
+    assert found.cells == ()

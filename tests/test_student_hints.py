@@ -1,0 +1,132 @@
+"""On a student's machine: what is known of a question without running anything, and the hints made of it."""
+
+import importlib
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from student_notebooks import CHECKS, POINTS, STEM, STUBS, code, document, handed_out, markdown, worked, write
+
+from grader.cli import main
+from grader.course import Course
+from grader.errors import GraderError
+from grader.public_check import otter_test
+from grader.student.document import read_document
+from grader.student.exercise import find_notebook, open_exercise
+from grader.student.hints import hints_to
+from grader.student.public_test import read_public_test
+from grader.student.task import tasks_of
+
+COURSE = Course.find(Path(__file__).parent)
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_every_question_of_the_course_is_found(stem):
+    """Id, title, function, stub and points of the notebook handed out are those of its master."""
+    found = tasks_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb"))
+    told = [(one.id, one.title, one.function, one.stub.source, one.points) for one in found]
+    worth = COURSE.points(stem)
+    asked = COURSE.assignments[stem].questions
+    assert told == [(q.id, q.title, q.function, q.stub.strip("\n"), worth[q.id]) for q in asked]
+
+
+@pytest.fixture(scope="module")
+def read_by_otter():
+    """How Otter reads a test; what it imports warns about itself."""
+    with warnings.catch_warnings(action="ignore"):
+        return importlib.import_module("otter.test_files").ExceptionTestFile.from_string
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_a_public_check_is_read_as_otter_reads_it(stem, read_by_otter):
+    """Each public check of the course has the tests, in the order, that Otter finds in it."""
+    for task in tasks_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb")):
+        cases = read_by_otter(task.test.source).test_cases
+        assert [one.body.test_func.__name__ for one in cases] == [one.name for one in task.test.cases]
+        assert [one.body.test_func.__doc__ for one in cases] == [one.title for one in task.test.cases]
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_hints_are_public(stem):
+    """No word of a hint stands anywhere but in the notebook that was handed out."""
+    path = COURSE.root / "assignments" / f"{stem}.ipynb"
+    read = read_document(path)
+    public = set(re.findall(r"\w+", " ".join([*(cell.source for cell in read.cells), *read.tests.values()])))
+    for task in tasks_of(read):
+        for hint in hints_to(task)[1:]:
+            assert set(re.findall(r"\w+", hint.text)) <= public
+
+
+def test_hints_grow(tmp_path, monkeypatch):
+    """First what is asked, then the author's hints one by one, then what the check looks at and says."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / f"{STEM}.ipynb", handed_out())
+    given = [CliRunner().invoke(main, ["hint", STEM, "1", str(number)]) for number in range(1, 7)]
+    assert [one.exit_code for one in given] == [0, 0, 0, 0, 0, 2]
+    assert given[0].output == (
+        "q1 · What is asked  (1 of 5)\n\nTitle of q1 (4 points)\n\nDo it.\n\ndouble: Twice x.\n\n"
+        "More: python -m grader hint 01_small q1 2\n"
+    )
+    assert "The hint number 2." in given[2].output
+    assert given[3].output.splitlines()[2:4] == ["- Two becomes four.", "- Three becomes six."]
+    assert given[4].output.splitlines()[2:4] == ["- double(2) is …, not 4", "- double(3) is not 6"]
+    assert given[4].output.endswith("Try: python -m grader check 01_small q1\n")
+    assert "there are 5 hints to q1" in given[5].stderr
+
+
+def test_the_checks_handed_out_count_and_not_those_in_the_notebook(tmp_path):
+    """Whoever changes the checks within the notebook changes nothing where the handed-out one is near."""
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    mine = worked()
+    mine["metadata"]["otter"]["tests"] = {"q1": otter_test("q1", CHECKS["q1"], 1_000)}
+    deep = write(tmp_path / "week 1" / "again" / f"{STEM}.ipynb", mine)
+    assert [task.points for task in open_exercise(deep).tasks] == list(POINTS.values())
+    alone = write(tmp_path.parent / f"{tmp_path.name}-alone" / f"{STEM}.ipynb", mine)
+    assert {task.id: task.points for task in open_exercise(alone).tasks} == {"q1": 1_000, "q2": 0, "q3": 0}
+
+
+def test_a_notebook_is_known_by_its_name_or_functions_too(tmp_path):
+    """Without metadata a decorated name decides, then what is defined."""
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    for name, cells in (("Ada 01-small (1).ipynb", []), ("mine.ipynb", [code(STUBS["q2"])])):
+        assert open_exercise(write(tmp_path / name, document(cells))).stem == STEM
+
+
+def test_a_beginning_of_a_name_is_enough(tmp_path, monkeypatch):
+    """A notebook is found by its path, with or without the suffix, or by how only its name begins."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("01_small", "02_other", "02_more"):
+        write(tmp_path / f"{name}.ipynb", handed_out())
+    assert {find_notebook(name).name for name in ("01", "01_small", "./01_small.ipynb")} == {"01_small.ipynb"}
+    with pytest.raises(GraderError, match=r"did you mean 02_more.ipynb or 02_other.ipynb\?"):
+        find_notebook("02")
+
+
+@pytest.mark.parametrize(
+    "source", ["def test_x(:", "", "x = 1", "def test_plain(f):\n    assert f, 'x'", "\0"]
+)
+def test_a_damaged_public_check_is_said(source):
+    """What is no Otter test is refused by file and question, with what to do."""
+    with pytest.raises(
+        GraderError, match=r"^a.ipynb, q1: its public check is damaged. Get the notebook anew"
+    ):
+        read_public_test("a.ipynb, q1", source)
+
+
+def test_a_strange_notebook_is_read_all_the_same(tmp_path):
+    """Cells and metadata of impossible forms cost nothing but themselves."""
+    cells = [
+        None,
+        {"cell_type": "markdown", "source": 7},
+        {"cell_type": "code"},
+        markdown(["## q1 · A title\n", "text"]),
+        {"cell_type": "code", "source": ["def double", 3, "(x):\r\n    return x"], "id": 3},
+        markdown("## q2 · Nothing below"),
+    ]
+    path = write(
+        tmp_path / "odd.ipynb", document(cells, tests={"q1": otter_test("q1", CHECKS["q1"], 1), "q9": 3})
+    )
+    (task,) = open_exercise(path).tasks
+    assert (task.id, task.title, task.prose, task.stub.number) == ("q1", "A title", "text", 2)

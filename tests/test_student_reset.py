@@ -1,0 +1,225 @@
+"""On a student's machine: `reset` changes one cell and nothing else, and keeps what was there."""
+
+import json
+import os
+import stat
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from student_notebooks import ANSWERS, STEM, STUBS, code, document, handed_out, markdown, worked, write
+
+from grader.cli import main
+from grader.errors import GraderError
+from grader.student.exercise import open_exercise
+from grader.student.json_text import inserted, items, members, replaced, whole
+from grader.student.resetting import carry_out, plan
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON, JSON, st.sampled_from([None, 1, "\t"]), st.data())
+def test_one_member_is_replaced(before, new, indent, data):
+    """Of an object one value is replaced and every character around it stays."""
+    text = json.dumps({"a": before, 'odd "\\ name': before, "z": [before]}, indent=indent, ensure_ascii=False)
+    name = data.draw(st.sampled_from(["a", 'odd "\\ name', "z"]))
+    span = members(text, whole(text))[name]
+    after = replaced(text, span, new)
+    assert json.loads(after) == {**json.loads(text), name: new}
+    assert after.startswith(text[: span.begin])
+    assert after.endswith(text[span.end :])
+
+
+@given(st.lists(JSON, max_size=5), JSON, st.sampled_from([None, 1, "\t"]), st.data())
+def test_one_value_is_inserted(values, new, indent, data):
+    """In a list a value is inserted where it was asked for, and the others stay as they are written."""
+    text = json.dumps({"cells": values}, indent=indent)
+    place = data.draw(st.integers(0, len(values)))
+    span = members(text, whole(text))["cells"]
+    after = inserted(text, span, place, new)
+    assert json.loads(after) == {"cells": [*values[:place], new, *values[place:]]}
+    kept = [text[one.begin : one.end] for one in items(text, span)]
+    found = items(after, members(after, whole(after))["cells"])
+    del found[place]
+    assert [after[one.begin : one.end] for one in found] == kept
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    return tmp_path
+
+
+def reset(path, question="q1"):
+    exercise = open_exercise(path)
+    planned = plan(exercise, exercise.task(question))
+    return planned, carry_out(exercise, planned)
+
+
+def test_a_notebook_worked_in_and_reset_is_what_was_handed_out(folder):
+    """After `reset` the file is byte for byte what it was before somebody worked on that question."""
+    path = write(folder / "01_small.ipynb", worked(q2=ANSWERS["q2"]))
+    handed = path.read_bytes()
+    write(path, worked(q2=ANSWERS["q2"], q1=ANSWERS["q1"])).chmod(0o640)
+    _, kept = reset(path)
+    assert path.read_bytes() == handed
+    assert kept.read_text() == ANSWERS["q1"] + "\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("form", ["text", "lines"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_every_other_character_stays(encoding, form, line_end, folder):
+    """Whatever form, encoding, order of keys and numbers a tool chose, only the source changes."""
+    notebook = worked(q1="def double(x):\n    return 'é 漢'")
+    for cell in notebook["cells"]:
+        cell["metadata"]["odd"] = [1.50, 10**30, "\u2028 \U0001f600", {"b": 1, "a": 2}]
+        if form == "lines":
+            cell["source"] = cell["source"].splitlines(keepends=True)
+    text = json.dumps(notebook, indent=3, ensure_ascii=False).replace("1.5,", "1.50,").replace("\n", line_end)
+    path = folder / "01_small.ipynb"
+    path.write_bytes(text.encode(encoding))
+    reset(path)
+    after = path.read_bytes().decode(encoding)
+    source = STUBS["q1"] if form == "text" else STUBS["q1"].splitlines(keepends=True)
+    assert json.loads(after)["cells"][3]["source"] == source
+    where = members(text, items(text, members(text, whole(text))["cells"])[3])["source"]
+    assert after.startswith(text[: where.begin])
+    assert after.endswith(text[where.end :])
+
+
+def test_a_version_is_never_overwritten(folder):
+    """Each version that was reset is kept in a file of its own, the same one only once."""
+    path = folder / "01_small.ipynb"
+    for answer in ("return 1", "return 2", "return 1"):
+        write(path, worked(q1=f"def double(x):\n    {answer}"))
+        reset(path)
+    kept = {one.name: one.read_text().split()[-1] for one in folder.glob("*.py")}
+    assert kept == {"01_small.q1.before-reset.py": "1", "01_small.q1.before-reset-2.py": "2"}
+
+
+def test_a_cell_that_is_gone_comes_back_in_its_place(folder):
+    """A deleted cell is inserted below what stood above it, with its id; there is nothing to keep."""
+    notebook = worked(q1=ANSWERS["q1"])
+    notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] != "stub-q2"]
+    path = write(folder / "01_small.ipynb", notebook)
+    planned, kept = reset(path, "q2")
+    cells = json.loads(path.read_text())["cells"]
+    assert [cell["id"] for cell in cells] == [cell["id"] for cell in handed_out()["cells"]]
+    assert (planned.cell, kept, planned.later) == (None, None, ())
+
+
+def test_without_ids_the_definition_that_counts_is_reset(folder):
+    """Of several cells without ids that define the function, the last is replaced; the others are named."""
+    cells = [
+        code("def double(x):\n    return 1"),
+        code("double = abs"),
+        code("def double(x:\n"),
+        code("double(1)"),
+    ]
+    path = write(folder / "01_small.ipynb", document(cells, assignment_name=STEM))
+    planned, kept = reset(path)
+    after = json.loads(path.read_text())["cells"]
+    assert ["".join(cell["source"]) for cell in after] == [
+        "def double(x):\n    return 1",
+        "double = abs",
+        STUBS["q1"],
+        "double(1)",
+    ]
+    assert kept.read_text() == "def double(x:\n"
+    assert (planned.others, planned.later) == ((1, 2), ())
+
+
+def test_a_later_definition_is_told_about(folder):
+    """Where another cell defines the function later, the question's own is reset and the other one named."""
+    notebook = worked(q1=ANSWERS["q1"])
+    notebook["cells"].append(code("def double(x):\n    return 2 * x", "mine"))
+    path = write(folder / "01_small.ipynb", notebook)
+    done = CliRunner().invoke(main, ["reset", str(path), "q1"], input="y\n")
+    assert done.exit_code == 0
+    assert "Mind that code cell 8 defines double too, and runs later: delete it." in done.output
+    assert json.loads(path.read_text())["cells"][-1] == notebook["cells"][-1]
+
+
+def test_nothing_happens_unless_somebody_agrees(folder):
+    """Without an answer, or after a no, the notebook is as it was, and nothing lies beside it."""
+    path = write(folder / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
+    before = path.read_bytes(), sorted(folder.iterdir())
+    refused = CliRunner().invoke(main, ["reset", str(path), "q1"], input="n\n")
+    silent = CliRunner().invoke(main, ["reset", str(path), "q1"], input="")
+    assert (refused.exit_code, silent.exit_code) == (0, 2)
+    assert "Nothing was changed." in refused.output
+    assert "add --yes" in silent.stderr
+    assert (path.read_bytes(), sorted(folder.iterdir())) == before
+
+
+def test_a_stub_is_left_alone(folder):
+    """A question that is still as handed out is not touched, not even its file's time."""
+    path = write(folder / "01_small.ipynb", handed_out())
+    os.utime(path, (1, 1))
+    done = CliRunner().invoke(main, ["reset", str(path), "double", "--yes"])
+    assert (done.exit_code, path.stat().st_mtime) == (0, 1)
+    assert "Nothing was changed." in done.output
+
+
+def test_what_was_saved_meanwhile_is_not_lost(folder):
+    """If the notebook is saved between reading and writing, it stays as it was saved."""
+    path = write(folder / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
+    exercise = open_exercise(path)
+    planned = plan(exercise, exercise.task("q1"))
+    newer = write(path, worked(q1=ANSWERS["q1"] + "  # newer")).read_bytes()
+    with pytest.raises(GraderError, match="saved meanwhile"):
+        carry_out(exercise, planned)
+    assert path.read_bytes() == newer
+    assert not list(folder.glob(".*.unfinished"))
+
+
+def test_without_the_handed_out_notebook_nothing_is_reset(tmp_path):
+    """Where the stub is not known, nothing happens but a sentence that says what to fetch."""
+    path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
+    before = path.read_bytes()
+    done = CliRunner().invoke(main, ["reset", str(path), "q1", "--yes"])
+    assert done.exit_code == 2
+    assert "put the notebook you were given into a folder .handout beside yours" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_an_old_form_is_not_touched(folder):
+    """A notebook of format 3 is refused with what to do."""
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": "1"}]}], "metadata": {}}
+    path = write(folder / "01_small.ipynb", old)
+    done = CliRunner().invoke(main, ["reset", str(path), "q1", "--yes"])
+    assert done.exit_code == 2
+    assert "open it there, save it" in done.stderr
+    assert json.loads(path.read_text()) == old
+
+
+def test_broken_bytes_are_not_mended_by_chance(folder):
+    """A file whose bytes are no UTF-8 is refused, because other cells would change with it."""
+    path = write(folder / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
+    path.write_bytes(path.read_bytes().replace(b"return x + x", b"return x + x  # \xff"))
+    before = path.read_bytes()
+    done = CliRunner().invoke(main, ["reset", str(path), "q1", "--yes"])
+    assert done.exit_code == 2
+    assert path.read_bytes() == before
+
+
+def test_a_heading_alone_is_enough_to_find_the_place(folder):
+    """Without ids a cell that is gone goes below its heading, known by its text."""
+    cells = [
+        code("print('hello')"),
+        *({**cell, "id": ""} for cell in handed_out()["cells"] if cell["cell_type"] == "markdown"),
+    ]
+    for cell in cells:
+        cell.pop("id", None)
+    path = write(folder / "01_small.ipynb", document([*cells, markdown("The end.")], assignment_name=STEM))
+    reset(path, "q3")
+    after = json.loads(path.read_text())["cells"]
+    assert "".join(after[-2]["source"]) == STUBS["q3"]
+    assert "id" not in after[-2]
