@@ -18,7 +18,7 @@ from grader.answers import Answer, accept, read_answers
 from grader.build import outdated, student_notebook
 from grader.course import Course
 from grader.evidence import Evidence, Fault, Stopped
-from grader.graph import read_graph
+from grader.graph_facts import read_graph
 from grader.judge import Verdict, judge
 from grader.live import observe_reference
 from grader.notebook import Cell

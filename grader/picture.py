@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from grader.diagram import diagram_of
 from grader.facts import MalformedError, decode
-from grader.graph import Graph, read_graph
+from grader.graph import Graph
+from grader.graph_facts import read_graph
 from grader.graph_summary import summary
 from grader.mermaid import mermaid
 from grader.svg import svg

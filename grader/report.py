@@ -18,7 +18,7 @@ from grader.row import Row
 from grader.summary import summarise
 from grader.templating import HTML
 
-_FEW = 3  # submissions of which a chart says no more than their numbers
+_FEW = 1  # submission has no distribution
 _MOST = 10  # further diagnoses of a check
 _NOTHING: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 

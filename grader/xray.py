@@ -10,7 +10,8 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from grader.graph import Graph, Named, read_graph
+from grader.graph import Graph, Named
+from grader.graph_facts import read_graph
 from grader.graph_summary import summary
 from grader.legend import LEGEND_HTML
 from grader.picture import Picture, draw

@@ -117,13 +117,45 @@ def test_students_are_not_merged_by_a_guess(tmp_path):
     assert students == {"anna-lee", "anna-kim", "ben-lee", "ben-kim"}
 
 
-def test_folders_that_are_no_clones_keep_their_names(tmp_path):
-    """A class of students' folders is taken as it is, with a word on what they have in common."""
-    for name in ("anna-lee", "anna-kim"):
+def test_copies_of_clones_are_known_by_what_was_handed_out(tmp_path):
+    """A download has no `.git`; `.handout` tells that it was one, in a folder and in a zip."""
+    for name in ("hw-anna-lee", "hw-ben"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
+    members = [
+        (f"{s}/{f}", text()) for s in ("hw-ben", "hw-anna-lee") for f in ("a.ipynb", ".handout/a.ipynb")
+    ]
+    collect(tmp_path / "in", tmp_path / "out")
+    collect(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    assert laid_out(tmp_path / "out") == [
+        f"{s}/{f}.ipynb" for s in ("anna-lee", "ben") for f in ("01_tiny", "a")
+    ]
+
+
+def test_clones_need_no_mark(tmp_path):
+    """Folders beside each other are taken for clones, though a download has no `.git`; --prefix decides."""
+    for name in ("hw-ada", "hw-ben"):
         clone(tmp_path / "in" / name, "01_tiny.ipynb", git=False)
     collected = collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb", "ben/01_tiny.ipynb"]
+    assert "--prefix" in collected.notes[0]
+    collect(tmp_path / "in", tmp_path / "whole", [""])
+    assert laid_out(tmp_path / "whole") == ["hw-ada/01_tiny.ipynb", "hw-ben/01_tiny.ipynb"]
+
+
+def test_folders_in_a_zip_keep_their_names(tmp_path):
+    """What a learning-management system packed is no clone: the names stay, with a word on what they share."""
+    members = [(f"{name}/01_tiny.ipynb", text()) for name in ("anna-lee", "anna-kim")]
+    collected = collect(pack(tmp_path / "in.zip", members), tmp_path / "out")
     assert laid_out(tmp_path / "out") == ["anna-kim/01_tiny.ipynb", "anna-lee/01_tiny.ipynb"]
     assert "--prefix anna " in collected.notes[0]
+
+
+def test_a_single_clone_named_after_its_notebook(tmp_path):
+    """One clone alone shares its prefix with nobody, but with the notebook in it, however that is spelled."""
+    for number, name in enumerate(("01-tiny-anna-lee", "tiny-anna-lee", "01_Tiny-anna-lee")):
+        clone(tmp_path / f"in{number}" / name, "01_tiny.ipynb")
+        collect(tmp_path / f"in{number}", tmp_path / f"out{number}")
+        assert laid_out(tmp_path / f"out{number}") == ["anna-lee/01_tiny.ipynb"]
 
 
 def test_a_real_clone_is_collected_with_its_time(tmp_path):
@@ -152,12 +184,13 @@ def test_a_clone_without_a_notebook_is_named(tmp_path):
 
 
 def test_canvas_names_are_read_and_the_latest_attempt_keeps_the_name(tmp_path):
-    """`lastfirst_LATE_1_2_name-1.ipynb` is the student's second attempt, and the one that counts."""
+    """`lastfirst_1_2_name-10.ipynb` is the student's last attempt, and the one that counts."""
     source = pack(
         tmp_path / "in.zip",
         [
-            ("adalovelace_12_90_01_tiny.ipynb", text("first")),
-            ("adalovelace_LATE_12_91_01_tiny-1.ipynb", text("second")),
+            ("adalovelace_12_99_01_tiny-9.ipynb", text("ninth")),
+            ("adalovelace_12_91_01_tiny-10.ipynb", text("tenth")),
+            ("adalovelace_LATE_12_98_01_tiny.ipynb", text("first")),
             ("müllerzoë_13_92_My_own_file.ipynb.txt", text()),
             ("anon_a1B2c_93_01_tiny.ipynb", text()),
         ],
@@ -165,8 +198,8 @@ def test_canvas_names_are_read_and_the_latest_attempt_keeps_the_name(tmp_path):
     collect(source, tmp_path / "out")
     found = find_submissions(tmp_path / "out", FUNCTIONS)
     assert [one.student for one in found] == ["adalovelace", "anon_a1B2c", "müllerzoë"]
-    assert b"second" in found[0].path.read_bytes()
-    assert len(found[0].superseded) == 1
+    assert b"tenth" in found[0].path.read_bytes()
+    assert len(found[0].superseded) == 2
 
 
 def test_two_students_of_one_name_stay_two(tmp_path):
@@ -248,6 +281,7 @@ def test_gradescope_groups_get_a_copy_for_each_member(tmp_path, wrapper):
         "- 1",
         "a: &a {x: 1}\nb: {<<: *a}",
         "a: " + "[" * 5000,
+        "a: " + "[" * 300 + "]" * 300,
         "a: !!python/object/apply:os.system [touch pwned]",
         "\x00",
         "a: 2026-99-99",
@@ -278,10 +312,14 @@ def test_a_name_below_the_top_impersonates_nobody(tmp_path):
     )
     (tmp_path / "in/mallory/hw-ada/.git").mkdir()
     clone(tmp_path / "in/ada", "01_tiny.ipynb", git=False)
+    clone(tmp_path / "in/trudy/hw-ada", "01_tiny.ipynb")
+    clone(tmp_path / "in/trudy/hw-ben", "01_tiny.ipynb")
     collect(tmp_path / "in", tmp_path / "out")
-    own = [name for name in laid_out(tmp_path / "out") if name.startswith("mallory/")]
-    assert len(own) == 3
-    assert len(laid_out(tmp_path / "out")) == 4
+    assert [name.partition("/")[0] for name in laid_out(tmp_path / "out")] == [
+        "ada",
+        *["mallory"] * 3,
+        *["trudy"] * 2,
+    ]
 
 
 def zip_info(name, mode=stat.S_IFREG | 0o644, **attributes):
@@ -388,10 +426,11 @@ def test_a_member_without_a_name_costs_nobody_anything(tmp_path):
     assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
 
 
-def test_a_member_that_lies_about_its_size_is_damaged(tmp_path):
-    """No more is unpacked than a member says that it holds."""
+@pytest.mark.parametrize("size", [10, 60_000])
+def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, size):
+    """No more is unpacked than a member says that it holds, and no less is taken for it."""
     source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/liar.ipynb", b"0" * 50_000)])
-    content = source.read_bytes().replace(struct.pack("<I", 50_000), struct.pack("<I", 10))
+    content = source.read_bytes().replace(struct.pack("<I", 50_000), struct.pack("<I", size))
     source.write_bytes(content)
     assert "damaged" in dict(collect(source, tmp_path / "out").outcome.left)["ben/liar.ipynb"]
 

@@ -4,7 +4,7 @@ import pytest
 from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, question, result
 from test_report_page import computed, contrast, luminance
 
-from grader.graph import read_graph
+from grader.graph_facts import read_graph
 from grader.pages import feedback_html
 from grader.picture import draw
 

@@ -3,7 +3,7 @@
 import pytest
 from observing import look, probe
 
-from grader.graph import read_graph
+from grader.graph_facts import read_graph
 from grader.graph_summary import summary
 
 ANSWERED = "def f():\n    pass"

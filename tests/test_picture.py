@@ -16,7 +16,7 @@ from grader.course import Course
 from grader.doctor import examine
 from grader.errors import CourseError
 from grader.evidence import Evidence
-from grader.graph import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
+from grader.graph_facts import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.judge import judge
 from grader.legend import LEGEND_HTML
 from grader.live import observe_reference

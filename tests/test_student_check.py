@@ -99,7 +99,7 @@ def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
     path = write_work(
         tmp_path,
         [
-            "import torch, os",
+            "import os, shutil, torch",
             "os._exit(0)",
             ANSWERS["q1"].replace("return", "while x == 3:\n        pass\n    return"),
             ANSWERS["q2"],
@@ -130,8 +130,9 @@ def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path
     assert rounds == len(log.cells) == processes
 
 
-def test_the_command_says_what_passes_and_what_is_next(tmp_path):
-    """`check` ends with 1 and says title, message and next step where a question fails."""
+def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch):
+    """`check` ends with 1 and says title, message and next step, also where Python would skip asserts."""
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
     write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
     path = write(tmp_path / "01_small.ipynb", worked(q1="def double(x):\n    return x * x", q3=ANSWERS["q3"]))
     done = run("check", path)
@@ -327,3 +328,13 @@ def test_what_was_handed_out_is_not_started(stem, tmp_path):
     found = look(tmp_path / f"{stem}.ipynb", list(COURSE.points(stem)))
     assert {one.standing for one in found.tasks} == {"untouched"}
     assert found.cells == ()
+
+
+def test_a_notebook_that_removes_our_files_changes_nothing(tmp_path):
+    """Whatever files a notebook removes around itself, what it does is heard of all the same."""
+    removing = "import os, shutil\nshutil.rmtree(os.path.dirname(os.getcwd()))"
+    found = look(write_work(tmp_path, ["import torch", removing, "missing", ANSWERS["q2"]]))
+    assert [(cell, one.text) for cell, one in found.cells] == [
+        (3, "stopped with NameError: name 'missing' is not defined")
+    ]
+    assert [one.standing for one in found.tasks] == ["missing", "passes", "missing"]

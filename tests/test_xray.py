@@ -9,14 +9,13 @@ import pytest
 from observing import look
 
 ROOT = Path(__file__).parent.parent
+FREED = "3 of them have freed saved tensors: another backward through them would raise"
 
 NOTEBOOK = """
 import json, sys
 from grader import xray
 
 before = sorted(name for name in sys.modules if name in {"torch", "numpy", "pygraphviz", "worker"})
-of_one_system = sorted({"fcntl", "resource", "termios", "pwd", "grp"} & {
-    name for name, module in sys.modules.items() if name not in at_start})
 import torch
 
 cell = torch.nn.RNNCell(1, 2)
@@ -32,7 +31,7 @@ for call in (lambda: xray(loss), lambda: xray(), lambda: xray(loss=3)):
     except TypeError as error:
         mistakes.append(str(error))
 print(json.dumps({
-    "before": before, "of_one_system": of_one_system, "mistakes": mistakes, "repr": repr(found),
+    "before": before, "mistakes": mistakes, "repr": repr(found),
     "html": found._repr_html_(), "svg": found._repr_svg_(), "markdown": found._repr_markdown_(),
     "grad": cell.weight_ih.grad is not None, "versions": [h._version, loss._version],
 }))
@@ -42,9 +41,8 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def shown():
     """What a notebook on a student's machine is shown, in an interpreter of its own."""
-    program = f"import sys\nat_start = set(sys.modules)\n{NOTEBOOK}"
     ended = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-c", NOTEBOOK],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -67,7 +65,7 @@ def test_every_front_end_has_something_to_show(shown):
     assert 'style="max-width:100%;height:auto;color:#1a1a1a;background:#fff"' in shown["svg"]
     assert "```mermaid\nflowchart TB\n" in shown["markdown"]
     assert shown["repr"].splitlines()[:4] == [
-        "18 nodes behind loss; 3 of them have freed saved tensors: another backward through them would raise.",
+        f"18 nodes behind loss; {FREED}.",
         "  loss: made by SumBackward0, requires grad, version 0",
         "  h: made by TanhBackward0, requires grad, version 0",
         "  state: leaf, no grad, version 0, .grad None",

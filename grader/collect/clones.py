@@ -57,13 +57,16 @@ def _is_container(top: str, places: Sequence[Place], listing: Listing) -> bool:
 
 
 def prefixes_of(
-    units: Mapping[Place, Collection[str]], repositories: Collection[Place], given: Sequence[str] | None
+    units: Mapping[Place, Collection[str]], listing: Listing, given: Sequence[str] | None
 ) -> Prefixes:
     """The prefixes of folders which lie beside each other.
 
+    In a folder all that lie beside each other are taken for clones, which a download has no mark of; in a
+    zip, which a learning-management system may have made, only what is one for certain.
+
     Args:
         units: the folders, and the names of the notebooks in each.
-        repositories: which folders are clones.
+        listing: what they are of.
         given: what the person at the keyboard says, with or without hyphen; None where nothing is said.
     """
     if given is not None:
@@ -75,9 +78,24 @@ def prefixes_of(
         if all(name.startswith(begin) for name in names):
             return Prefixes((begin,))
     everywhere = _common(names)
-    if not all(unit in repositories for unit in units):
+    if listing.is_archive and not all(unit in listing.repositories for unit in units):
         return Prefixes((), everywhere)
+    named = {_named_after(unit[-1], notebooks) for unit, notebooks in units.items()}
+    if all(named):
+        return Prefixes(tuple(sorted(named)))
     return Prefixes(_by_notebooks(units) or ((everywhere,) if everywhere else ()))
+
+
+def _named_after(name: str, notebooks: Collection[str]) -> str:
+    """What a clone's name begins with, if that is how one of its notebooks is called: ``01-leaves-``."""
+    called = {_letters(notebook.partition(".")[0]) for notebook in notebooks}
+    called |= {stem.lstrip("0123456789") for stem in called}
+    ends = [at for at, letter in enumerate(name[:-1], start=1) if letter == "-"]
+    return next((name[:end] for end in reversed(ends) if _letters(name[:end]) in called - {""}), "")
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _by_notebooks(units: Mapping[Place, Collection[str]]) -> tuple[str, ...]:

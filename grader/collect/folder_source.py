@@ -43,7 +43,7 @@ def list_folder(folder: Path) -> Listing:
             listing.left.append((shown(place), f"cannot be listed ({error.strerror})"))
             continue
         for entry in entries:
-            if entry.name == REPOSITORY and place:
+            if entry.name in REPOSITORY and place:
                 listing.repositories.add(place)
             if entry.name not in SKIPPED:
                 inner = (*place, entry.name)

@@ -13,8 +13,9 @@ MAX_NOTEBOOK_BYTES = MAX_FILE_BYTES
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
 
-REPOSITORY = ".git"
-SKIPPED = frozenset({REPOSITORY, ".handout", ".ipynb_checkpoints", "__MACOSX"})
+# What a student's repository has at its top; a download of one has no `.git`.
+REPOSITORY = frozenset({".git", ".handout"})
+SKIPPED = REPOSITORY | {".ipynb_checkpoints", "__MACOSX"}
 
 # Browsers append a suffix to what they take for text; `grade` reads such notebooks too.
 NOTEBOOK = re.compile(
@@ -55,7 +56,7 @@ class Listing:
         is_archive: whether it is a zip, not a folder.
         items: the notebooks.
         metadata: Gradescope's files, by the folder they lie in.
-        repositories: folders that are clones.
+        repositories: folders that are clones, or copies of them.
         folders: folders, one or two names deep, that hold any file.
         left: (place, why) of what looks handed in and is not taken.
     """

@@ -79,7 +79,7 @@ def _folders(
     beside: dict[Place, dict[Place, set[str]]] = defaultdict(lambda: defaultdict(set))
     for place, unit in units.items():
         beside[unit[:-1]][unit].add(place[-1])
-    prefixes = {p: prefixes_of(found, listing.repositories, given) for p, found in beside.items()}
+    prefixes = {p: prefixes_of(found, listing, given) for p, found in beside.items()}
     owners = {unit: _owner(unit, prefixes[unit[:-1]]) for unit in set(units.values())}
     newest: dict[Place, int] = defaultdict(int)
     for item in listing.items:

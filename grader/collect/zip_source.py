@@ -64,8 +64,7 @@ def list_zip(path: Path) -> Iterator[Listing]:
 def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: list[int]) -> None:
     name = _name(member)
     place: Place = tuple(part for part in name.split("/") if part not in {"", "."})
-    if REPOSITORY in place[1:]:
-        listing.repositories.add(place[: place.index(REPOSITORY)])
+    listing.repositories |= {place[:at] for at, part in enumerate(place) if at and part in REPOSITORY}
     is_folder = name.endswith("/")  # a name may be empty, over which zipfile's own is_dir() falls
     if is_folder or not place or not SKIPPED.isdisjoint(place):
         return

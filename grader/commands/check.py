@@ -32,10 +32,10 @@ seconds_option = click.option(
     "--github", is_flag=True, help="In a workflow: write the question's result as the step's output."
 )
 def check(notebook: str, question: str | None, seconds: float, verbose: bool, github: bool) -> None:
-    """Run the public checks of NOTEBOOK, or of one QUESTION in it, as in: check 01_leaves q2.
+    """Run a notebook's public checks, or one question's.
 
-    All cells run first, in a fresh Python. Exit status: 0 when everything passes, 1 when something does
-    not, 2 when this command or the notebook has to be mended.
+    As in: check 01_leaves q2. All cells of NOTEBOOK run first, in a fresh Python. Exit status: 0 when
+    everything passes, 1 when something does not, 2 when this command or the notebook has to be mended.
     """
     if github:
         findings = _for_github(notebook, question, seconds)

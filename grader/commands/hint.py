@@ -10,9 +10,10 @@ import click
 @click.argument("question")
 @click.argument("number", type=click.IntRange(min=1), default=1)
 def hint(notebook: str, question: str, number: int) -> None:
-    """Give hint NUMBER (the first, unless you say) to a QUESTION of a NOTEBOOK, as in: hint 01_leaves q2 3.
+    """Give a hint to a question; a higher number says more.
 
-    The first says what is asked, the last ones what the public check looks at.
+    As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
+    what the public check looks at.
     """
     from grader.errors import GraderError
     from grader.student.exercise import find_notebook, open_exercise

@@ -10,9 +10,10 @@ import click
 @click.argument("question")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
 def reset(notebook: str, question: str, yes: bool) -> None:
-    """Put QUESTION of NOTEBOOK back as it was handed out; your version is kept in a file beside it.
+    """Put one question back as it was handed out.
 
-    Only the cell with the function changes.
+    Only the cell of NOTEBOOK with the function that QUESTION asks for changes. Your version is kept in a
+    file beside the notebook.
     """
     from grader.errors import GraderError
     from grader.student.exercise import find_notebook, open_exercise

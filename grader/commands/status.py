@@ -13,10 +13,10 @@ from grader.commands.check import seconds_option
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @seconds_option
 def status(folder: Path, seconds: float) -> None:
-    """Check all notebooks in FOLDER (here, unless you say), and show how each question stands.
+    """Show how every question of your notebooks stands.
 
-    The points are those of the public checks; the graded ones look more closely. FOLDER may also be one
-    notebook.
+    Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
+    notebook. The points are those of the public checks; the graded ones look more closely.
     """
     from grader.student.exercise import notebooks_in
     from grader.student.runners import Runners

@@ -14,9 +14,10 @@ from grader.commands.check import seconds_option
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @seconds_option
 def watch(folder: Path, seconds: float) -> None:
-    """Check each notebook in FOLDER (here, unless you say) as you save it, until Ctrl-C.
+    """Check each notebook as you save it, until Ctrl-C.
 
-    Begins with the notebook that was saved last. FOLDER may also be a notebook.
+    Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
+    begins with the one that was saved last.
     """
     from grader.student.exercise import notebooks_in
     from grader.student.runners import Runners

@@ -23,6 +23,8 @@ _TICK = 0.02
 _MAX_SAID = 50_000_000  # bytes; a notebook of five thousand cells that raise stays far below
 _IN_A_CELL = re.compile(r'File "<cell (\d{1,6})[^"]*", line (\d{1,9})')
 _ROOT = str(Path(__file__).resolve().parents[2])
+#: Of the environment; without asserts, for instance, every check would pass.
+_NOT_PASSED_ON = ("GITHUB_", "ACTIONS_", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONDEBUG")
 _BOOT = (
     "import sys; root = sys.argv.pop(); sys.path.insert(0, root); from grader.student import runner;"
     " sys.path.remove(root); runner.main()"
@@ -53,15 +55,16 @@ class Child:
 
     def __init__(self, *, shows: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))
-        self._said = self._folder / "said"
-        self._said.touch()
+        said = self._folder / "said"
+        said.touch()
+        self._listening = said.open("rb")  # from the beginning: a notebook may remove whatever it finds
         self._whereabouts = self._folder / "whereabouts"
         here = self._folder / "empty"  # only the notebook is handed in: nothing lies beside it
         here.mkdir()
-        self._read = 0
+        self._rest = b""
         self._is_over = False
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
-            [sys.executable, "-P", "-c", _BOOT, str(self._said), str(self._whereabouts), _ROOT],
+            [sys.executable, "-P", "-c", _BOOT, str(said), str(self._whereabouts), _ROOT],
             stdin=subprocess.PIPE,
             stdout=None if shows else subprocess.DEVNULL,
             stderr=None if shows else subprocess.DEVNULL,
@@ -106,19 +109,27 @@ class Child:
                 self._process.wait(_TICK)
 
     def end(self) -> None:
-        """End the process, whatever it started, and remove what it left behind."""
+        """End the process and whatever it started, wait for it, and remove what it left behind."""
+        if self._is_over:
+            return
+        self.kill()
+        self._is_over = True
+        self._process.wait()
+        if self._process.stdin:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        self._listening.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        """The same without waiting, for a handler of signals, which may have interrupted somebody who waits."""
         if self._is_over:  # by now its number may be another's
             return
-        self._is_over = True
         with contextlib.suppress(OSError):
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
-        self._process.wait()
-        if self._process.stdin:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _ask(self, request: dict[str, Any]) -> None:
@@ -140,11 +151,8 @@ class Child:
 
     def _new_events(self) -> Iterator[dict[str, Any]]:
         """The complete lines that were added."""
-        with self._said.open("rb") as file:
-            file.seek(self._read)
-            content = file.read(_MAX_SAID)
-        lines, end, _ = content.rpartition(b"\n")
-        self._read += len(lines) + len(end)
+        content = self._rest + self._listening.read(_MAX_SAID)
+        lines, _, self._rest = content.rpartition(b"\n")
         for line in lines.splitlines():
             with contextlib.suppress(ValueError):
                 event = json.loads(line)
@@ -153,8 +161,8 @@ class Child:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but for what belongs to the runner of a workflow, and without windows for plots."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "ACTIONS_"))}
+    """Ours, but for what belongs to the runner of a workflow or makes Python another one; plots open no window."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
     return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
 
 

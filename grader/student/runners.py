@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Self
 
 from grader import interrupt
+from grader.errors import BrokenRunError
 from grader.student.child import Child
 
 
@@ -26,7 +28,8 @@ class Runners:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end()
+        for child in self._children:
+            child.end()
 
     def take(self) -> Child:
         """A process that nobody used."""
@@ -38,14 +41,17 @@ class Runners:
         self._spare = self._spare or self._start()
 
     def _start(self) -> Child:
-        child = Child(shows=self._shows)
+        try:
+            child = Child(shows=self._shows)
+        except OSError as error:
+            raise BrokenRunError(
+                f"your notebook cannot be run ({error.strerror}): make room in {tempfile.gettempdir()}, close"
+                " other programs, and run this again."
+            ) from error
         self._children = [*self._children[-2:], child]  # those before have been ended by who took them
         return child
 
-    def _end(self) -> None:
-        for child in self._children:
-            child.end()
-
     def _end_and_say(self, sentence: str) -> str:
-        self._end()
+        for child in self._children:
+            child.kill()
         return sentence
