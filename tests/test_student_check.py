@@ -20,7 +20,8 @@ from grader.cli import main
 from grader.course import Course
 from grader.live import reference_cells
 from grader.student.checking import _Log, check
-from grader.student.child import Child, Ended
+from grader.student.child import Child
+from grader.student.ended import Ended
 from grader.student.exercise import open_exercise
 
 COURSE = Course.find(Path(__file__).parent)
@@ -44,6 +45,7 @@ HARD = [
     "raise SystemExit('\\x1b[2J::error::\\x9b bye')",
     "from typing import *\ndef double(x):\n    y = x.strip()\n    return y",
     ANSWERS["q2"],
+    "import os, shutil\nshutil.rmtree(os.path.dirname(os.getcwd()))  # all files by which it is listened to",
     STUBS["q3"],
 ]
 
@@ -79,7 +81,7 @@ def test_each_cell_that_fails_is_named(hard):
 
 
 def test_cells_that_fail_cost_only_themselves(hard):
-    """Whatever cells did, what the others define is checked, in the modes of a fresh notebook."""
+    """Whatever cells did, also to our files, the others are checked, in the modes of a fresh notebook."""
     assert {one.task.id: one.standing for one in hard.tasks} == {
         "q1": "fails",
         "q2": "passes",
@@ -330,11 +332,17 @@ def test_what_was_handed_out_is_not_started(stem, tmp_path):
     assert found.cells == ()
 
 
-def test_a_notebook_that_removes_our_files_changes_nothing(tmp_path):
-    """Whatever files a notebook removes around itself, what it does is heard of all the same."""
-    removing = "import os, shutil\nshutil.rmtree(os.path.dirname(os.getcwd()))"
-    found = look(write_work(tmp_path, ["import torch", removing, "missing", ANSWERS["q2"]]))
-    assert [(cell, one.text) for cell, one in found.cells] == [
-        (3, "stopped with NameError: name 'missing' is not defined")
-    ]
-    assert [one.standing for one in found.tasks] == ["missing", "passes", "missing"]
+@pytest.mark.parametrize(
+    ("torch", "status", "said"),
+    [
+        ("raise ImportError('no torch is here')", 2, "no torch is here. Install what the course needs"),
+        ("import os; os._exit(3)", 1, "did not start: it ended Python (exit status 3)"),
+    ],
+)
+def test_a_python_without_torch_is_said(torch, status, said, tmp_path, monkeypatch):
+    """Where torch cannot be imported the notebook is not blamed, and what to install is said."""
+    (tmp_path / "torch.py").write_text(torch)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = run("check", write_work(tmp_path, []))
+    assert done.exit_code == status
+    assert said in done.stderr

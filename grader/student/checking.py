@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.errors import BrokenRunError
-from grader.student.child import Child, Ended
+from grader.student.child import Child
+from grader.student.ended import Ended
 from grader.student.exercise import Exercise
 from grader.student.finding import CaseFinding, Findings, Standing, TaskFinding, Trouble
 from grader.student.task import Task

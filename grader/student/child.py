@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grader.errors import BrokenRunError, GraderError
+from grader.errors import BrokenRunError
+from grader.student.ended import Ended, how_it_ended, no_start, no_torch
 
 _START_SECONDS = 180.0  # a slow disk that reads torch for the first time
 _TICK = 0.02
@@ -29,21 +30,6 @@ _BOOT = (
     "import sys; root = sys.argv.pop(); sys.path.insert(0, root); from grader.student import runner;"
     " sys.path.remove(root); runner.main()"
 )
-
-
-class Ended(Exception):  # noqa: N818 - it is an end, and mostly the student's doing
-    """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
-
-    Args:
-        how: the words.
-        place: the cell and its line where it was, if that is known.
-        is_late: whether time was up.
-    """
-
-    def __init__(self, how: str, place: tuple[int, int] | None = None, *, is_late: bool = False) -> None:
-        super().__init__(how)
-        self.place = place
-        self.is_late = is_late
 
 
 class Child:
@@ -90,7 +76,7 @@ class Child:
             is_running = self._process.poll() is None  # asked first: what it said before it ended is read
             for event in self._new_events():
                 if "unusable" in event:
-                    raise _no_torch(event["unusable"])
+                    raise no_torch(event["unusable"])
                 if "done" in event:
                     return
                 limit, since, is_ready = seconds, time.monotonic(), True
@@ -98,9 +84,9 @@ class Child:
                     yield event
             is_late = time.monotonic() - since > limit
             if not is_ready and (is_late or not is_running):
-                raise _no_start(self._process.returncode)
+                raise no_start(self._process.returncode)
             if not is_running:
-                raise Ended(_how_it_ended(self._process.returncode))
+                raise Ended(how_it_ended(self._process.returncode))
             if is_late:
                 place = self._place()
                 self.end()
@@ -122,7 +108,7 @@ class Child:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
-        """The same without waiting, for a handler of signals, which may have interrupted somebody who waits."""
+        """The same without waiting, for a handler of signals, which may interrupt somebody who waits."""
         if self._is_over:  # by now its number may be another's
             return
         with contextlib.suppress(OSError):
@@ -161,7 +147,7 @@ class Child:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but for what belongs to the runner of a workflow or makes Python another one; plots open no window."""
+    """Ours, but for what belongs to a workflow or makes Python another one; plots open no window."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
     return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
 
@@ -171,27 +157,3 @@ def _a_group_of_its_own() -> dict[str, Any]:
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
-
-
-def _how_it_ended(status: int) -> str:
-    if status >= 0:
-        return f"ended Python (exit status {status})"
-    try:
-        return f"ended Python ({signal.Signals(-status).name})"
-    except ValueError:
-        return f"ended Python (signal {-status})"
-
-
-def _no_start(status: int | None) -> BrokenRunError:
-    how = "took too long" if status is None else _how_it_ended(status)
-    return BrokenRunError(
-        f"the Python that should run your notebook did not start: it {how}."
-        f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
-    )
-
-
-def _no_torch(why: str) -> GraderError:
-    return GraderError(
-        f"your notebook cannot be run by {sys.executable}: {why}. Install what the course needs,"
-        f" with `{sys.executable} -m pip install -r requirements.txt`, or use the Python which has it."
-    )
