@@ -143,7 +143,7 @@ def test_clones_need_no_mark(tmp_path):
 
 
 def test_folders_in_a_zip_keep_their_names(tmp_path):
-    """What a learning-management system packed is no clone: the names stay, with a word on what they share."""
+    """What a system packed is no clone: the names stay, with a word on what they share."""
     members = [(f"{name}/01_tiny.ipynb", text()) for name in ("anna-lee", "anna-kim")]
     collected = collect(pack(tmp_path / "in.zip", members), tmp_path / "out")
     assert laid_out(tmp_path / "out") == ["anna-kim/01_tiny.ipynb", "anna-lee/01_tiny.ipynb"]

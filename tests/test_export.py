@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from tiny_course import write_course
 
 from grader.cli import main
+from grader.collect import collect
 from grader.exports import reporter
 from grader.exports.github import MAX_SUMMARY, action_output, notices, quoted, step_summary
 from grader.exports.people import match
@@ -301,6 +303,20 @@ def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas
     assert "so left out: zo." in ended.output
     assert "several students one row: 11, Ada Lovelace, s-1." in ended.output
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace("A,7,3", "A,4.5,3").encode()
+
+
+def test_canvas_knows_whom_it_was_collected_from_by_number(desk, canvas, tmp_path):
+    """Canvas names a file `lovelaceada_11_...`: nobody is called that, but 11 is in the gradebook."""
+    archive = tmp_path / "canvas.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        for name in ("lovelaceada_11_901_01_tiny.ipynb", "zo_99_902_01_tiny.ipynb"):
+            opened.writestr(name, "{}")
+    collect(archive, tmp_path / "in")
+    desk.results = store(tmp_path / "collected", made("lovelaceada"), made("zo"))
+    (desk.results / "run.json").write_text(json.dumps({"submissions": str(tmp_path / "in")}))
+    ended = desk.export("canvas", "--gradebook", canvas())
+    assert "left out: zo." in ended.output
+    assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
 
 
 def test_canvas_says_where_points_possible_differ(desk, canvas):

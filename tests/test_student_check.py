@@ -44,7 +44,7 @@ HARD = [
     "torch.set_default_dtype(torch.float64); torch.set_grad_enabled(False)",
     "raise SystemExit('\\x1b[2J::error::\\x9b bye')",
     "from typing import *\ndef double(x):\n    y = x.strip()\n    return y",
-    ANSWERS["q2"],
+    ANSWERS["q2"] + " * 1  # which requires grad only where gradients are enabled",
     "import os, shutil\nshutil.rmtree(os.path.dirname(os.getcwd()))  # all files by which it is listened to",
     STUBS["q3"],
 ]

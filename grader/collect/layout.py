@@ -23,7 +23,7 @@ from grader.errors import GraderError
 from grader.gradebook import harmless
 from grader.text import encodable, printable
 
-_COLUMNS = ("student", "notebook", "id", "modified", "sha256", "from")
+_COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
 
 
 @dataclass
@@ -111,7 +111,9 @@ class Layout:
 
     def _remember(self, target: Target, sha256: str, source: str, path: Path) -> None:
         modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-        values = (target.student, target.name, target.handed.owner.id, modified, sha256, source)
+        owner = target.handed.owner
+        known = (owner.scope, owner.id) if owner.id else ("", "")
+        values = (target.student, target.name, *known, modified, sha256, source)
         row = {column: harmless(printable(value)) for column, value in zip(_COLUMNS, values, strict=True)}
         self._rows[row["student"], row["notebook"]] = row
 

@@ -74,6 +74,7 @@ def _export(  # noqa: PLR0913, PLR0917 - what the command was given
     import os
 
     from grader.exports import canvas, classroom50, github_files, gradescope, junit, moodle
+    from grader.exports.collected import numbers
     from grader.exports.exported import Export, exportable
     from grader.exports.sheet import read_sheet
     from grader.exports.stored import read_results, was_stopped
@@ -90,7 +91,8 @@ def _export(  # noqa: PLR0913, PLR0917 - what the command was given
     titles = {name: course.assignments[name].title for name in chosen if name in course.stems}
     done = Export(chosen, out, titles, course.settings.feedback, notes=notes)
     if form == "canvas" and gradebook is not None:
-        canvas.export(done, read_sheet(gradebook), column)
+        known = numbers(results, "canvas", {one.student for found in chosen.values() for one in found})
+        canvas.export(done, read_sheet(gradebook), column, known)
     elif form == "moodle" and gradebook is not None:
         moodle.export(done, read_sheet(gradebook))
     elif form == "classroom50":

@@ -23,12 +23,13 @@ _READ_ONLY = "(read only)"
 _ROUNDING = 1e-6
 
 
-def export(export: Export, sheet: Sheet, column: str | None) -> None:
+def export(export: Export, sheet: Sheet, column: str | None, numbers: Mapping[str, str]) -> None:
     """Fill a column of the teacher's own gradebook for each assignment, and write it as ``canvas.csv``.
 
     Args:
         export: what, and where to.
         sheet: the gradebook as Canvas exported it.
+        numbers: Canvas's own of those students of whom it is known.
         column: the heading, title or number of the column, where there is one assignment.
 
     Raises:
@@ -46,7 +47,7 @@ def export(export: Export, sheet: Sheet, column: str | None) -> None:
                 f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the"
                 f" gradebook again, or name a column by --column; there are {_columns(sheet.headings)}"
             )
-        filled = _fill(export, sheet, where, results)
+        filled = _fill(export, sheet, where, results, numbers)
         _count(export, sheet, where, filled)
         values |= filled
     if not values:
@@ -74,7 +75,7 @@ def _count(export: Export, sheet: Sheet, column: int, filled: Mapping[tuple[int,
     before = {at: sheet.value(sheet.rows[at[0]], column) for at in filled}
     changed = sum(before[at] not in {"", value} for at, value in filled.items())
     replaced = f", in the place of others: {changed}" if changed else ""
-    others = len(_people(sheet)) - len(filled)
+    others = len(_people(sheet, {})) - len(filled)
     export.note(
         f"{sheet.headings[column]}, scores filled in: {len(filled)}{replaced};"
         f" rows left as they are: {others}."
@@ -109,13 +110,15 @@ def _columns(headings: list[str]) -> str:
     return ", ".join(titled or headings)
 
 
-def _fill(export: Export, sheet: Sheet, column: int, results: Sequence[Stored]) -> dict[tuple[int, int], str]:
+def _fill(
+    export: Export, sheet: Sheet, column: int, results: Sequence[Stored], numbers: Mapping[str, str]
+) -> dict[tuple[int, int], str]:
     """The scores, by their cells; notes of whoever is left out, and of points that differ."""
     heading = sheet.headings[column]
     for row in sheet.rows[1:]:
         if sheet.value(row, 0).casefold() == _POINTS_POSSIBLE:
             _compare(export, heading, sheet.value(row, column), max(one.max_score for one in results))
-    matched = match((one.student for one in results), _people(sheet))
+    matched = match((one.student for one in results), _people(sheet, numbers))
     export.notes.extend(note for note in matched.notes(str(sheet.path)) if note not in export.notes)
     return {
         (matched.rows[one.student], column): sheet.number(number(one.score))
@@ -143,12 +146,14 @@ def _compare(export: Export, heading: str, possible: str, max_score: float) -> N
         )
 
 
-def _people(sheet: Sheet) -> dict[int, list[str]]:
-    """What each row calls its person; the rows above the students are no people."""
+def _people(sheet: Sheet, numbers: Mapping[str, str]) -> dict[int, list[str]]:
+    """What each row calls its person, with the student of its number; rows above these are no people."""
     columns = [sheet.headings.index(name) for name in _NAMED_BY if name in sheet.headings]
     identity = sheet.headings.index("ID")
-    return {
-        at: [name for column in columns if (name := sheet.value(row, column))]
-        for at, row in enumerate(sheet.rows)
-        if at and sheet.value(row, identity)
-    }
+    of_number = {number: student for student, number in numbers.items()}
+    people = {}
+    for at, row in enumerate(sheet.rows):
+        if at and (number := sheet.value(row, identity)):
+            called = [name for column in columns if (name := sheet.value(row, column))]
+            people[at] = [*called, *([of_number[number]] if number in of_number else [])]
+    return people

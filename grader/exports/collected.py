@@ -1,0 +1,32 @@
+"""Outside: what ``collect`` has kept of students, the numbers by which a system knows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from grader.collect.students import RECORD
+from grader.gradebook import harmless
+
+
+def numbers(results: Path, system: str, students: Iterable[str]) -> dict[str, str]:
+    """The number of each student in a system out of which the notebooks were collected, as far as known.
+
+    Args:
+        results: what ``grade`` has written; it says where the submissions are, and there lies the record.
+        system: such as ``canvas``.
+        students: names of their folders.
+    """
+    found: dict[str, set[str]] = {}
+    with suppress(OSError, ValueError, KeyError, TypeError, csv.Error, RecursionError):
+        run = json.loads((results / "run.json").read_text(encoding="utf-8"))
+        record = (Path(run["submissions"]) / RECORD).read_text(encoding="utf-8-sig")
+        for row in csv.DictReader(io.StringIO(record)):
+            if row["system"] == system and row["id"]:
+                found.setdefault(row["student"], set()).add(row["id"])
+    named = {student: found.get(harmless(student), set()) for student in students}
+    return {student: next(iter(known)) for student, known in named.items() if len(known) == 1}
