@@ -20,9 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STEM = "01_leaves"
 
 # The check as it was in the first week, and a right answer which its author had not thought of.
-MISTAKEN = (
-    '    assert w.version == 0, "The weight was written to."\n    assert w.is_leaf, ('
-)
+MISTAKEN = '    assert w.version == 0, "The weight was written to."\n    assert w.is_leaf, ('
 CORRECTED = "    assert w.is_leaf, ("
 UNFORESEEN = """\
 def make_weight(n, m, scale):
