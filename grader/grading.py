@@ -25,13 +25,12 @@ from grader.gradebook import gradebook
 from grader.index import Index
 from grader.judge import MAX_BATCH, judge
 from grader.observatory import Conditions, Observatory
-from grader.outcome import Outcome, absent_students, without_notebook
-from grader.pages import failed_cells, feedback_html, feedback_markdown
-from grader.picture import pictures_of
+from grader.outcome import Outcome, absent_students, note_of_others, without_notebook
 from grader.progress import Progress, Standing
 from grader.questionnaire import Limits
 from grader.report import report_html
 from grader.result import Result, failed, graded
+from grader.student_pages import StudentPages
 from grader.submission import Submission, find_submissions
 
 
@@ -152,6 +151,7 @@ class _Grading:
         )
         tell = lambda doing: self._tell(doing=doing)  # noqa: E731
         self._observatory = Observatory(course, self._rubrics, folder, conditions, tell)
+        self._pages = StudentPages(folder, self._rubrics, self._observatory, course.settings.feedback)
 
     def run(self, found: Sequence[Submission], submissions: Path) -> Outcome:
         former = self._folder.run()
@@ -167,7 +167,7 @@ class _Grading:
                     self._write_unreadable(submission)
                     self._tell_one_more(in_error=True)
             self._observe_and_judge([s for s in waiting if s.error is None])
-            self._feed_back_anew(outdated)
+            self._pages.write_anew(outdated)
             if len(self._selected) == len(found):
                 self._shown = asdict(self._course.settings.feedback)
             self._write_run(submissions, seeds, finished=True)
@@ -176,7 +176,7 @@ class _Grading:
         points = {stem: self._course.points(stem) for stem in {stem for _, stem in absent}}
         book = gradebook(rows, absent, points)
         changes, unknown = record(self._folder, book)
-        notes = filter(None, [self._note(former.get("submissions"), submissions, len(rows)), unknown])
+        notes = filter(None, [note_of_others(self._folder, former, submissions, len(rows)), unknown])
         outcome = Outcome(
             rows,
             absent,
@@ -189,19 +189,6 @@ class _Grading:
         self._write_class(outcome, book, points)
         self._folder.write_index(found)
         return outcome
-
-    def _note(self, former: Any, submissions: Path, graded: int) -> str | None:
-        """That results of another folder, which were graded into the same one, are not in the gradebook."""
-        if not isinstance(former, str) or Path(former).resolve() == submissions.resolve():
-            return None
-        others = self._folder.count_results() - graded
-        if others <= 0:
-            return None
-        results = "one result" if others == 1 else f"{others} results"
-        return (
-            f"Before, {former} was graded into {self._folder.path}: {results} of that stay in"
-            f" {self._folder.path / 'submissions'}, but not in this gradebook and report."
-        )
 
     def _outdated(self, former: Mapping[str, Any], waiting: Sequence[Submission]) -> list[Submission]:
         """Whose result holds, while the feedback shows what the course showed before.
@@ -258,33 +245,8 @@ class _Grading:
         self, submission: Submission, result: Result, evidence: Evidence | None = None, seed: int = 0
     ) -> None:
         """Feedback first: a result that is there means that its feedback is too."""
-        self._feed_back(submission, result, evidence, seed)
+        self._pages.write(submission, result, evidence, seed)
         self._folder.write_result(result, submission.name)
-
-    def _feed_back_anew(self, submissions: Sequence[Submission]) -> None:
-        """Write the feedback of results that stay as they are."""
-        for submission in submissions:
-            result = self._folder.result(submission.student, submission.name)
-            if submission.error is not None and result is not None:
-                self._feed_back(submission, result)
-        observed = [submission for submission in submissions if submission.error is None]
-        for submission, seed, evidence in self._observatory.observe(observed):  # from the folder
-            result = self._folder.result(submission.student, submission.name)
-            if result is not None:
-                self._feed_back(submission, result, evidence, seed)
-
-    def _feed_back(
-        self, submission: Submission, result: Result, evidence: Evidence | None = None, seed: int = 0
-    ) -> None:
-        """Write what a student reads; with evidence, `seed` says by which reference it was judged."""
-        shows, cells, pictures = self._course.settings.feedback, failed_cells(evidence), {}
-        if evidence is not None and evidence.fault is None and shows.xrays:
-            stem = submission.assignment or ""
-            pictures = pictures_of(self._rubrics[stem], evidence, self._observatory.reference(stem, seed))
-        feedback = self._folder.path / "feedback" / submission.student / submission.name
-        for suffix, written in ((".md", feedback_markdown), (".html", feedback_html)):
-            page = written(result, cells, pictures, shows=shows)
-            self._folder.write(feedback.with_name(f"{submission.name}{suffix}"), page)
 
     def _tell(self, **changes: Any) -> None:
         self._standing = replace(self._standing, **changes)

@@ -26,7 +26,7 @@ def is_the_command() -> bool:
     While ``-m`` looks for what to run, which is when a package is imported, ``sys.argv[0]`` is ``-m``.
     """
     name = next(iter(getattr(sys, "argv", [])), "")
-    return name == "-m" or Path(name).name == "grader"
+    return name == "-m" or Path(name).stem == "grader"  # grader.exe on Windows
 
 
 def arm() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from grader.changes import Change
+from grader.folder import ResultsFolder
 from grader.row import Row
 from grader.submission import Submission, read_roster
 from grader.text import printable
@@ -43,6 +45,28 @@ def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str
         printable(name)
         for name in folders
         if not name.startswith((".", "__")) and printable(name) not in handed_in
+    )
+
+
+def note_of_others(
+    folder: ResultsFolder, former: Mapping[str, Any], submissions: Path, graded: int
+) -> str | None:
+    """That results of other submissions, graded into the same folder before, are not in the gradebook.
+
+    Args:
+        folder: of the results.
+        former: what is known of the run before.
+        submissions: what is graded now.
+        graded: how many results belong to that.
+    """
+    before = former.get("submissions")
+    others = folder.count_results() - graded
+    if not isinstance(before, str) or Path(before).resolve() == submissions.resolve() or others <= 0:
+        return None
+    results = "one result" if others == 1 else f"{others} results"
+    return (
+        f"Before, {before} was graded into {folder.path}: {results} of that stay in"
+        f" {folder.path / 'submissions'}, but not in this gradebook and report."
     )
 
 

@@ -23,16 +23,16 @@ def xray(*unnamed: Any, **named: Any) -> XRay:
     """The autograd graph behind tensors, as they are now; changes nothing.
 
     Args:
-        unnamed: nothing; it is here to say so.
+        unnamed: the same without names; they are called ``tensor``, or ``tensor[0]``, ``tensor[1]`` ...
         named: tensors, or modules, which stand for their parameters: ``xray(loss=loss, cell=cell)``.
 
     Raises:
-        TypeError: no tensor was named.
+        TypeError: nothing of it is a tensor, or a module that has parameters.
     """
     from grader.worker.graph import graph  # noqa: PLC0415 - imports torch, which only this machine's owner asks for
 
     if unnamed:
-        raise TypeError("give every tensor its name: xray(loss=loss, h=h)")
+        named = {"tensor": unnamed[0] if len(unnamed) == 1 else unnamed, **named}
     found = read_graph(graph(**named))
     if found is None:
         raise TypeError("nothing of this is a tensor or a module with parameters: xray(loss=loss, h=h)")

@@ -14,7 +14,7 @@ import pytest
 from attack_inside import SWITCHES as INSIDE
 
 import grader
-from grader import class_table, gradebook, observer, pages, submission, wire, zygote
+from grader import class_table, gradebook, observer, submission, templating, wire, zygote
 from grader.questionnaire import Limits
 
 Patch = pytest.MonkeyPatch
@@ -133,9 +133,9 @@ def _numbers(patch: Patch) -> None:
 
 
 def _pages(patch: Patch) -> None:
-    patch.setattr(pages._html, "autoescape", False)
-    patch.setitem(pages._markdown.filters, "text", str)
-    for environment in (pages._html, pages._markdown):
+    patch.setattr(templating.HTML, "autoescape", False)
+    patch.setitem(templating.MARKDOWN.filters, "text", str)
+    for environment in (templating.HTML, templating.MARKDOWN):
         patch.setattr(environment, "cache", None)
 
 

@@ -25,7 +25,7 @@ loss = (cell(torch.ones(1, 1), h) ** 2).sum()
 state = h.detach()
 found = xray(loss=loss, h=h, state=state, cell=cell)
 mistakes = []
-for call in (lambda: xray(loss), lambda: xray(), lambda: xray(loss=3)):
+for call in (lambda: xray(), lambda: xray(3), lambda: xray(loss=3)):
     try:
         call()
     except TypeError as error:
@@ -33,6 +33,7 @@ for call in (lambda: xray(loss), lambda: xray(), lambda: xray(loss=3)):
 print(json.dumps({
     "before": before, "mistakes": mistakes, "repr": repr(found),
     "html": found._repr_html_(), "svg": found._repr_svg_(), "markdown": found._repr_markdown_(),
+    "unnamed": [repr(xray(state)), repr(xray(h, state))],
     "grad": cell.weight_ih.grad is not None, "versions": [h._version, loss._version],
 }))
 """
@@ -72,8 +73,15 @@ def test_every_front_end_has_something_to_show(shown):
     ]
 
 
+def test_names_may_be_left_out(shown):
+    """Whoever looks at one tensor in passing need not name it; of several each has its place."""
+    one, two = shown["unnamed"]
+    assert one.splitlines()[1:] == ["  tensor: leaf, no grad, version 0, .grad None"]
+    assert [line.split(":")[0] for line in two.splitlines()[1:]] == ["  tensor[0]", "  tensor[1]"]
+
+
 def test_a_mistake_is_answered_by_an_example(shown):
-    """A tensor without a name, and nothing that is a tensor, are told how it is meant."""
+    """Nothing, and nothing that is a tensor, are told how it is meant."""
     assert len(shown["mistakes"]) == 3
     assert all("xray(loss=loss, h=h)" in mistake for mistake in shown["mistakes"])
 

@@ -15,7 +15,12 @@ from grader.terminal import print_examination
 
 
 @click.command()
-@click.option("-v", "--verbose", is_flag=True, help="Also print what each wrong answer is told.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Also print which check catches which wrong answer, and why.",
+)
 @click.option("--cage", is_flag=True, help="Only tell what confines students' code on this machine.")
 @click.option(
     "--accept", "accept_lists", is_flag=True, help="Write the lists of failed checks into tests/answers/."
@@ -47,7 +52,8 @@ def doctor(verbose: bool, cage: bool, accept_lists: bool, wanted: tuple[str, ...
             complaints += len(found.complaints)
             print_examination(console, found, verbose=verbose)
     if complaints:
-        click.echo(f"{complaints} complaints. Mend them from the top; the first often causes the others.")
+        said = "1 complaint." if complaints == 1 else f"{complaints} complaints. Mend them from the top;"
+        click.echo(said if complaints == 1 else f"{said} the first often causes the others.")
         sys.exit(1)
     click.echo("The course agrees with itself.")
 

@@ -1,7 +1,7 @@
 """Inside: the words a probe may use, bound before any student's code ran.
 
 ``grader/inside.py`` names the same words outside; what an author needs to know about each stands
-in its docstring here and in CONTRIBUTING.md.
+in its docstring here and in docs/authoring.md.
 """
 
 from __future__ import annotations
