@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from grader.failed_cell import stopped_cells
+from grader.reason import UNJUDGED, tells_of_an_end
 from grader.row import Answer, Row
+from grader.text import some
 
-#: How the diagnoses begin that tell of a process which did not answer as one does; ``observer.py`` has them.
-_ENDED = (
-    "Your code still ran ",
-    "Your code ended the Python process",
-    "The system ended the process of your code",
-    "The process of your notebook sent ",
-)
-_UNJUDGED = "This check did not come to a verdict"  # in ``result.py``
-_MOST = 12  # of more flags or questions nobody reads each
+_MOST = 12  # of more flags, questions, cells or notebooks nobody reads each
 
 
 @dataclass(frozen=True)
@@ -46,9 +41,9 @@ def _reasons(row: Row) -> list[str]:
     """Each kind of reason as a sentence, or as nothing where it is none."""
     unjudged, ended = ("", "") if row.error else _trouble(row.answers)
     flags = _flags(row.flags) if row.flags else ""
-    left = ", ".join(row.superseded)
+    left = ", ".join(some(row.superseded, _MOST))
     several = f"Several notebooks: {row.notebook} counts; left aside: {left}." if left else ""
-    return [row.error or "", unjudged, flags, ended, several]
+    return [row.error or "", unjudged, flags, ended, _stopped(row.stopped), several]
 
 
 def _flags(flags: Sequence[tuple[str, int | None]]) -> str:
@@ -60,7 +55,15 @@ def _flags(flags: Sequence[tuple[str, int | None]]) -> str:
         f"{what} (code cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})" if numbers else what
         for what, numbers in cells.items()
     ]
-    return f"Flagged: {'; '.join(_some(told))}."
+    return f"Flagged: {'; '.join(some(told, _MOST))}."
+
+
+def _stopped(stopped: Sequence[tuple[int, str]]) -> str:
+    """Which cells were stopped or left out; those of which the same is said together."""
+    cells: dict[str, list[str]] = {}
+    for cell, why in stopped:
+        cells.setdefault(why, []).append(str(cell))
+    return " ".join(stopped_cells(some(numbers, _MOST), why) for why, numbers in cells.items())
 
 
 def _trouble(answers: Sequence[Answer]) -> tuple[str, str]:
@@ -71,16 +74,11 @@ def _trouble(answers: Sequence[Answer]) -> tuple[str, str]:
         for check in answer.checks:
             if check.message is None:
                 continue
-            if check.outcome == "error" or check.message.startswith(_UNJUDGED):
+            if check.outcome == "error" or check.message == UNJUDGED:
                 unjudged[answer.id] = None
-            elif check.message.startswith(_ENDED):
+            elif tells_of_an_end(check.message):
                 ended.setdefault(answer.id, check.message)
     return (
-        f"A check could not be judged in {', '.join(_some(list(unjudged)))}." if unjudged else "",
-        " ".join(_some([f"{question}: {message}" for question, message in ended.items()])),
+        f"A check could not be judged in {', '.join(some(unjudged, _MOST))}." if unjudged else "",
+        " ".join(some([f"{question}: {message}" for question, message in ended.items()], _MOST)),
     )
-
-
-def _some(texts: Sequence[str]) -> list[str]:
-    more = len(texts) - _MOST
-    return [*texts[:_MOST], *([f"and {more} more"] if more > 0 else [])]

@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.assignment import Assignment, Cell, Question
+from grader.complete_file import write_complete
 from grader.errors import CourseError
 from grader.public_check import otter_test
 
@@ -92,10 +93,7 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
     built = _files(assignments, folder, points)
     changed = _changed(built)
     for path in changed:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        unfinished.write_text(built[path], encoding="utf-8", newline="\n")
-        unfinished.replace(path)
+        write_complete(path, built[path].encode())
     return changed
 
 

@@ -27,7 +27,7 @@ Line = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Change:
-    """A result whose score or status is another than before.
+    """A result whose score, maximum or status is another than before.
 
     Attributes:
         before: the line of the gradebook of the run before.
@@ -56,7 +56,7 @@ class Change:
 
 
 def changes(before: str, after: str) -> list[Change]:
-    """The rows which both gradebooks have, where score or status differ; who hands in at last is new.
+    """The rows which both gradebooks have, where score, maximum or status differ; who hands in at last is new.
 
     Args:
         before: the gradebook of the run before, as CSV; empty where there was none.
@@ -90,7 +90,8 @@ def _lines(text: str) -> dict[tuple[str, str], Line]:
 
 
 def _differ(one: Line, other: Line) -> bool:
-    return one["status"] != other["status"] or _number(one["score"]) != _number(other["score"])
+    figures = ((_number(one[column]), _number(other[column])) for column in ("score", "max_score"))
+    return one["status"] != other["status"] or any(before != after for before, after in figures)
 
 
 def _number(text: str) -> float | str:

@@ -36,13 +36,16 @@ def print_class(outcome: Outcome, out: Path) -> None:
     errors = sum(row.status == "error" for row in outcome.rows)
     graded = len(outcome.rows) - errors
     console.print(
-        f"\n{graded} graded, {errors} in error, {outcome.fresh} new. Protection: {outcome.protection}.",
+        f"\n{graded} graded, {errors} in error, {_news(outcome)}. Protection: {outcome.protection}.",
         highlight=False,
     )
     _print_changes(console, outcome)
     if outcome.without:
         names = ", ".join(_some(map(_plain, outcome.without)))
         console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
+    if outcome.unlisted:
+        names = ", ".join(_some(map(_plain, outcome.unlisted)))
+        console.print(f"[yellow]Not on the roster:[/] {names}", highlight=False)
     for name, what in (
         ("gradebook.csv", "the gradebook"),
         ("report.html", "the class"),
@@ -53,6 +56,11 @@ def print_class(outcome: Outcome, out: Path) -> None:
         Console(emoji=False, stderr=True).print(
             inert(outcome.note), markup=False, highlight=False, soft_wrap=True
         )
+
+
+def _news(outcome: Outcome) -> str:
+    again = f", {outcome.again} judged again" if outcome.again else ""
+    return f"{outcome.fresh} new{again}"
 
 
 def _print_rows(console: Console, outcome: Outcome) -> None:

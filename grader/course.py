@@ -16,6 +16,7 @@ from grader.errors import CourseError, GraderError
 from grader.own_code import own_code_sha256
 from grader.rubric import Rubric, read_rubric
 from grader.settings import FILE_NAME, Settings, read_settings
+from grader.stem import ANSWERS, CHECKS, MASTER
 from grader.worth import apportioned, total
 
 
@@ -50,7 +51,7 @@ class Course:
     @cached_property
     def assignments(self) -> dict[str, Assignment]:
         """All assignments by stem; CourseError where a master contradicts itself."""
-        return {stem: read_assignment(self.root / "solutions" / f"{stem}.py") for stem in self.stems}
+        return {stem: read_assignment(self.root / MASTER.format(stem)) for stem in self.stems}
 
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
@@ -71,11 +72,11 @@ class Course:
 
     def check_file(self, stem: str) -> Path:
         """Where an assignment's hidden checks are."""
-        return self.root / "tests" / "hidden" / f"test_{stem}.py"
+        return self.root / CHECKS.format(stem)
 
     def answers_file(self, stem: str) -> Path:
         """Where an assignment's known answers are."""
-        return self.root / "tests" / "answers" / f"{stem}.py"
+        return self.root / ANSWERS.format(stem)
 
     def rubric(self, stem: str) -> Rubric:
         """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
@@ -123,7 +124,7 @@ class Course:
 
 
 def _masters(root: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in (root / "solutions").glob("[0-9][0-9]_*.py")))
+    return tuple(sorted(path.stem for path in root.glob(MASTER.format("[0-9][0-9]_*"))))
 
 
 def _worth(rubric: Rubric, points: Mapping[str, float]) -> Rubric:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
+from grader.reason import NOT_REACHED
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -80,7 +81,7 @@ class Evidence:
 
     def outcome(self, probe: str) -> Outcome:
         """What a probe saw, decoded."""
-        answer = self.probes.get(probe, {"fault": "this part was not reached"})
+        answer = self.probes.get(probe, {"fault": NOT_REACHED})
         if isinstance(answer, Answer):
             return answer.outcome
         if "fault" in answer:

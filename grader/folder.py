@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from grader.complete_file import write_complete
 from grader.errors import BrokenRunError, GraderError
 from grader.evidence import Evidence
 from grader.index import INDEX, Index
@@ -183,12 +184,8 @@ class ResultsFolder:
         path = Path(place)
         unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(text, encoding="utf-8", errors="replace")
-            unfinished.replace(path)
+            write_complete(path, text.encode(errors="replace"), unfinished=unfinished)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
             raise BrokenRunError(
                 f"{path} cannot be written ({error.strerror}): make room and run the same again"
             ) from error

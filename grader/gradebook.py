@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.row import Row
+from grader.worth import total
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
@@ -56,7 +57,7 @@ def _line(row: Row, questions: Sequence[str]) -> list[Any]:
 
 def _absent_line(student: str, stem: str, worth: Mapping[str, float], questions: Sequence[str]) -> list[Any]:
     scores = ["0" if question in worth else "" for question in questions]
-    return [harmless(student), stem, "0", number(sum(worth.values())), "absent", "", *scores]
+    return [harmless(student), stem, "0", number(total(worth.values())), "absent", "", *scores]
 
 
 def harmless(text: str) -> str:

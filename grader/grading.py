@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,21 @@ from grader.gradebook import gradebook
 from grader.index import Index
 from grader.judge import MAX_BATCH, judge
 from grader.observatory import Conditions, Observatory
-from grader.outcome import Outcome, absent_students, note_of_others, without_notebook
+from grader.outcome import (
+    Outcome,
+    absent_students,
+    note_of_others,
+    unlisted_students,
+    without_notebook,
+)
 from grader.progress import Progress, Standing
 from grader.questionnaire import Limits
 from grader.report import report_html
 from grader.result import Result, failed, graded
 from grader.student_pages import StudentPages
 from grader.submission import Submission, find_submissions
+
+RELEASED = ".handout/release.json"  # what a release leaves; see grader/release/folder.py
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,7 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
         GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
     """
     _refuse_a_course_of_a_student(course, submissions)
+    _refuse_what_others_read(submissions, out)
     course = without_unfinished(course, options.assignments)
     wanted = course.select(options.assignments)
     index = Index.load(out, course.functions)
@@ -97,7 +107,10 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
     selected = [s for s in found if _is_selected(s, wanted, options)]
     if not selected:
         asked = ", ".join([*options.students, *options.assignments])
-        raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}")
+        students = sorted({s.student for s in found})
+        near = [name for asked in options.students for name in get_close_matches(asked, students, 1, 0.4)]
+        did_you_mean = f"; did you mean {' and '.join(near)}?" if near else ""
+        raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}{did_you_mean}")
     with ResultsFolder(out, index) as folder:
         return _Grading(course, folder, selected, options, progress).run(found, submissions)
 
@@ -114,6 +127,25 @@ def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
             f"{course.root} holds a course, but lies in {submissions}, where only students' work may be: go "
             "to the folder of your own course, and name the folder that holds the students' folders"
         )
+
+
+def _refuse_what_others_read(submissions: Path, out: Path) -> None:
+    """Results hold the seed and expected values, and may not lie among what students handed in or get.
+
+    Raises:
+        GraderError: the folder is one of these.
+    """
+    results, handed_in = out.resolve(), submissions.resolve()
+    if handed_in in (results, results / "submissions"):
+        raise GraderError(
+            f"{out}: results would lie among the submissions of {submissions}: choose another --out"
+        )
+    for folder in (results, *results.parents):
+        if (folder / RELEASED).is_file():
+            raise GraderError(
+                f"{out} lies in what `release` wrote for students, and results hold what they must not see:"
+                " choose another --out"
+            )
 
 
 def _is_selected(submission: Submission, wanted: Collection[str], options: Options) -> bool:
@@ -158,6 +190,7 @@ class _Grading:
         with self._observatory:
             waiting = [s for s in self._selected if self._options.force or not self._is_current(s)]
             seeds = self._observatory.seeds(waiting)
+            again = sum(s.error is None and self._is_graded(s) for s in waiting)
             outdated = self._outdated(former, waiting)
             if waiting or outdated:
                 self._write_run(submissions, seeds, finished=False)
@@ -181,10 +214,12 @@ class _Grading:
             rows,
             absent,
             self._observatory.protection.name,
-            len(waiting),
+            len(waiting) - again,
             without_notebook(found, submissions),
             " ".join(notes) or None,
             changes,
+            again,
+            unlisted_students(found, submissions),
         )
         self._write_class(outcome, book, points)
         self._folder.write_index(found)
@@ -270,6 +305,12 @@ class _Grading:
             and (submission.error is None or row.error == submission.error)
             and self._observatory.is_current(submission)
         )
+
+    def _is_graded(self, submission: Submission) -> bool:
+        """Whether there is a result, and what it was judged by still holds: then only the judging is new."""
+        return self._folder.row(
+            submission.student, submission.name
+        ) is not None and self._observatory.is_current(submission)
 
     def _provenance(self, submission: Submission) -> dict[str, str | None]:
         return {

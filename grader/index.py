@@ -107,7 +107,7 @@ def _entries(memory: Memory[T], values: Callable[[T], Any]) -> list[Any]:
 
 def _row(values: list[Any], answers: list[Answer]) -> Row:
     name, student, assignment, notebook, status, error, score, max_score, *parts = values
-    superseded, flags, stated, own = parts
+    superseded, flags, stated, own, stopped = parts
     return Row(
         name,
         student,
@@ -121,13 +121,14 @@ def _row(values: list[Any], answers: list[Answer]) -> Row:
         tuple((what, cell) for what, cell in flags),
         tuple((key, value) for key, value in stated),
         tuple(map(answers.__getitem__, own)),
+        tuple((cell, why) for cell, why in stopped),
     )
 
 
 def _row_values(row: Row, answers: Mapping[Answer, int]) -> list[Any]:
     own = [answers[answer] for answer in row.answers]
     stated = row.name, row.student, row.assignment, row.notebook, row.status, row.error
-    return [*stated, row.score, row.max_score, row.superseded, row.flags, row.provenance, own]
+    return [*stated, row.score, row.max_score, row.superseded, row.flags, row.provenance, own, row.stopped]
 
 
 def _gist(values: list[Any]) -> Gist:

@@ -27,6 +27,7 @@ from grader.evidence import (
 from grader.facts import MalformedError
 from grader.notebook import Cell
 from grader.questionnaire import Assigned, Limits, Questionnaire
+from grader.reason import ENDED, TOO_LATE, TOO_LATE_FOR_NOTEBOOK, UNREACHED
 from grader.wire import WireError
 from grader.zygote import Zygote
 
@@ -150,7 +151,7 @@ class _Observer:
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._deadline):
-                return found | {probe.name: {"fault": _TOO_LATE} for probe in waiting}
+                return found | {probe.name: {"fault": TOO_LATE} for probe in waiting}
             try:
                 with self._loaded() as worker:
                     question_end += time.monotonic() - begun  # the cells' time is not the question's
@@ -165,7 +166,7 @@ class _Observer:
                 found[fault.probe] = {"fault": str(fault)}
                 waiting = [probe for probe in waiting if probe.name != fault.probe]
             except _NeedsIsolationError:  # more answers than questions: none of them is believed
-                return {probe.name: {"fault": _SAYS["forged"]} for probe in probes}
+                return {probe.name: {"fault": ENDED["forged"]} for probe in probes}
             except _NothingObservedError as error:  # what was found before counts
                 return found | {probe.name: {"fault": str(error)} for probe in waiting}
         return found
@@ -189,27 +190,30 @@ class _Observer:
         return found
 
     def _pictures(self, worker: Worker, pictures: Sequence[Assigned]) -> dict[str, dict[str, Any]]:
-        """What a worker shows once it has answered everything; after a fault it is asked for no more.
+        """What a worker shows once it has answered everything, by one request.
 
         By then nothing it does can reach a probe. So a fault is nobody's, and costs only the pictures.
         """
         found: dict[str, dict[str, Any]] = {}
-        for picture in pictures:
-            try:
-                raw = worker.wire.ask("probe", _request(picture), self._patience(picture))
-                answer = readable_answer(raw)
-            except (WireError, MalformedError):
-                break
-            self._patched.update(raw["patched"])
-            if raw["patched"]:  # then what it shows cannot be believed
-                break
-            found[picture.name] = answer
-            if raw["changed"]:
-                break
+        if not pictures:
+            return found
+        try:
+            raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
+            for picture, one in zip(pictures, raw if type(raw) is list else (), strict=False):
+                answer = readable_answer(one)
+                self._patched.update(one["patched"])
+                if one["patched"]:
+                    break
+                found[picture.name] = answer
+                if one["changed"]:
+                    break
+        except (WireError, MalformedError):
+            return found
         return found
 
-    def _patience(self, probe: Assigned) -> float:
-        return min(_PATIENCE_SECONDS, probe.seconds, self._limits.question, self._seconds_left())
+    def _patience(self, *probes: Assigned) -> float:
+        longest = max(probe.seconds for probe in probes)
+        return min(_PATIENCE_SECONDS, longest, self._limits.question, self._seconds_left())
 
     def _ask(self, worker: Worker, probe: Assigned, question_end: float) -> dict[str, Any]:
         """One probe's answer, in a worker of its question's own."""
@@ -224,10 +228,10 @@ class _Observer:
             if error.kind == "timeout":
                 self._blame(worker, begun)
             kind = "late" if error.kind == "timeout" and seconds < probe.seconds else error.kind
-            reason = _SAYS[kind].format(seconds=seconds, question=self._limits.question)
+            reason = ENDED[kind].format(seconds=seconds, question=self._limits.question)
             raise _ProbeFaultError(probe.name, reason) from None
         except MalformedError:
-            raise _ProbeFaultError(probe.name, _SAYS["malformed"]) from None
+            raise _ProbeFaultError(probe.name, ENDED["malformed"]) from None
         self._patched.update(raw["patched"])
         if raw["patched"]:
             changed = ", ".join(raw["patched"][:3])
@@ -281,11 +285,9 @@ class _Observer:
         When they ran before and are run again, there is no use in half of them.
         """
         if self._names:
-            raise _NothingObservedError(_TOO_LATE_FOR_NOTEBOOK)
+            raise _NothingObservedError(TOO_LATE_FOR_NOTEBOOK)
         for cell in self._cells[place:]:
-            self._failed.setdefault(
-                cell.number, {"cell": cell.number, "raised": None, "fault": _SAYS["unreached"]}
-            )
+            self._failed.setdefault(cell.number, {"cell": cell.number, "raised": None, "fault": UNREACHED})
 
     def _to_run(self) -> list[int]:
         return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
@@ -374,7 +376,7 @@ class _Observer:
                 "the notebook ended or blocked its process before its functions could be looked at"
             )
         number = self._cells[place].number
-        fault = _SAYS[kind].format(seconds=self._limits.cell)
+        fault = ENDED[kind].format(seconds=self._limits.cell)
         self._failed[number] = {"cell": number, "raised": None, "fault": fault}
         self._killers += 1
         last = self._killers > _MAX_DROPPED
@@ -422,16 +424,3 @@ class _ProbeFaultError(Exception):
     def __init__(self, probe: str, reason: str) -> None:
         super().__init__(reason)
         self.probe = probe
-
-
-_TOO_LATE = "this part was not reached, because the time of the question was used up before"
-_TOO_LATE_FOR_NOTEBOOK = "this part was not reached, because the time of the notebook was used up before"
-_SAYS = {
-    "timeout": "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?",
-    "late": "your code still ran when the {question:.0f} s of this question were over, and was stopped",
-    "unreached": "the cells before it used up the time of the notebook",
-    "closed": "your code ended the Python process (os._exit, a crash in native code, a limit of the system)",
-    "killed": "the system ended the process of your code, most likely because it took too much memory",
-    "forged": "the process of your notebook sent answers nobody asked for, so none of them was used",
-    "malformed": "the process of your notebook sent something that is not an answer, so it was not used",
-}

@@ -26,6 +26,8 @@ class Outcome:
         without: folders in which there is no notebook.
         note: what else whoever grades should know, in a sentence, or None.
         changes: results whose score or status is another than in the run before.
+        again: how many were judged again from what had been observed before; they are not new.
+        unlisted: who handed in and is not on the roster, where there is one.
     """
 
     rows: list[Row]
@@ -35,6 +37,8 @@ class Outcome:
     without: list[str]
     note: str | None = None
     changes: list[Change] = field(default_factory=list)
+    again: int = 0
+    unlisted: list[str] = field(default_factory=list)
 
 
 def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:
@@ -68,6 +72,12 @@ def note_of_others(
         f"Before, {before} was graded into {folder.path}: {results} of that stay in"
         f" {folder.path / 'submissions'}, but not in this gradebook and report."
     )
+
+
+def unlisted_students(found: Sequence[Submission], submissions: Path) -> list[str]:
+    """Who handed in and is not on the roster, if there is one: one of the two may be misspelt."""
+    roster = set(read_roster(submissions))
+    return sorted({submission.student for submission in found} - roster) if roster else []
 
 
 def absent_students(found: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:

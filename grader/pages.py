@@ -9,17 +9,17 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from grader.evidence import Evidence
-from grader.facts import decode_raised
-from grader.gradebook import number
+from grader.failed_cell import MAX_TOLD, FailedCell
 from grader.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.picture import Picture
 from grader.result import Result
+from grader.score import cap
 from grader.settings import Feedback
 from grader.templating import HTML, MARKDOWN
-from grader.text import straight
+from grader.text import some, straight
+from grader.worth import is_capped
 
-MAX_FOREIGN_TEXT = 200
-MAX_FAILED_CELLS = 20
+_MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
 _CODE = re.compile(r"`([^`]+)`")
 
 #: Pictures of a submission, by the id of their question.
@@ -58,6 +58,7 @@ def _content(
     drawn = [question["id"] for question in result["questions"] if shown.get(question["id"])]
     return {
         "result": result,
+        "superseded": some(result["superseded"], _MOST_NAMED),
         "cells": cells,
         "pictures": shown,
         "shows": shows,
@@ -74,10 +75,9 @@ def _standing(question: Mapping[str, Any]) -> str:
 
 
 def _capped(question: Mapping[str, Any]) -> str:
-    """Why a question earned less than its passed checks are worth; what it did earn is the most it could."""
-    earned, worth = question["score"], question["max_score"]
-    most = "half of its points" if 2 * earned == worth else f"{number(earned)} of its {number(worth)} points"
-    return f"A question of which a check fails earns at most {most}."
+    """Why a question earned less than its passed checks are worth; nothing where it did not."""
+    is_less = is_capped(question["score"], (check["points"] for check in question["checks"]))
+    return cap(question["score"], question["max_score"]) if is_less else ""
 
 
 def _coded(text: str) -> Markup:
@@ -104,17 +104,5 @@ for _environment in (HTML, MARKDOWN):
 def failed_cells(evidence: Evidence | None) -> list[str]:
     """One sentence for each cell of the notebook that did not run to its end, for the first of very many."""
     cells = evidence.cells if evidence else []
-    told = [_failed_cell(cell) for cell in cells[:MAX_FAILED_CELLS]]
+    told = [FailedCell.of(cell).sentence for cell in cells[:MAX_TOLD]]
     return [*told, f"And {len(cells) - len(told)} more."] if len(cells) > len(told) else told
-
-
-def _failed_cell(cell: dict[str, object]) -> str:
-    if cell["raised"] is None:
-        return f"Code cell {cell['cell']} was left out: {cell['fault']}."
-    error = decode_raised(cell["raised"])
-    if error.type == "CellTimeout":
-        return f"Code cell {cell['cell']} was stopped, because it took too long."
-    text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
-    return (
-        f"Code cell {cell['cell']} stopped with {error.type[:MAX_FOREIGN_TEXT]}{': ' if text else ''}{text}."
-    )

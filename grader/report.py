@@ -17,6 +17,7 @@ from grader.charts import Charts
 from grader.row import Row
 from grader.summary import summarise
 from grader.templating import HTML
+from grader.worth import total
 
 _FEW = 1  # submission has no distribution
 _MOST = 10  # further diagnoses of a check
@@ -93,7 +94,7 @@ def _remark(row: Row, *, needs_a_look: bool) -> str:
 
 
 def _worth(questions: Mapping[str, float] | None) -> float | None:
-    return None if questions is None else sum(questions.values())
+    return None if questions is None else total(questions.values())
 
 
 @cache

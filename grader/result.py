@@ -7,9 +7,11 @@ from typing import Any
 
 from grader.check import Check
 from grader.evidence import UNANSWERED, Evidence
+from grader.failed_cell import as_stored
 from grader.flags import flags_of
 from grader.judge import Verdict
 from grader.question import Question
+from grader.reason import UNJUDGED
 from grader.rubric import Rubric
 from grader.score import earned
 from grader.settings import Settings
@@ -32,7 +34,8 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
 ) -> Result:
     """The result of a notebook that was observed and judged."""
     if evidence.fault is not None:
-        return failed(submission, f"{evidence.fault[:1].upper()}{evidence.fault[1:]}.", provenance, rubric)
+        error = f"{evidence.fault[:1].upper()}{evidence.fault[1:]}."
+        return {**failed(submission, error, provenance, rubric), "cells": as_stored(evidence.cells)}
     questions = []
     for question in rubric.questions:
         status, checks = evidence.names[question.function], rubric.checks_of(question.id)
@@ -40,7 +43,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
             verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
         questions.append(_question(question, status, checks, verdicts, partial_credit))
     flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
-    return _result(submission, None, questions, flags, provenance)
+    return {**_result(submission, None, questions, flags, provenance), "cells": as_stored(evidence.cells)}
 
 
 def failed(
@@ -74,6 +77,7 @@ def _result(
         "max_score": total(question["max_score"] for question in questions),
         "flags": flags,
         "questions": questions,
+        "cells": [],
         "provenance": dict(provenance),
     }
 
@@ -104,7 +108,7 @@ def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
     return {check.id: Verdict("failed", reason) for check in checks}
 
 
-_UNJUDGED = Verdict("failed", "This check did not come to a verdict; your instructor has to look at it.")
+_UNJUDGED = Verdict("failed", UNJUDGED)
 
 
 def _check(check: Check, verdict: Verdict, *, answered: bool) -> dict[str, Any]:

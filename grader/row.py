@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from grader.failed_cell import RAISED
+
 T = TypeVar("T")
 
 
@@ -42,6 +44,8 @@ class Row:
         name: its feedback lies under this name in the student's folder.
         flags: what was noticed, and in which cell or None.
         provenance: what it was graded with, as in the result.
+        stopped: the cells that did not end by themselves, and why they were left out; a text that is empty
+            where their time ran out.
         others: as in the result.
     """
 
@@ -57,6 +61,7 @@ class Row:
     flags: tuple[tuple[str, int | None], ...]
     provenance: tuple[tuple[str, str | None], ...]
     answers: tuple[Answer, ...]
+    stopped: tuple[tuple[int, str], ...] = ()
 
     @property
     def what(self) -> str:
@@ -67,11 +72,6 @@ class Row:
     def unanswered(self) -> list[str]:
         """The questions which the student left as they were."""
         return [answer.id for answer in self.answers if answer.status != "answered"]
-
-    @property
-    def needs_a_look(self) -> bool:
-        """Whether a human should look at it: an error, a flag, or a choice between notebooks."""
-        return bool(self.error or self.flags or self.superseded)
 
 
 class Rows:
@@ -103,6 +103,7 @@ class Rows:
             self.share(tuple((flag["what"], flag["cell"]) for flag in result["flags"])),
             tuple(map(self.share, result["provenance"].items())),
             self.share(tuple(map(self._answer, result["questions"]))),
+            self.share(tuple(map(_stopped, filter(_is_stopped, result.get("cells", []))))),
         )
 
     def _answer(self, question: Mapping[str, Any]) -> Answer:
@@ -120,3 +121,11 @@ class Rows:
                 checks,
             )
         )
+
+
+def _is_stopped(cell: Mapping[str, Any]) -> bool:
+    return bool(cell["ended"] != RAISED)
+
+
+def _stopped(cell: Mapping[str, Any]) -> tuple[int, str]:
+    return cell["cell"], cell["text"]

@@ -15,6 +15,7 @@ from grader.errors import CourseError
 from grader.probe import PictureProbe, Probe, pictures_of, probes_of
 from grader.question import Question
 from grader.questionnaire import Assigned, Questionnaire
+from grader.worth import total
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Rubric:
 
     def max_score(self, question: str) -> float:
         """What a question is worth: the sum of its checks' points."""
-        return sum(check.points for check in self.checks_of(question))
+        return total(check.points for check in self.checks_of(question))
 
     def questionnaire(self, seed: int, *, only: str | None = None, oracle: bool = False) -> Questionnaire:
         """What to ask a notebook.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from grader.complete_file import write_new
 from grader.course import Course
 from grader.errors import BrokenRunError, GraderError
 from grader.stem import ANSWERS, CHECKS, MASTER, free_name
@@ -75,7 +75,7 @@ class Scaffold:
         try:
             for template, place in _FILES.items():
                 path = self.root / place.format(self.stem)
-                _write_new(path, _filled(template, values))
+                write_new(path, _filled(template, values).encode())
                 written.append(path)
         except OSError as error:
             for path in written:
@@ -104,17 +104,6 @@ def course_folder(start: Path | None = None) -> Path:
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
     return Template((_TEMPLATES / template).read_text(encoding="utf-8")).substitute(values)
-
-
-def _write_new(path: Path, text: str) -> None:
-    """Write a file that is not there: complete, or not at all, and never over another."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        os.link(unfinished, path)  # unlike a rename this refuses to replace anything
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _require_new_function(root: Path, function: str) -> None:

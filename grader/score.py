@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from grader.check import Check
+from grader.gradebook import number
 from grader.judge import Verdict
 from grader.worth import total
 
@@ -19,7 +20,18 @@ def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], partial_cre
     """
     worth = total(check.points for check in checks)
     passed = [check.points for check in checks if is_passed(check, verdicts)]
-    return worth if len(passed) == len(checks) else min(total(passed), partial_credit * worth)
+    return worth if len(passed) == len(checks) else min(total(passed), total([partial_credit * worth]))
+
+
+def cap(score: float, worth: float) -> str:
+    """Why a question earned less than its passed checks are worth: what it did earn is the most it could.
+
+    Args:
+        score: what it earned; see `grader.worth.is_capped`.
+        worth: what it is worth.
+    """
+    most = "half of its points" if 2 * score == worth else f"{number(score)} of its {number(worth)} points"
+    return f"A question of which a check fails earns at most {most}."
 
 
 def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, median
 
+from grader.reason import only_follows
 from grader.row import Answer, Checked, Row
 from grader.told import Told, counted, pattern_of
 
-# What is said of a probe only because of another one: no misunderstanding of its own.
-_CONSEQUENCE = "This part was not reached"
 _MOST_TOLD = 5
 
 
@@ -172,7 +171,7 @@ def _told(answer: Answer) -> Iterable[str]:
     messages = (check.message for check in answer.checks if check.outcome != "passed")
     said: dict[str | None, str] = {}
     for message in messages:
-        if message and not message.startswith(_CONSEQUENCE):
+        if message and not only_follows(message):
             said.setdefault(pattern_of(message), message)
     return said.values()
 

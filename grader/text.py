@@ -3,7 +3,7 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import count
 
 # A component may have 255 bytes; the rest is for suffixes and for the temporary names of writers.
@@ -44,6 +44,13 @@ def printable(text: str) -> str:
 def inert(text: str) -> str:
     """Return the text as a log may show it: printable, and a command to no runner of workflows."""
     return _COMMAND.sub(" ", printable(text))
+
+
+def some(texts: Iterable[str], most: int) -> list[str]:
+    """Return the texts; of more than `most` the first, and in the place of the others how many there are."""
+    every = list(texts)
+    more = len(every) - most
+    return [*every[:most], *([f"and {more} more"] if more > 0 else [])]
 
 
 def file_name(text: str) -> str:

@@ -13,6 +13,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from grader.complete_file import write_complete
 from grader.errors import BrokenRunError, GraderError
 
 SOURCES = Path(__file__).resolve().parent.parent
@@ -98,10 +99,7 @@ def _run_setuptools(sources: Path, built: Path) -> None:
 
 
 def _put(wheel: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / wheel.name
-    if not target.is_file() or target.read_bytes() != wheel.read_bytes():
-        unfinished = target.with_name(f".{target.name}.unfinished")
-        shutil.copyfile(wheel, unfinished)
-        unfinished.replace(target)
+    target, content = folder / wheel.name, wheel.read_bytes()
+    if not target.is_file() or target.read_bytes() != content:
+        write_complete(target, content)
     return target

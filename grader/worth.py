@@ -15,6 +15,16 @@ def total(points: Iterable[float]) -> float:
     return round(math.fsum(points), _PLACES)
 
 
+def is_capped(score: float, points: Iterable[float]) -> bool:
+    """Whether a question earned less than its checks did, because one of them failed.
+
+    Args:
+        score: what the question earned.
+        points: what each of its checks earned.
+    """
+    return score < total(points)
+
+
 def apportioned(points: Sequence[float], worth: float) -> list[float]:
     """The points of checks, scaled until their ``total`` is what their question is worth.
 

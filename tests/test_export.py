@@ -422,7 +422,7 @@ def test_moodle_gets_known_users_only_and_no_formula(desk, canvas):
     ]
     assert rows[0][3].startswith("'=q1: 3.5 of 7. It is last: ::notice")
     assert "left out: nobody." in ended.output
-    assert "Eve Formula is left out" in ended.output
+    assert "01_tiny, left out, because a spreadsheet would take their address or number for a formula: Eve Formula" in ended.output
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from grader import grading, station
 from grader.cli import main
 from grader.course import Course
 from grader.errors import ProtectionError
+from grader.grading import RELEASED
+from grader.release import folder
 from grader.submission import find_submissions
 
 
@@ -115,9 +117,36 @@ def test_a_changed_assertion_is_judged_without_running_code(klass):
     klass.grade()
     evidence = klass.evidence_times()
     klass.edit_checks("made.seen.is_leaf", "not made.seen.is_leaf")
-    assert "2 new" in klass.grade().stdout
+    assert "0 new, 2 judged again" in klass.grade().stdout
     assert klass.scores() == {"ada": "3", "ben": "0"}
     assert klass.evidence_times() == evidence
+
+
+def test_results_do_not_go_where_students_read(klass):
+    """Neither among the submissions nor into a released repository, which is pushed to students."""
+    (klass.out / RELEASED).parent.mkdir(parents=True)
+    (klass.out / RELEASED).write_text("{}")
+    inner = klass.out / "results"
+    for out in (klass.out, inner, klass.submissions, klass.submissions.parent):
+        klass.out = out
+        ended = klass.grade()
+        assert ended.returncode == 2
+        assert "choose another --out" in ended.stderr
+    assert sorted(path.name for path in klass.submissions.iterdir()) == ["ada", "ben"]
+
+
+def test_who_is_not_on_the_roster_is_named(klass):
+    """One of the two may be misspelt: the roster's student is absent, and the folder's is not known."""
+    (klass.submissions / "roster.csv").write_text("student\nada\nBen\n", encoding="utf-8")
+    told = klass.grade().stdout
+    assert "Not on the roster: ben" in told
+    (klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
+    assert "Not on the roster" not in klass.grade().stdout
+
+
+def test_a_release_is_known_by_the_file_it_leaves():
+    """What grading refuses to write into is what a release writes."""
+    assert folder.MANIFEST == RELEASED
 
 
 def test_a_changed_probe_observes_again(klass):
@@ -313,7 +342,7 @@ def test_after_a_finished_run_the_inputs_are_new(klass):
     assert klass.result("ada") == ada
     before = klass.evidence_times()
     klass.edit_checks('"This is not a leaf."', '"No leaf."')
-    assert "2 new" in klass.grade().stdout
+    assert "2 judged again" in klass.grade().stdout
     assert klass.evidence_times() == before, "each was judged beside the reference on the inputs it had"
     assert klass.run()["seed"] == second["seed"]
     assert len(list((klass.out / "reference").iterdir())) == 2, (

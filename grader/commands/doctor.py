@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from grader.commands.processors import cores
+from grader.processors import cores
 from grader.course import Course
 from grader.errors import ProtectionError
 from grader.terminal import print_examination

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.commands.processors import cores
+from grader.processors import cores
 from grader.course import Course
 from grader.questionnaire import Limits
 from grader.terminal import class_progress

@@ -7,12 +7,12 @@ what the checks are worth, so it is the same for every student; a test's name sa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from grader.exports.exported import Export
-from grader.exports.stored import Answer, Stored
+from grader.exports.stored import StoredAnswer, Stored
 from grader.gradebook import number
 from grader.text import encodable, straight
 
@@ -39,9 +39,8 @@ def export(export: Export, environment: Mapping[str, str]) -> None:
     every = [one for results in export.results.values() for one in results]
     known = environment if len(every) == 1 else {"CLASSROOM": environment.get("CLASSROOM", "")}
     for stem, results in export.results.items():
-        factor = common_factor(results)
-        if factor is None:
-            factor = 1
+        factor = common_factor(results, export.partial_credit) or 1
+        if not all(_is_whole(factor * points) for one in results for points in _points(one)):
             export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
         elif factor > 1:
             export.note(
@@ -70,7 +69,7 @@ def result_json(one: Stored, factor: int, environment: Mapping[str, str]) -> dic
     }
 
 
-def _test(answer: Answer, factor: int) -> dict[str, Any]:
+def _test(answer: StoredAnswer, factor: int) -> dict[str, Any]:
     points = f"{number(answer.score)} of {number(answer.max_score)}"
     most = int(factor * answer.max_score + _ROUNDING)
     return {
@@ -81,14 +80,30 @@ def _test(answer: Answer, factor: int) -> dict[str, Any]:
     }
 
 
-def common_factor(results: Sequence[Stored]) -> int | None:
-    """The least number that makes all points whole, half of a question too; None where it is above 1,000."""
+def common_factor(results: Sequence[Stored], partial_credit: float) -> int | None:
+    """The least number that makes all points whole that an assignment can give; None where it is above 1,000.
+
+    What anybody has earned does not matter, so that one more notebook changes nobody's points.
+
+    Args:
+        results: of the assignment.
+        partial_credit: what a question may earn of which a check fails, as a part of its points.
+    """
     points: set[float] = set()
     for one in results:
         for answer in one.answers:
-            points |= {answer.score, answer.max_score, answer.max_score / 2}
+            points |= {answer.max_score, partial_credit * answer.max_score}
             points |= {check.max_points for check in answer.checks}
     for factor in range(1, _LARGEST_FACTOR + 1):
-        if all(abs(factor * value - round(factor * value)) < _ROUNDING for value in points):
+        if all(_is_whole(factor * value) for value in points):
             return factor
     return None
+
+
+def _points(one: Stored) -> Iterator[float]:
+    for answer in one.answers:
+        yield from (answer.score, answer.max_score)
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value - round(value)) < _ROUNDING

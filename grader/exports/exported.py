@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
+from grader.complete_file import write_complete
 from grader.errors import GraderError
 from grader.exports.stored import Stored
 from grader.settings import Feedback
-
-_numbers = count()
+from grader.text import some
+MOST = 20
+"""So many names a note holds; whoever wants all of them looks into the results."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Export:
         results: those that belong to an assignment, by stem; a student has one for each.
         out: the folder.
         titles: of assignments, by stem, as far as they are known.
+        partial_credit: what a question may earn of which a check fails, as a part of its points.
         shows: what students may see.
         files: what has been written.
         notes: sentences for whoever asked.
@@ -33,6 +33,7 @@ class Export:
     out: Path
     titles: Mapping[str, str] = field(default_factory=dict)
     shows: Feedback = field(default_factory=Feedback)
+    partial_credit: float = 0.5
     files: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -43,14 +44,9 @@ class Export:
             GraderError: it cannot be written.
         """
         path = self.out / place
-        unfinished = path.with_name(f".unfinished-{os.getpid()}-{next(_numbers)}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
-            unfinished.replace(path)
+            write_complete(path, content.encode() if isinstance(content, str) else content)
         except OSError as error:
-            with suppress(OSError):
-                unfinished.unlink()
             raise GraderError(
                 f"{path} cannot be written ({error.strerror}): make room there or choose another --out"
             ) from error
@@ -75,10 +71,13 @@ def exportable(results: Sequence[Stored], stem: str | None) -> tuple[dict[str, l
     if not known:
         raise GraderError("no result belongs to an assignment of the course, so there is nothing to export")
     strangers = [] if stem else [one.notebook for one in results if not one.assignment]
-    notes = [f"Left out, because they belong to no assignment: {', '.join(strangers)}."] if strangers else []
+    notes = []
+    if strangers:
+        notes.append(f"Left out, because they belong to no assignment: {', '.join(some(strangers, MOST))}.")
     failed = [one.notebook for found in known.values() for one in found if one.error]
     if failed:
-        notes.append(f"These could not be graded and are exported with 0 points: {', '.join(failed)}.")
+        named = ", ".join(some(failed, MOST))
+        notes.append(f"These could not be graded and are exported with 0 points: {named}.")
     return known, notes
 
 

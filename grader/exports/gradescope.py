@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.exports.exported import Export
 from grader.exports.scored import plain
-from grader.exports.stored import Answer, Stored
+from grader.exports.stored import StoredAnswer, Stored
 from grader.gradebook import number
 from grader.settings import Feedback
 from grader.templating import markdown_text
@@ -46,7 +46,7 @@ def results_json(one: Stored, shows: Feedback) -> dict[str, Any]:
     }
 
 
-def _test(index: int, answer: Answer, shows: Feedback) -> dict[str, Any]:
+def _test(index: int, answer: StoredAnswer, shows: Feedback) -> dict[str, Any]:
     return {
         "score": plain(answer.score),
         "max_score": plain(answer.max_score),
@@ -59,7 +59,7 @@ def _test(index: int, answer: Answer, shows: Feedback) -> dict[str, Any]:
     }
 
 
-def _output(answer: Answer, shows: Feedback) -> str:
+def _output(answer: StoredAnswer, shows: Feedback) -> str:
     """The checks of a question as Markdown: title, points, diagnosis and hint."""
     if answer.status != "answered":
         return str(markdown_text(next((c.message for c in answer.checks if c.message), "Not answered.")))

@@ -10,14 +10,14 @@ import io
 from collections.abc import Sequence
 
 from grader.errors import GraderError
-from grader.exports.exported import Export
+from grader.exports.exported import MOST, Export
 from grader.exports.people import match
 from grader.exports.sheet import Sheet
 from grader.exports.stored import Stored
 from grader.exports.wording import told
 from grader.gradebook import harmless, number
 from grader.settings import Feedback
-from grader.text import encodable, straight
+from grader.text import encodable, some, straight
 
 _ADDRESSES = ("email address", "email")
 _NUMBERS = ("id number",)
@@ -45,7 +45,7 @@ def export(export: Export, sheet: Sheet) -> None:
         )
     people = _people(sheet, headings)
     for stem, results in export.results.items():
-        lines = []
+        lines, formulas = [], []
         matched = match((one.student for one in results), people)
         export.notes.extend(note for note in matched.notes(str(sheet.path)) if note not in export.notes)
         for one in results:
@@ -54,9 +54,14 @@ def export(export: Export, sheet: Sheet) -> None:
             row = sheet.rows[matched.rows[one.student]]
             user = sheet.value(row, address), sheet.value(row, identity)
             if any(harmless(name) != name for name in user):
-                export.note(f"{one.student} is left out: a spreadsheet would take {user} for a formula.")
+                formulas.append(f"{one.student} {user}")
                 continue
             lines.append([*user, number(one.score), _feedback(one, export.shows)])
+        if formulas:
+            export.note(
+                f"{stem}, left out, because a spreadsheet would take their address or number for a formula:"
+                f" {', '.join(some(formulas, MOST))}."
+            )
         if lines:
             title = harmless(encodable(straight(export.titles.get(stem, stem))))
             export.write(f"{stem}.csv", _csv([["Email address", "ID number", title, "Feedback"], *lines]))

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.text import file_name
+from grader.exports.exported import MOST
+from grader.text import file_name, some
 
 
 @dataclass
@@ -28,11 +29,11 @@ class Matched:
         """What whoever exports has to know."""
         told = []
         if self.unknown:
-            told.append(f"Not in {place}, so left out: {', '.join(self.unknown)}.")
+            told.append(f"Not in {place}, so left out: {', '.join(some(self.unknown, MOST))}.")
         if self.ambiguous:
             told.append(
                 f"Left out, because several rows of {place} fit, or several students one row:"
-                f" {', '.join(self.ambiguous)}."
+                f" {', '.join(some(self.ambiguous, MOST))}."
             )
         return told
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from grader.errors import GraderError
 from grader.result import SCHEMA, Result
 from grader.text import file_name
+from grader.worth import is_capped
 
 _STATUSES = {"graded", "error"}
 _ANSWERED = {"answered", "untouched", "missing"}
@@ -18,7 +19,7 @@ _OUTCOMES = {"passed", "failed", "error"}
 
 
 @dataclass(frozen=True)
-class Checked:
+class StoredCheck:
     """One check: its title, how it ended, what it is worth, and the texts a student may read."""
 
     id: str
@@ -31,7 +32,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """One question, and its checks."""
 
     id: str
@@ -39,7 +40,7 @@ class Answer:
     status: str
     score: float
     max_score: float
-    checks: tuple[Checked, ...]
+    checks: tuple[StoredCheck, ...]
 
     @property
     def in_full(self) -> bool:
@@ -49,7 +50,7 @@ class Answer:
     @property
     def has_a_cap(self) -> bool:
         """Whether it earned less than its passed checks are worth."""
-        return self.score < sum(check.points for check in self.checks)
+        return is_capped(self.score, (check.points for check in self.checks))
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Stored:
     error: str | None
     score: float
     max_score: float
-    answers: tuple[Answer, ...]
+    answers: tuple[StoredAnswer, ...]
     graded_at: str
 
 
@@ -144,8 +145,8 @@ def stored_of(result: Result, name: str) -> Stored:
     )
 
 
-def _answer(question: dict[str, Any]) -> Answer:
-    return Answer(
+def _answer(question: dict[str, Any]) -> StoredAnswer:
+    return StoredAnswer(
         _text(question["id"]),
         _text(question["title"]),
         _one_of(question["status"], _ANSWERED),
@@ -155,9 +156,9 @@ def _answer(question: dict[str, Any]) -> Answer:
     )
 
 
-def _checked(check: dict[str, Any]) -> Checked:
+def _checked(check: dict[str, Any]) -> StoredCheck:
     message, hint = check["message"], check["hint"]
-    return Checked(
+    return StoredCheck(
         _text(check["id"]),
         _text(check["title"]),
         _one_of(check["outcome"], _OUTCOMES),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from grader.exports.stored import Answer
+from grader.exports.stored import StoredAnswer
 from grader.gradebook import number
 from grader.settings import Feedback
 
 
-def told(answer: Answer, shows: Feedback) -> str | None:
+def told(answer: StoredAnswer, shows: Feedback) -> str | None:
     """What a student reads about a question that is not in full, a line for each text; None if it is.
 
     Args:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from grader.complete_file import write_complete
 from grader.errors import GraderError
 
 MANIFEST = ".handout/release.json"
@@ -73,12 +74,12 @@ def _write(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> Chan
     if written or removed or known != new:
         # Until all is done, both the old and the new files are ours.
         either = {path: known.get(path, set()) | new.get(path, set()) for path in {*known, *new}}
-        _replace(folder / MANIFEST, _manifest(either))
+        write_complete(folder / MANIFEST, _manifest(either))
         for path in written:
-            _replace(folder / path, files[path])
+            write_complete(folder / path, files[path])
         for path in removed:
             _remove(folder, path)
-        _replace(folder / MANIFEST, _manifest(new))
+        write_complete(folder / MANIFEST, _manifest(new))
     return Changes(written, removed, kept)
 
 
@@ -121,14 +122,6 @@ def _require_plain(folder: Path, path: str) -> None:
             raise GraderError(f"{parent} is a link, and nothing is written through one: remove it.")
     if (folder / path).is_dir():
         raise GraderError(f"{folder / path} is a folder, where the release has a file: move it away.")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.unlink(missing_ok=True)  # it could be a link
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
 
 
 def _remove(folder: Path, path: str) -> None:

@@ -17,6 +17,8 @@ answered by ``{"id", "ok"}``:
             "tensors"}, "changed": [...], "patched": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
             in base64; ``oracle`` is null or [question's name, oracle's name].
+``pictures``  [arguments of ``probe``, ...] -> [answers of ``probe``, ...]
+            runs probes that nobody judges, up to the first that leaves something changed.
 ``end``     null -> "end"
             the last request: proves that nothing else waited in the pipe.
 

@@ -131,6 +131,8 @@ class _Service:
             return self._survey(**arguments)
         if operation == "probe":
             return self._probe(**arguments)
+        if operation == "pictures":
+            return self._pictures(arguments)
         return "end"
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
@@ -162,6 +164,15 @@ class _Service:
         patched += guard.restore_attributes()
         answer = self._encode(value, raised)
         return {**answer, "changed": changed, "patched": patched}
+
+    def _pictures(self, probes: list[dict[str, Any]]) -> list[Any]:
+        """Run probes up to the first that leaves something changed."""
+        answers: list[Any] = []
+        for probe in probes:
+            answers.append(self._probe(**probe))
+            if answers[-1]["patched"] or answers[-1]["changed"]:
+                break
+        return answers
 
     @staticmethod
     def _words(code: str) -> dict[str, Any]:
