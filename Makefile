@@ -52,5 +52,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt \
 		$(if $(TORCH_INDEX),--no-deps --index-url "$(TORCH_INDEX)") torch
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[cluster,dev,notebooks,otter,release]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[cluster,dev,instructor,notebooks,otter,release]"
 	@touch $@

@@ -6,6 +6,16 @@ An author of hidden checks writes with what is named here and in ``grader.inside
 __version__ = "1.0.0"
 
 import gc
+import os
+import sys
+from types import ModuleType
+
+if (
+    getattr(sys, "argv", [])[:1] == ["-m"]
+    and not sys.flags.safe_path
+    and sys.path[:1] != [__file__.rpartition(f"{os.sep}grader{os.sep}")[0]]
+):
+    del sys.path[:1]  # a `random.py` beside somebody's notebooks would take the place of Python's own
 
 from grader import interrupt
 
@@ -13,9 +23,23 @@ if interrupt.is_the_command():  # before the half second of imports, so that Ctr
     interrupt.arm()
     gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
 
+from grader import check as _check
 from grader.check import assert_close, points, raised
 from grader.picture import Picture  # before the decorator, whose name else would become the module's
 from grader.probe import picture, probe
 from grader.xray import xray
 
 __all__ = ["Picture", "__version__", "assert_close", "picture", "points", "probe", "raised", "xray"]
+
+
+class _NotOtter(ModuleType):
+    """``grader.check`` for who wrote ``import grader`` in a notebook, where ``grader`` was Otter's."""
+
+    def __call__(self, *_: object) -> None:
+        raise TypeError(
+            "in this notebook `import grader` put a package in the place of the grader that checks answers. "
+            "Write `from grader import xray` instead, and run the notebook's first cell again."
+        )
+
+
+_check.__class__ = _NotOtter

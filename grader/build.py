@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.assignment import Assignment, Cell, Question
 from grader.complete_file import write_complete
-from grader.errors import CourseError
+from grader.errors import CourseError, GraderError
 from grader.public_check import otter_test
 
 Points = Mapping[str, float]
@@ -89,11 +89,17 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
 
     Raises:
         CourseError: a question is worth nothing yet.
+        GraderError: a file cannot be written.
     """
     built = _files(assignments, folder, points)
     changed = _changed(built)
     for path in changed:
-        write_complete(path, built[path].encode())
+        try:
+            write_complete(path, built[path].encode())
+        except OSError as error:
+            raise GraderError(
+                f"{path} cannot be written ({error.strerror}): mend that, and run `build` again."
+            ) from error
     return changed
 
 

@@ -56,7 +56,7 @@ class Change:
 
 
 def changes(before: str, after: str) -> list[Change]:
-    """The rows which both gradebooks have, where score, maximum or status differ; who hands in at last is new.
+    """The rows which both gradebooks have, where points or status differ; who hands in at last is new.
 
     Args:
         before: the gradebook of the run before, as CSV; empty where there was none.

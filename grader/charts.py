@@ -6,9 +6,9 @@ import contextlib
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -53,23 +53,31 @@ class Charts:
         """How many submissions have which score."""
         counts = sorted(Counter(summary.scores).items())
         greatest = max(summary.max_score, *summary.scores)  # of an older course, with more points
-        return self._kept("scores", counts, greatest)
+
+        def draw() -> str:
+            from grader import chart_svg  # noqa: PLC0415 - half a second, which only a changed class pays
+
+            return chart_svg.scores(counts, greatest)
+
+        return self._kept(draw, "scores", counts, greatest)
 
     def questions(self, summary: AssignmentSummary) -> Markup:
         """Which part of the submissions earned each question in full, in part, not at all."""
-        return self._kept("questions", [[q.id, *q.outcomes] for q in summary.questions])
+        outcomes = [(question.id, question.outcomes) for question in summary.questions]
 
-    def _kept(self, kind: str, *data: Any) -> Markup:
+        def draw() -> str:
+            from grader import chart_svg  # noqa: PLC0415 - as above
+
+            return chart_svg.questions(outcomes)
+
+        return self._kept(draw, "questions", outcomes)
+
+    def _kept(self, draw: Callable[[], str], kind: str, *data: object) -> Markup:
+        """The chart of this kind and these data, drawn only if nobody has yet."""
         key = _sha256(json.dumps([own_code_sha256(), kind, *data]))
-        svg = self._used.get(key) or self._stored.get(key) or _draw(kind, *data)
+        svg = self._used.get(key) or self._stored.get(key) or draw()
         self._used[key] = svg
         return Markup(svg)  # noqa: S704 - drawn here, and its texts are escaped by the one who draws
-
-
-def _draw(kind: str, *data: Any) -> str:
-    from grader import drawings  # noqa: PLC0415 - half a second, which only a changed class pays
-
-    return drawings.scores(*data) if kind == "scores" else drawings.questions(*data)
 
 
 def _sha256(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from grader.attention import cases
 from grader.changes import FILE_NAME as CHANGES
 from grader.changes import standing
 from grader.gradebook import number
 from grader.row import Row
 from grader.summary import summarise
-from grader.text import inert
+from grader.text import inert, some
+from grader.worth import total
 
 if TYPE_CHECKING:
     from grader.outcome import Outcome
@@ -41,10 +42,10 @@ def print_class(outcome: Outcome, out: Path) -> None:
     )
     _print_changes(console, outcome)
     if outcome.without:
-        names = ", ".join(_some(map(_plain, outcome.without)))
+        names = ", ".join(some(map(_plain, outcome.without), _MAX_NAMED))
         console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
     if outcome.unlisted:
-        names = ", ".join(_some(map(_plain, outcome.unlisted)))
+        names = ", ".join(some(map(_plain, outcome.unlisted), _MAX_NAMED))
         console.print(f"[yellow]Not on the roster:[/] {names}", highlight=False)
     for name, what in (
         ("gradebook.csv", "the gradebook"),
@@ -65,12 +66,16 @@ def _news(outcome: Outcome) -> str:
 
 def _print_rows(console: Console, outcome: Outcome) -> None:
     table = _table("student", "assignment", score="right", status="left", remark="left")
+    noticed = {id(case.row) for case in cases(outcome.rows)}
     for row in outcome.rows:
         status = "graded" if row.status == "graded" else "[red]error[/]"
         score = f"{number(row.score)} of {number(row.max_score)}"
-        table.add_row(_plain(row.student), _plain(row.what), score, status, _remark(row))
+        remark = _remark(row, noticed=id(row) in noticed)
+        table.add_row(_plain(row.student), _plain(row.what), score, status, remark)
     for student, stem in outcome.absent:
-        table.add_row(_plain(student), stem, "0", "[yellow]absent[/]", "")
+        worth = outcome.points.get(stem)
+        score = "0" if worth is None else f"0 of {number(total(worth.values()))}"
+        table.add_row(_plain(student), stem, score, "[yellow]absent[/]", "")
     console.print(table)
 
 
@@ -84,12 +89,13 @@ def _print_summary(console: Console, outcome: Outcome) -> None:
         counts = map(str, (one.errors, one.flagged, absent[one.stem]))
         table.add_row(_plain(one.stem), str(len(one.scores)), mean, *counts)
     console.print(table)
-    odd = [row for row in outcome.rows if row.error or row.flags]
+    odd = cases(outcome.rows)
     if odd:
         console.print("\nLook at these yourself:", highlight=False)
         named = _table("student", "assignment", remark="left")
-        for row in odd[:_MAX_NAMED]:
-            named.add_row(_plain(row.student), _plain(row.what), _remark(row))
+        for case in odd[:_MAX_NAMED]:
+            reasons = escape(inert(" ".join(case.reasons)))
+            named.add_row(_plain(case.row.student), _plain(case.row.what), reasons)
         console.print(named)
     if len(odd) > _MAX_NAMED:
         console.print(f"... and {len(odd) - _MAX_NAMED} more, see report.html", highlight=False)
@@ -117,20 +123,14 @@ def _table(*left: str, **columns: str) -> Table:
     return table
 
 
-def _some(names: Iterable[str]) -> list[str]:
-    """As many names as a person reads, and how many more there are."""
-    every = list(names)
-    more = len(every) - _MAX_NAMED
-    return [*every[:_MAX_NAMED], *([f"and {more} more"] if more > 0 else [])]
-
-
-def _remark(row: Row) -> str:
-    """What a human should know at a glance."""
+def _remark(row: Row, *, noticed: bool) -> str:
+    """What a human should know at a glance; of who was noticed the report says why."""
     if row.error:
         return escape(inert(row.error))
     remarks = [f"not answered: {', '.join(row.unanswered)}"] if row.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({what for what, _ in row.flags}))}"] if row.flags else []
     remarks += [f"{len(row.superseded)} older left aside"] if row.superseded else []
+    remarks += ["look at it, see report.html"] if noticed and not (row.flags or row.superseded) else []
     return escape(inert("; ".join(remarks)))
 
 

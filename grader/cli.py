@@ -26,9 +26,28 @@ from grader.commands.status import status
 from grader.commands.watch import watch
 from grader.errors import GraderError
 
+# The modules of the extra `instructor`, which students are spared.
+_INSTRUCTORS = {"altair", "jupytext", "nbformat", "vl_convert", "yaml"}
+
+
+#: Whose a command is, in the order of `--help`; a student looks for theirs first.
+_SECTIONS = {
+    "While you work on a notebook": ("check", "hint", "watch", "status", "reset"),
+    "For instructors": ("release", "collect", "grade", "explain", "export"),
+    "For authors": ("new", "build", "doctor"),
+}
+
 
 class _Commands(click.Group):
     """Turns the errors a person can meet into one sentence and the exit status that belongs to them."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by whose they are."""
+        for heading, names in _SECTIONS.items():
+            with formatter.section(heading):
+                room = formatter.width - 6 - max(map(len, self.commands))
+                rows = [(name, self.commands[name].get_short_help_str(room)) for name in names]
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -36,6 +55,16 @@ class _Commands(click.Group):
         except GraderError as error:
             click.echo(f"grader: {error}", err=True)
             ctx.exit(error.exit_status)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in _INSTRUCTORS:
+                raise
+            click.echo(
+                f"grader: this command is for instructors and needs {missing}, which is not installed here:"
+                " run pip install '.[instructor]' in the folder of the course",
+                err=True,
+            )
+            ctx.exit(GraderError.exit_status)
 
 
 def run() -> None:
@@ -53,7 +82,7 @@ def run() -> None:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
-    """Grade notebooks of the autograd course, and keep the course itself in order."""
+    """Work on the notebooks of the autograd course, grade them, and keep the course in order."""
     if not gc.isenabled():  # it was switched off for the time of imports, of which nothing is garbage
         gc.freeze()
         gc.enable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from grader.graph import Graph, Named, Node
@@ -13,6 +13,7 @@ Kind = Literal["result", "leaf", "constant", "op", "freed", "stale", "note"]
 Style = Literal["gradient", "constant", "memory"]
 
 MAX_LINES = 100  # beyond it the layout takes more than milliseconds
+GOES_ON = "goes on ..."  # the last line of a box from which arrows are left out
 _NAMES_IN_A_BOX = 3
 _CUTS = {
     "detach": "cut: detached, same memory",
@@ -74,18 +75,17 @@ class _Composer:
         for place, tensor in enumerate(graph.tensors):
             self._of_tensor[place] = self._box_of(place, tensor)
         if graph.more:
-            self._boxes.append(Box("note", (self._rest(),)))
+            self._boxes.append(Box("note", (f"{len(graph.nodes)} nodes shown, not everything",)))
 
     def diagram(self) -> Diagram:
         lines = [*self._gradients(), *self._consumed(), *self._shared()]
         return Diagram(tuple(self._boxes), tuple(dict.fromkeys(lines))[:MAX_LINES])
 
-    def _rest(self) -> str:
-        total, shown = self._graph.total, len(self._graph.nodes)
-        number = "more than 5000" if total >= 5000 else str(total)
-        return f"{number} nodes, {shown} shown" if total > shown else "not everything is shown"
-
     def _node(self, place: int, node: Node) -> Box:
+        box = self._whole(place, node)
+        return replace(box, words=(*box.words, GOES_ON)) if node.goes_on else box
+
+    def _whole(self, place: int, node: Node) -> Box:
         if node.leaf is not None:
             named = None if node.named is None else self._graph.tensors[node.named]
             if named is not None:
@@ -120,7 +120,7 @@ class _Composer:
         if not tensor.leaf:
             box = Box("result", (*names, "made by a node not shown"), len(names))
         elif tensor.requires_grad:
-            box = _leaf(names, tensor, "no arrow arrives")
+            box = _leaf(names, tensor, "no arrow shown" if self._graph.more else "no arrow arrives")
         else:
             word = "inference tensor" if tensor.version is None else "no gradient goes here"
             box = Box("constant", (*names, word), len(names))

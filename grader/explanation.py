@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from grader.authored import OwnCode
 from grader.check import Check
 from grader.evidence import Evidence, Outcome
 from grader.fact_text import compared
 from grader.facts import MalformedError
 from grader.gradebook import number
-from grader.handwriting import handwriting
-from grader.notebook import Cell, NotebookError, read_notebook
+from grader.line import Line, entry
 from grader.pages import failed_cells
 from grader.replay import Replay
 from grader.rubric import Rubric
+from grader.text import some
+from grader.worth import is_capped, total
 
-
-@dataclass(frozen=True)
-class Line:
-    """A line of an explanation; ``style`` is what the terminal makes of it, in the words of rich."""
-
-    text: str = ""
-    style: str = ""
+_MAX_LINE = 2_000  # characters; what a student chose may be longer than anybody reads
+_MOST_NAMED = 10
 
 
 @dataclass
@@ -43,7 +40,10 @@ class Explanation:
     _shown: set[str] = field(default_factory=set)  # probes whose facts and source stand above
 
     def lines(self) -> Iterator[Line]:
-        """All lines, in the order in which they are read; the texts in them are still a stranger's."""
+        """All lines, in the order in which they are read; a stranger's texts in them are cut, no more."""
+        return (replace(line, text=line.text[:_MAX_LINE]) for line in self._all())
+
+    def _all(self) -> Iterator[Line]:
         yield from self._head()
         for question in self.replay.result["questions"]:
             if self.question in {None, question["id"]}:
@@ -55,89 +55,68 @@ class Explanation:
         score = f"{number(result['score'])} of {number(result['max_score'])}"
         what = result["assignment"] or result["notebook"]
         yield Line(f"{result['student']}, {what}: {score}, {result['status']}", "bold")
-        yield _entry("notebook", f"{self._path} ({self._notebook[1]})")
-        yield _entry("sha256", told["notebook_sha256"] or "the file could not be read")
-        yield from (_entry("left aside", f"{other} (an older notebook)") for other in result["superseded"])
-        yield _entry("graded", f"{told['graded_at']}, grader {told['grader']}, torch {told['torch']}")
-        yield _entry("protection", told["protection"] or "none")
-        yield _entry(
+        yield entry("notebook", f"{self._own.path} ({self._own.standing})")
+        yield entry("sha256", told["notebook_sha256"] or "the file could not be read")
+        older = [f"{other} (an older notebook)" for other in result["superseded"]]
+        yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
+        yield entry("graded", f"{told['graded_at']}, grader {told['grader']}, torch {told['torch']}")
+        yield entry("protection", told["protection"] or "none")
+        yield entry(
             "inputs",
             "of a seed that is not known" if self.replay.seed is None else f"seed {self.replay.seed}",
         )
         for flag in result["flags"]:
             place = f" in code cell {flag['cell']}" if flag["cell"] else ""
-            yield _entry("flag", f"{flag['what']}{place}; flags never touch the score")
-        yield from (_entry("cell", sentence) for sentence in failed_cells(self.replay.evidence))
-        yield from (_entry("note", remark) for remark in self.replay.remarks)
+            yield entry("flag", f"{flag['what']}{place}; flags never touch the score")
+        yield from (entry("cell", sentence) for sentence in failed_cells(self.replay.evidence))
+        yield from (entry("note", remark) for remark in self.replay.remarks)
         if result["error"]:
-            yield _entry("error", result["error"], "red")
-            yield _entry("", "Nothing was judged: each check failed for this reason.")
+            yield entry("error", result["error"], "red")
+            yield entry("", "Nothing was judged: each check failed for this reason.")
         yield from self._agreement()
 
     def _agreement(self) -> Iterator[Line]:
         if self.replay.now is None:
             return
         if not self.replay.differences:
-            yield _entry("judged now", "the same, check by check", "green")
+            yield entry("judged now", "the same, check by check", "green")
             return
-        yield _entry("judged now", "not the same as what is stored, which is what follows:", "red")
-        yield from (_entry("", difference) for difference in self.replay.differences)
-
-    @property
-    def _path(self) -> Path:
-        folder = self.replay.run.get("submissions")
-        return Path(folder if isinstance(folder, str) else ".", str(self.replay.result["notebook"]))
+        yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
+        yield from (entry("", difference) for difference in self.replay.differences)
 
     @cached_property
-    def _notebook(self) -> tuple[tuple[Cell, ...], str]:
-        """The cells of the notebook as it lies there now, and whether it is the one that was graded."""
-        try:
-            notebook = read_notebook(self._path)
-        except NotebookError as error:
-            same = error.sha256 and error.sha256 == self.replay.result["provenance"]["notebook_sha256"]
-            return (), "the file is still the same" if same else "it is not there any more, or cannot be read"
-        same = notebook.sha256 == self.replay.result["provenance"]["notebook_sha256"]
-        return notebook.cells, "the file is still the same" if same else "the file is ANOTHER now"
+    def _own(self) -> OwnCode:
+        folder = self.replay.run.get("submissions")
+        path = Path(folder if isinstance(folder, str) else ".", str(self.replay.result["notebook"]))
+        return OwnCode(path, self.replay.result["provenance"]["notebook_sha256"], self.replay.evidence)
 
     def _question(self, question: dict[str, Any]) -> Iterator[Line]:
         head = f"{question['id']} · {question['title']}: {_of(question)}, {question['status']}"
         yield Line(head, "bold cyan")
-        yield _entry("score", _how(question))
-        yield from self._own_code(question["function"])
+        yield entry("score", _how(question))
+        yield from self._own.lines(question["function"])
         if question["status"] != "answered":
-            yield _entry("reason", question["checks"][0]["message"] or "")
+            yield entry("reason", question["checks"][0]["message"] or "")
             return
         for check in question["checks"]:
             yield Line()
             yield from self._check(check)
-
-    def _own_code(self, function: str) -> Iterator[Line]:
-        cells, standing = self._notebook
-        if not cells:
-            return
-        found = handwriting(cells, function)
-        if found is None:
-            yield _entry("own code", f"no line of the notebook seems to define {function} ({standing})")
-            return
-        others = f", the last of {found.others + 1} definitions" if found.others else ""
-        yield _entry("own code", f"code cell {found.cell}{others} ({standing})")
-        yield from (Line(f"      {line}", "dim") for line in found.lines)
 
     def _check(self, stored: dict[str, Any]) -> Iterator[Line]:
         style = "green" if stored["outcome"] == "passed" else "red"
         points = f"{number(stored['points'])} of {number(stored['max_points'])}"
         yield Line(f"  {stored['outcome']}: {stored['title']} ({stored['id']}, {points})", style)
         if stored["message"]:
-            yield _entry("diagnosis", stored["message"])
+            yield entry("diagnosis", stored["message"])
         if stored["hint"]:
-            yield _entry("hint", " ".join(stored["hint"].split()))
+            yield entry("hint", " ".join(stored["hint"].split()))
         check = self._check_now(stored["id"])
         if check is None or self.replay.rubric is None:
-            yield _entry("facts", "the course does not have this check any more, so they are not known")
+            yield entry("facts", "the course does not have this check any more, so they are not known")
             return
         for probe in check.probes:
             yield from self._probe(probe)
-        yield _entry("check", f"{self.replay.rubric.path}, as it is now")
+        yield entry("check", f"{self.replay.rubric.path}, as it is now")
         yield from _source(self.replay.rubric, check.id)
 
     def _check_now(self, identity: str) -> Check | None:
@@ -146,30 +125,26 @@ class Explanation:
 
     def _probe(self, probe: str) -> Iterator[Line]:
         if probe in self._shown:
-            yield _entry("facts", f"those of {probe}, above")
+            yield entry("facts", f"those of {probe}, above")
             return
         self._shown.add(probe)
         if self.replay.evidence is None:
-            yield _entry("facts", f"those of {probe} are not stored")
+            yield entry("facts", f"those of {probe} are not stored")
             return
         known = "" if self.replay.reference else " (what was expected is not known)"
-        yield _entry("facts", f"of {probe}, as seen by the probe below{known}")
+        yield entry("facts", f"of {probe}, as seen by the probe below{known}")
         try:
             seen, expected = _outcome(self.replay.evidence, probe), _outcome(self.replay.reference, probe)
             yield from (Line(f"      {line}") for line in compared(seen, expected))
         except MalformedError as error:
             yield Line(f"      {error}")
         if self.replay.rubric:
-            yield _entry("probe", probe)
+            yield entry("probe", probe)
             yield from _source(self.replay.rubric, probe)
 
 
 def _outcome(evidence: Evidence | None, probe: str) -> Outcome | None:
     return None if evidence is None else evidence.outcome(probe)
-
-
-def _entry(name: str, text: str, style: str = "") -> Line:
-    return Line(f"  {name:<10}  {text}", style)
 
 
 def _of(question: dict[str, Any]) -> str:
@@ -182,8 +157,8 @@ def _how(question: dict[str, Any]) -> str:
     if len(passed) == len(question["checks"]):
         return f"all {len(passed)} checks passed, which earns everything"
     points = [check["points"] for check in passed]
-    sums = f"{len(passed)} of {len(question['checks'])} checks passed, worth {number(sum(points))}"
-    if question["score"] < sum(points) - 1e-9:
+    sums = f"{len(passed)} of {len(question['checks'])} checks passed, worth {number(total(points))}"
+    if is_capped(question["score"], points):
         most = f"{question['score'] / question['max_score']:.4g} of {number(question['max_score'])}"
         return f"{sums}; as one failed, at most {most} is earned, which is {number(question['score'])}"
     return f"{sums}, which is what is earned"

@@ -220,8 +220,9 @@ class _Grading:
             changes,
             again,
             unlisted_students(found, submissions),
+            points,
         )
-        self._write_class(outcome, book, points)
+        self._write_class(outcome, book)
         self._folder.write_index(found)
         return outcome
 
@@ -236,12 +237,12 @@ class _Grading:
         anew = {(s.student, s.name) for s in waiting}
         return [s for s in self._selected if (s.student, s.name) not in anew]
 
-    def _write_class(self, outcome: Outcome, book: str, points: Mapping[str, Mapping[str, float]]) -> None:
+    def _write_class(self, outcome: Outcome, book: str) -> None:
         """The gradebook and the report, over everything that is known."""
         path = self._folder.path
         self._folder.write(path / "gradebook.csv", book)
         charts = Charts.load(path)
-        report = report_html(outcome.rows, outcome.absent, outcome.protection, points, charts)
+        report = report_html(outcome.rows, outcome.absent, outcome.protection, outcome.points, charts)
         self._folder.write(path / "report.html", report)
         charts.save(self._folder)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST = 5_000  #: so many nodes are counted and looked at
+
 
 @dataclass(frozen=True, slots=True)
 class Saved:
@@ -30,7 +32,8 @@ class Node:
 
     Attributes:
         op: its class name.
-        next: places of the nodes its gradient travels to.
+        next: places of the nodes its gradient travels to, as far as they are shown.
+        goes_on: whether it travels to others too.
         leaf: None for an operation, else the leaf's sizes.
         named: place of the leaf among the named tensors, or None.
         grad: whether the leaf has a ``.grad``.
@@ -39,6 +42,7 @@ class Node:
 
     op: str
     next: tuple[int, ...]
+    goes_on: bool
     leaf: str | None
     named: int | None
     grad: bool
@@ -94,8 +98,8 @@ class Graph:
         tensors: the named ones, in the author's order.
         nodes: the nearest first.
         more: whether something is left out.
-        total: how many nodes there are, counted up to 5,000.
-        freed: how many of the nearest 500 have freed saved tensors.
+        total: how many nodes are behind the first tensor; one more than ``MOST`` where there are more.
+        freed: how many of these, up to the nearest ``MOST``, have freed saved tensors.
         stale: how many of them have stale ones.
     """
 

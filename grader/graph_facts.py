@@ -83,6 +83,7 @@ class _Reader:
         return Node(
             harmless(parts["op"]),
             tuple(dict.fromkeys(place for place in places if place is not None)),
+            None in places,
             None if parts["leaf"] is None else harmless(parts["leaf"]),
             _place(parts["named"], self._tensors),
             parts["grad"],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from grader.diagram import operation
-from grader.graph import Graph, Named, Node
+from grader.graph import MOST, Graph, Named, Node
 
-_NAMES = 3
+_REACHED, _MISSED = 3, 2  # so many names are listed
 
 
 def summary(graph: Graph) -> str:
@@ -16,9 +16,15 @@ def summary(graph: Graph) -> str:
     if root.made_by is None:  # which an honest worker does not say, for it begins there
         return f"{root.name} is made by a node that is not shown."
     nodes = [graph.nodes[place] for place in sorted(graph.behind(root))]
+    counted = f"{_counted(graph)} behind {root.name}"
     trouble = _freed(graph, nodes) or _stale(graph, nodes) or _unseen(graph)
-    said = f"; {trouble}" if trouble else f", none freed or overwritten: {_reached(graph, nodes)}"
-    return f"{_counted(graph, nodes)} behind {root.name}{said}."
+    if trouble:
+        return f"{counted}; {trouble}."
+    if graph.total > MOST:
+        return (
+            f"{counted}; none of the nearest {MOST} is freed or overwritten, and the rest was not looked at."
+        )
+    return f"{counted}, none freed or overwritten: {_reached(graph, nodes)}."
 
 
 def _of_leaf(graph: Graph, root: Named) -> str:
@@ -34,26 +40,26 @@ def _of_leaf(graph: Graph, root: Named) -> str:
     return f"{root.name} has no history{shares}: no gradient travels back from it."
 
 
-def _counted(graph: Graph, nodes: list[Node]) -> str:
-    if graph.more and graph.total > len(graph.nodes):
-        return "More than 5000 nodes" if graph.total >= 5000 else f"{graph.total} nodes"
-    return "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
+def _counted(graph: Graph) -> str:
+    if graph.total > MOST:
+        return f"More than {MOST} nodes"
+    return "1 node" if graph.total == 1 else f"{graph.total} nodes"
 
 
 def _freed(graph: Graph, nodes: list[Node]) -> str | None:
-    """What is freed; where not all is shown, the worker's own count."""
-    number = max(sum(node.is_freed for node in nodes), graph.freed if graph.more else 0)
+    """What is freed, by the worker's own count, which goes beyond what is shown."""
+    number = max(sum(node.is_freed for node in nodes), graph.freed)
     if not number:
         return None
-    has = "has" if number == 1 else "have"
-    return f"{number} of them {has} freed saved tensors: another backward through them would raise"
+    has, least = "has" if number == 1 else "have", "at least " if graph.total > MOST else ""
+    return f"{least}{number} of them {has} freed saved tensors: another backward through them would raise"
 
 
 def _stale(graph: Graph, nodes: list[Node]) -> str | None:
     node = next((node for node in nodes if node.stale is not None), None)
     if node is None or node.stale is None:
         overwritten = "a saved tensor was overwritten: backward would raise"
-        return overwritten if graph.more and graph.stale else None
+        return overwritten if graph.stale else None
     saved, name = node.stale, operation(node.op)
     if saved.state == "detached":
         return f"{name} saved {saved.name}, which was detached in place since: backward would raise"
@@ -76,14 +82,28 @@ def _unseen(graph: Graph) -> str | None:
 
 
 def _reached(graph: Graph, nodes: list[Node]) -> str:
-    """Where a backward would arrive."""
+    """Where a backward would arrive, and at which named leaves it would not."""
     leaves = [node for node in nodes if node.leaf is not None]
-    names = [graph.tensors[n.named].name for n in leaves if n.named is not None]
-    if not leaves and not graph.more:
-        return "backward would arrive at no leaf"
-    if not names:
-        return "backward would work"
-    listed = ", ".join(names[:_NAMES])
-    more = len(leaves) - len(names[:_NAMES])
-    others = f" and {more} other {'leaf' if more == 1 else 'leaves'}" if more else ""
-    return f"backward would work and reach {listed}{others}"
+    places = [node.named for node in leaves if node.named is not None]
+    said = "backward would work" if leaves or graph.more else "backward would arrive at no leaf"
+    if places:
+        said += f" and reach {', '.join(graph.tensors[place].name for place in places[:_REACHED])}"
+        more = len(leaves) - len(places[:_REACHED])
+        if more:
+            others = "other leaves" if graph.more else f"{more} other {'leaf' if more == 1 else 'leaves'}"
+            said += f" and {others}"
+    missed = _missed(graph, places)
+    return f"{said}, and would not reach {missed}" if missed else said
+
+
+def _missed(graph: Graph, places: list[int]) -> str:
+    """The named leaves that no gradient would reach; none is known of a graph that is not shown in full."""
+    if graph.more:
+        return ""
+    names = [
+        tensor.name
+        for place, tensor in enumerate(graph.tensors)
+        if tensor.leaf and tensor.requires_grad and tensor.same is None and place not in places
+    ]
+    more = len(names) - _MISSED
+    return " or ".join(names) if more <= 0 else f"{', '.join(names[:_MISSED])} or {more} more"

@@ -3,51 +3,71 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.notebook import Cell
 
+MAX_PLACES = 20
 _MAX_LINES = 200
+_MAX_LINE = 300  # characters; no line that anybody wrote is longer
+_DEFINITION = re.compile(r"(?:(?:async\s+)?def|class)\s+(\w+)")
+_IMPORT = re.compile(r"(?:from\s+\S+\s+)?import\s(.*)")
+_EQUALS = re.compile(r"(?<![=!<>:+\-*/%@&|^])=(?!=)")  # an assignment, which neither compares nor adds
+_NO_TARGET = re.compile(r"[^\w\s,*]")
 
 
 @dataclass(frozen=True)
 class Handwriting:
-    """Where a notebook defines a name.
+    """A place where a notebook defines a name, or seems to.
 
     Attributes:
         cell: the number of the code cell, counted from 1.
-        lines: the definition, as far as its indentation tells.
-        others: how many other places define the name before.
+        lines: the definition, as far as its indentation tells; what is very long is cut.
     """
 
     cell: int
     lines: tuple[str, ...]
-    others: int
 
 
-def handwriting(cells: Sequence[Cell], name: str) -> Handwriting | None:
-    """The last place that defines a name, which is the one that counts; None where there is none."""
-    begins = re.compile(
-        rf"(?P<indent>[ \t]*)(?:(?:async[ \t]+)?def[ \t]+|class[ \t]+)?{re.escape(name)}\b(?P<rest>.*)"
-    )
-    found: list[tuple[int, int, list[str]]] = []
+def handwriting(cells: Sequence[Cell], name: str) -> tuple[list[Handwriting], int]:
+    """The places that define a name, as it looks; which of them counts, only Python could tell.
+
+    Returns:
+        The last places, in order, and how many there are in all.
+    """
+    count, last = 0, deque[tuple[int, list[str], int]](maxlen=MAX_PLACES)
     for cell in cells:
-        lines = cell.source.split("\n")
-        for number, line in enumerate(lines):
-            match = begins.fullmatch(line)
-            if match and _defines(match, name):
-                found.append((cell.number, number, lines))
-    if not found:
-        return None
-    cell_number, first, lines = found[-1]
-    return Handwriting(cell_number, tuple(_block(lines, first)), len(found) - 1)
+        lines = cell.source.split("\n") if name in cell.source else []
+        for place, line in enumerate(lines):
+            if _binds(line, name):
+                count += 1
+                last.append((cell.number, lines, place))
+    return [Handwriting(cell, tuple(_block(lines, place))) for cell, lines, place in last], count
 
 
-def _defines(match: re.Match[str], name: str) -> bool:
-    """Whether a line that names it first defines it: by ``def`` or ``class``, or by an assignment."""
-    is_definition = not match[0].lstrip().startswith(name)
-    return is_definition or re.match(r"[ \t]*(?::[^=]*)?=(?!=)", match["rest"]) is not None
+def defines(source: str, name: str) -> bool:
+    """Whether a line at the left margin of some code defines a name, as it looks."""
+    return any(_binds(line, name) for line in source.split("\n") if not line[:1].isspace())
+
+
+def _binds(line: str, name: str) -> bool:
+    """Whether a line defines a name: by ``def`` or ``class``, by an import, or by an assignment."""
+    text = line.lstrip()[:_MAX_LINE]
+    if name not in text:
+        return False
+    if match := _DEFINITION.match(text):
+        return match[1] == name
+    if match := _IMPORT.match(text):
+        return name in {part.strip(" ()").rpartition(" ")[2] for part in match[1].split(",")}
+    return any(name in _targets(piece) for piece in _EQUALS.split(text)[:-1])
+
+
+def _targets(piece: str) -> set[str]:
+    """The names that stand left of an equals sign, none where anything else stands there too."""
+    names = piece.partition(":")[0].lstrip(" \t([").rstrip(" \t)]")
+    return set() if _NO_TARGET.search(names) else {part.strip(" \t*") for part in names.split(",")}
 
 
 def _block(lines: Sequence[str], first: int) -> list[str]:
@@ -59,16 +79,18 @@ def _block(lines: Sequence[str], first: int) -> list[str]:
     end = first + 1
     while end < len(lines) and _belongs(lines[end], indent):
         end += 1
-    block = [line.expandtabs() for line in lines[start:end]]
-    while not block[-1].strip():
-        block.pop()
-    return (
-        block
-        if len(block) <= _MAX_LINES
-        else [*block[:_MAX_LINES], f"... {len(block) - _MAX_LINES} more lines"]
-    )
+    while not lines[end - 1].strip():
+        end -= 1
+    shown = [_cut(line) for line in lines[start : min(end, start + _MAX_LINES)]]
+    return [*shown, f"... {end - start - _MAX_LINES} more lines"] if end - start > _MAX_LINES else shown
 
 
 def _belongs(line: str, indent: int) -> bool:
     text = line.lstrip()
     return not text or len(line) - len(text) > indent or text[0] in ")]}#"
+
+
+def _cut(line: str) -> str:
+    """A line without tabs, cut before they are expanded, and after."""
+    text = line[: _MAX_LINE + 1].expandtabs()
+    return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]} ..."

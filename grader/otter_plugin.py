@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
-from contextlib import chdir
+from contextlib import chdir, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -129,28 +131,57 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
 
 
 def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
-    """Copy what was handed in, links left aside, so that one notebook is one of the assignment.
+    """Copy the notebooks that were handed in, links left aside, so that one is one of the assignment.
 
     Whoever hands something in here means this assignment. So where no notebook is recognised as one of it,
     the newest is named as one; and where there is no notebook, an empty file is, which is then in error.
     """
+    folder.mkdir(parents=True)
     if handed_in.is_dir():
-        shutil.copytree(handed_in, folder, symlinks=True)
+        _copy_notebooks(handed_in, folder)
     else:
-        folder.mkdir(parents=True)
-        shutil.copy2(handed_in, folder / handed_in.name)
-    target = folder / f"{stem}.ipynb"
+        _copy_notebook(handed_in, folder / handed_in.name)
     try:
         found = find_submissions(folder.parent, course.functions)
     except GraderError:  # there is none
         found = []
     if any(submission.assignment == stem for submission in found):
         return
+    is_taken = os.path.lexists(folder / f"{stem}.ipynb")  # by a folder, or by another assignment's notebook
+    target = (_new_folder(folder) if is_taken else folder) / f"{stem}.ipynb"
     newest = max(found, key=lambda one: one.path.lstat().st_mtime_ns, default=None)
-    if newest is not None and not newest.path.is_symlink():
+    if newest is not None:
         newest.path.replace(target)
     else:
         target.write_bytes(b"")
+
+
+def _new_folder(folder: Path) -> Path:
+    """A new folder below one, in which what was handed in may have any name."""
+    named = next(name for name in map("named_{}".format, count(1)) if not os.path.lexists(folder / name))
+    (folder / named).mkdir()
+    return folder / named
+
+
+def _copy_notebooks(source: Path, folder: Path) -> None:
+    """Copy the files that may be notebooks, and nothing else."""
+    for here, _, names in os.walk(source):
+        for path in (Path(here, name) for name in names if ".ipynb" in name.casefold()):
+            _copy_notebook(path, folder / path.relative_to(source))
+
+
+def _copy_notebook(path: Path, target: Path) -> None:
+    """Copy a file, unless it leads elsewhere or keeps its reader waiting.
+
+    Where it cannot be read, an empty one is left in its place, which is then in error.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISREG(path.lstat().st_mode):
+            shutil.copy2(path, target)
+    except OSError:
+        with suppress(OSError):
+            target.write_bytes(b"")
 
 
 def _as_otter_reads(result: Result) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Outcome:
         changes: results whose score or status is another than in the run before.
         again: how many were judged again from what had been observed before; they are not new.
         unlisted: who handed in and is not on the roster, where there is one.
+        points: what each question is worth, of the assignments somebody is absent from.
     """
 
     rows: list[Row]
@@ -39,6 +40,7 @@ class Outcome:
     changes: list[Change] = field(default_factory=list)
     again: int = 0
     unlisted: list[str] = field(default_factory=list)
+    points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:

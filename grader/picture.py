@@ -44,7 +44,8 @@ class Picture:
 def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, list[Picture]]:
     """The pictures of one submission, by the id of the question each belongs to.
 
-    What is no graph, was not observed or has another form gives no picture, and never an error.
+    What is no graph, was not observed, has another form or cannot be drawn gives no picture, and never an
+    error.
     """
     found: dict[str, list[Picture]] = {}
     for name, asked in rubric.pictures.items():
@@ -67,12 +68,18 @@ def _picture(evidence: Evidence, name: str, caption: str) -> Picture | None:
 
 @lru_cache(maxsize=512)  # a class of solved notebooks shows a handful of graphs
 def _drawn(facts: str) -> Picture | None:
-    """The picture of a probe's facts, as the text they are stored as; None where they are no graph."""
+    """The picture of a probe's facts, as the text they are stored as; None where none can be drawn of them.
+
+    Whatever Graphviz raises costs this picture, and not the feedback of a class.
+    """
     try:
         graph = read_graph(decode(json.loads(facts)))
     except (MalformedError, KeyError, TypeError):  # evidence that somebody else wrote
         return None
-    return None if graph is None else draw(graph, "")
+    try:
+        return None if graph is None else draw(graph, "")
+    except Exception:  # noqa: BLE001 - what a C library raises is for nobody to know
+        return None
 
 
 def draw(graph: Graph, caption: str) -> Picture:

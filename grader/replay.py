@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from grader import __version__
 from grader.course import Course
 from grader.differences import differences
-from grader.errors import CourseError, GraderError
+from grader.errors import CourseError
 from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.index import Index
 from grader.judge import judge
-from grader.notebook import Cell
+from grader.lookup import stored_result
+from grader.nowhere import Nowhere
 from grader.observatory import Conditions, Observatory
-from grader.questionnaire import Limits, Questionnaire
+from grader.questionnaire import Limits
 from grader.result import Result, graded
 from grader.rubric import Rubric
 from grader.station import surroundings, torch_of
@@ -73,38 +72,12 @@ def replay(course: Course, results: Path, student: str, stem: str) -> Replay:
         CourseError: the checks cannot be read or judged.
     """
     folder = ResultsFolder(results, Index(""))
-    result = _stored(folder, student, stem)
+    result = stored_result(folder, student, stem)
     run = folder.run()
     if result["status"] == "error" or result["assignment"] not in course.stems:
         known = result["assignment"] in course.stems
         return Replay(result, run, rubric=course.rubric(result["assignment"]) if known else None)
     return _Past(course, folder, result, stem).replay()
-
-
-def _stored(folder: ResultsFolder, student: str, stem: str) -> Result:
-    students = {path.name for path in (folder.path / "submissions").glob("*") if path.is_dir()}
-    if not students:
-        raise GraderError(f"{folder.path} holds no results: grade first, or name their folder by --results")
-    if student not in students:
-        raise GraderError(f"{folder.path} has no result of {student}; {nearest(student, students)}")
-    stems = {path.stem for path in (folder.path / "submissions" / student).glob("*.json")}
-    if stem not in stems:
-        raise GraderError(f"{folder.path} has no result of {student} for {stem}; {nearest(stem, stems)}")
-    result = folder.result(student, stem)
-    try:
-        _ = result["status"], result["assignment"], result["questions"], result["provenance"]["graded_at"]  # type: ignore[index]
-    except (KeyError, TypeError):
-        raise GraderError(
-            f"{folder.path / 'submissions' / student / stem}.json is spoiled: run the same `grade` again"
-        ) from None
-    return result  # type: ignore[return-value]
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """What somebody may have meant who wrote a name that is not known."""
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
-    some = near or sorted(known)[:10]
-    return f"{'did you mean' if near else 'there is'} {', '.join(some) or 'nothing'}{'?' if near else ''}"
 
 
 class _Past:
@@ -143,7 +116,7 @@ class _Past:
 
     def _observatory(self, limits: Limits) -> Observatory:
         conditions = Conditions(1, force=False, sandbox=True, limits=limits, preload=())
-        station = _Nowhere(Protection(self._provenance["protection"], self._provenance["torch"]))
+        station = Nowhere(Protection(self._provenance["protection"], self._provenance["torch"]))
         rubrics = {self._stem: self._rubric}
         return Observatory(self._course, rubrics, self._folder, conditions, station=station)
 
@@ -194,28 +167,3 @@ _NO_REFERENCE = "What was expected is not stored any more, so nothing can be jud
 _BEST_REFERENCE = (
     "By which reference it was judged is not known; shown is the one that agrees best with what is stored."
 )
-
-
-class _Nowhere:
-    """A station that observes nobody: what is not stored stays unknown."""
-
-    is_started, most_threads, appetite = True, 1, 1
-
-    def __init__(self, protection: Protection) -> None:
-        self.protection = protection
-
-    @cached_property
-    def surroundings(self) -> Sequence[str]:
-        return surroundings()
-
-    def observe(self, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
-        raise NotImplementedError
-
-    def abandon(self) -> None:
-        """Nothing is under way."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass

@@ -138,7 +138,8 @@ def _read(
             f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
             " answers and hand it in anew."
         )
-        name = distinct_file_name(item.stem, item.place, taken)
+        visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
+        name = distinct_file_name(visible, item.place, taken)
         taken.add(name)
         return Submission(student, None, name, item.path, item.relative, sha256, error=error)
     return Submission(

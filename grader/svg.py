@@ -32,7 +32,7 @@ _LINES = {
     "memory": 'stroke-width="1.4" stroke-dasharray="1.5 4" stroke-linecap="round"',
 }
 _EFFORT = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}  # bounds what a hostile graph can cost
-_MANY_LINES = 48  # more than these are drawn straight, for to lead them around boxes takes most of the time
+_MANY_LINES = 80  # more than these are drawn straight, for to lead them around boxes takes most of the time
 _Point = tuple[float, float]
 
 
@@ -57,7 +57,7 @@ def svg(diagram: Diagram, label: str) -> str:
 
 def sample(kind: str) -> str:
     """A small empty box or line of a kind, for a legend."""
-    if kind in _LINES:
+    if kind in _LINES and kind not in _STROKES:  # where a box and a line are called the same, the box
         tip = '<path d="M32 7l-8-4v8z"/>' if kind == "gradient" else ""
         inner = f'<path d="M2 7H{24 if tip else 32}" fill="none" stroke="currentColor" {_LINES[kind]}/>{tip}'
     else:

@@ -48,8 +48,8 @@ def build_wheel(root: Path, folder: Path) -> Path:
     """
     if not (root / "pyproject.toml").is_file():
         raise GraderError(
-            f"{root} holds no pyproject.toml, of which a wheel of the grader is built: run this command from"
-            " a copy of the course's repository, with the grader installed by `pip install -e .`"
+            f"{root} holds no pyproject.toml, of which a wheel of the grader is built: run this command in a"
+            " copy of the course's repository, with the grader installed by `pip install -e '.[instructor]'`"
         )
     if find_spec("setuptools") is None:
         raise GraderError("setuptools is missing, which builds the wheel: pip install 'setuptools>=77'")

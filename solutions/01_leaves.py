@@ -449,21 +449,28 @@ def test_gradients_of_the_outputs(activation_grads):
     """Each layer's gradient is the one with respect to its output."""
     import torch
 
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    x = torch.randn(2, 3)
-    seen = activation_grads(model, x, ["0", "1"])
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.bend, self.outer = torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)
 
-    first = model[0](x)
-    second = model[1](first)
-    expected = torch.autograd.grad(model[2](second).sum(), [first, second])
-    for name, gradient in zip(["0", "1"], expected, strict=True):
+        def forward(self, x):
+            return self.outer(3 * self.bend(self.inner(x)))
+
+    model, x = Model(), torch.randn(2, 3)
+    seen = activation_grads(model, x, ["inner", "bend"])
+
+    first = model.inner(x)
+    second = model.bend(first)
+    expected = torch.autograd.grad(model.outer(3 * second).sum(), [first, second])
+    for name, gradient in zip(["inner", "bend"], expected, strict=True):
         assert seen.get(name) is not None, (
             f"There is no gradient for layer {name}: the tensor you kept is not the one\n"
             "through which the gradient flows, but a detached one or a copy beside it."
         )
         assert seen[name].shape == gradient.shape and torch.allclose(seen[name], gradient), (
             f"The gradient of layer {name} is not the one with respect to its output:\n"
-            "perhaps it belongs to the layer's input or to its weight."
+            "perhaps it belongs to the layer's input or to its weight, or forward() of the model was left out."
         )
 
 

@@ -13,14 +13,15 @@ def row(
     message=None,
     error=None,
     flags=(),
+    cells=(),
     stem="01_tiny",
     at="1",
     **other,
 ):
     """A row of a class in which there is one question of three points.
 
-    A message makes its check fail; a list of them, and of None, stands for as many checks. What else is
-    given is the question's.
+    A message makes its check fail; a list of them, and of None, stands for as many checks; `cells`
+    are those of the result that failed. What else is given is the question's.
     """
     messages = message if isinstance(message, list) else [message]
     checks = [
@@ -45,5 +46,6 @@ def row(
         "flags": [{"what": what, "cell": 1} for what in flags],
         "provenance": {"notebook_sha256": "0", "graded_at": at},
         "questions": [{**question, "checks": checks}],
+        "cells": list(cells),
     }
     return _SHARED.row_of(result, stem or "essay")

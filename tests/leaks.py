@@ -1,8 +1,9 @@
 """Outside: a search for what students must never get, in every file and archive of a folder.
 
 Secret is every line of an answer, of the hidden checks and of the known answers, and every name and sentence
-in them, unless it also stands in what an assignment shows on purpose; and the names of the attacks. Archives
-are unpacked, notebooks are read value by value, and blanks and comment signs do not count.
+in them, unless it also stands in what an assignment shows on purpose, or is an everyday one; and the names
+of the attacks. Archives are unpacked, notebooks are read value by value, and blanks and comment signs do not
+count.
 """
 
 import ast
@@ -20,6 +21,23 @@ _SECRET_PATHS = re.compile(
 )
 _SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 20, 6
 
+# What checks and answers have in common with the grader's own code, which students get, and give nobody away.
+EVERYDAY_LINES = {
+    '"result": result,',
+    '@accepted("q1")',
+    "@staticmethod",
+    "from grader import assert_close, picture, points, probe, raised",
+    "from grader.answers import accepted, wrong",
+    "import functools",
+    "import numpy as np",
+    "import random",
+    "return False",
+    "return result",
+    "torch.set_grad_enabled(True)",
+    "while pending:",
+}
+EVERYDAY_NAMES = {"cloned", "closure", "contents"}
+
 
 def lines_of(text: str) -> set[str]:
     """The lines of a text, without what does not matter; also those that a string literal holds."""
@@ -30,14 +48,14 @@ def lines_of(text: str) -> set[str]:
 class Secrets:
     """What must not be found, by where it comes from."""
 
-    def __init__(self, course: Path, package: Path) -> None:
+    def __init__(self, course: Path) -> None:
         masters = [path.read_text(encoding="utf-8") for path in sorted(course.glob("solutions/*.py"))]
         public = "\n".join(_ANSWER.sub("", master) for master in masters)
-        # Whatever the package itself says is no secret of the course's; the search would find it everywhere.
-        files = [path for path in sorted(package.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
-        own = "\n".join(path.read_text(encoding="utf-8") for path in files)
-        known_lines, known_words = lines_of(public + own), set(_WORD.findall(public + own))
-        flat = " ".join(public.split()) + " ".join(own.split())
+        known_lines, known_words = (
+            lines_of(public) | EVERYDAY_LINES,
+            {*_WORD.findall(public), *EVERYDAY_NAMES},
+        )
+        flat = " ".join(public.split())
         self.lines: dict[str, str] = {}
         self.words: dict[str, str] = {}
         self.sentences: dict[str, str] = {}

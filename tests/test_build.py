@@ -12,7 +12,7 @@ import pytest
 
 from grader.assignment import Assignment, read_assignment
 from grader.build import build, outdated, student_notebook
-from grader.errors import CourseError
+from grader.errors import CourseError, GraderError
 
 SOLUTIONS = Path(__file__).parent.parent / "solutions"
 POINTS = {"01_tiny": {"q1": 5, "q2": 2.5}}
@@ -145,6 +145,15 @@ def test_only_what_changed_is_written(assignment, tmp_path):
     assert build([assignment], folder, POINTS) == []
     found = sorted(path.name for path in folder.rglob("*") if path.is_file())
     assert found == ["01_tiny.ipynb", "q1.py"]
+
+
+def test_what_cannot_be_written_is_told_and_leaves_nothing(assignment, tmp_path):
+    """A folder in the place of a notebook is named in a sentence, and stays alone as it is."""
+    folder = tmp_path / "assignments"
+    (folder / "01_tiny.ipynb" / "mine").mkdir(parents=True)
+    with pytest.raises(GraderError, match=r"01_tiny\.ipynb cannot be written \(Is a directory\)"):
+        build([assignment], folder, POINTS)
+    assert sorted(path.name for path in folder.rglob("*")) == ["01_tiny.ipynb", "mine"]
 
 
 def test_outdated_names_what_differs(assignment, tmp_path):

@@ -38,6 +38,8 @@ def told(before, after):
         ("ada,01,4,6,graded,aa,4", "ada,01,6,6,graded,bb,6", "another notebook"),
         ("ada,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", "checks or course changed"),
         ("ada,01,0,6,graded,aa,0", "ada,01,0,6,error,bb,0", "another notebook"),
+        ("ada,01,4,6,graded,aa,4", "ada,01,4,8,graded,aa,4", "checks or course changed"),
+        ("ada,01,4,6.0,graded,aa,4", "ada,01,4,6,graded,aa,4", None),
         ("ada,01,0,6,graded,aa,0", "ada,01,0,6,absent,,0", "nothing handed in any more"),
         ("ada,01,4,6,graded,aa,4", "ada,01,4,6,graded,bb,4", None),
         ("ada,01,4.0,6,graded,aa,4", "ada,01,4,6,graded,aa,4", None),
@@ -47,7 +49,7 @@ def told(before, after):
     ],
 )
 def test_what_is_a_change(before, after, why):
-    """Another score or status of somebody who had a result; not what is new, nor what is gone."""
+    """Another score, maximum or status of somebody who had a result; not what is new, nor what is gone."""
     assert [why_ for *_, why_ in told(book(before), book(after))] == ([why] if why else [])
 
 

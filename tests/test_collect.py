@@ -6,6 +6,7 @@ import os
 import stat
 import struct
 import subprocess
+import time
 import unicodedata
 import zipfile
 from datetime import UTC, datetime
@@ -180,6 +181,70 @@ def test_a_clone_without_a_notebook_is_named(tmp_path):
     assert collect(tmp_path / "in", tmp_path / "out").empty == ("carl",)
 
 
+def test_no_file_of_a_student_decides_whose_a_clone_is(tmp_path):
+    """Who is called x-ada and adds a notebook called like `leaves-x` does not become ada."""
+    for student in ("ada", "ben", "x-ada"):
+        clone(tmp_path / "in" / f"leaves-{student}", "01_leaves.ipynb", cell=f"{student} = 1")
+    clone(tmp_path / "in/leaves-x-ada", "leaves-x.ipynb")
+    collect(tmp_path / "in", tmp_path / "out")
+    assert [name for name in laid_out(tmp_path / "out") if "01" in name] == [
+        f"{student}/01_leaves.ipynb" for student in ("ada", "ben", "x-ada")
+    ]
+    assert b'"ada = 1"' in (tmp_path / "out/ada/01_leaves.ipynb").read_bytes()
+
+
+@pytest.mark.parametrize("notebooks", [["01_leaves.ipynb", "scratch.ipynb"], ["mine.ipynb"]])
+def test_a_notebook_of_ones_own_parts_no_assignments_side_by_side(tmp_path, notebooks):
+    """One clone with a notebook more, or with another name, leaves everybody else's prefixes as they are."""
+    for student in ("ada", "ben", "x-ada"):
+        clone(tmp_path / "in" / f"bptt-{student}", "03_bptt.ipynb")
+        if student != "x-ada":
+            clone(tmp_path / "in" / f"leaves-{student}", "01_leaves.ipynb")
+    clone(tmp_path / "in/leaves-x-ada", *notebooks)
+    collect(tmp_path / "in", tmp_path / "out")
+    assert {name.partition("/")[0] for name in laid_out(tmp_path / "out")} == {"ada", "ben", "x-ada"}
+
+
+def test_nested_prefixes_make_nobody_another(tmp_path):
+    """Two who share a longer beginning of their names and a notebook of their own keep those names."""
+    for student in ("ada", "ben"):
+        clone(tmp_path / "in" / f"leaves-{student}", "01_leaves.ipynb")
+        clone(tmp_path / "in" / f"leaves-x-{student}", "other.ipynb")
+    collect(tmp_path / "in", tmp_path / "out")
+    students = ["ada", "ben", "x-ada", "x-ben"]
+    assert [name.partition("/")[0] for name in laid_out(tmp_path / "out")] == students
+    collected = collect(tmp_path / "in", tmp_path / "given", ["leaves", "leaves-x"])
+    assert len({name.partition("/")[0] for name in laid_out(tmp_path / "given")}) == 4
+    assert any("several students are called ada" in note for note in collected.notes)
+
+
+def test_a_single_clone_takes_nobodys_folder_by_the_name_of_its_notebook(tmp_path):
+    """What one notebook's name tells is not enough for a folder that is another's; again, it is."""
+    clone(tmp_path / "ada/leaves-ada", "leaves.ipynb", cell="ada = 1")
+    clone(tmp_path / "x/leaves-x-ada", "leaves-x.ipynb", "leaves.ipynb")
+    for _ in range(2):
+        collect(tmp_path / "ada", tmp_path / "out")
+    with pytest.raises(GraderError, match=r"ada: there already.*--prefix"):
+        collect(tmp_path / "x", tmp_path / "out")
+    collect(tmp_path / "x", tmp_path / "out", ["leaves"])
+    assert laid_out(tmp_path / "out") == ["ada/leaves.ipynb", "x-ada/leaves-x.ipynb", "x-ada/leaves.ipynb"]
+
+
+@pytest.mark.parametrize("prefixes", [None, ["autograd"]])
+def test_a_folder_in_a_download_is_no_student(tmp_path, prefixes):
+    """Where no download has a `.git`, what looks handed out in one of them makes nobody another."""
+    for student in ("ada", "ben"):
+        clone(tmp_path / "in" / f"autograd-{student}", "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
+    inner = "autograd-mallory/ada"
+    clone(tmp_path / "in" / inner, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
+    inner = "autograd-x-submissions/autograd-x-ada"
+    clone(tmp_path / "in" / inner, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
+    collect(tmp_path / "in", tmp_path / "out", prefixes)
+    assert laid_out(tmp_path / "out") == [
+        f"{s}/01_tiny.ipynb" for s in ("ada", "ben", "mallory", "x-submissions")
+    ]
+
+
 # --- learning-management systems
 
 
@@ -211,6 +276,46 @@ def test_two_students_of_one_name_stay_two(tmp_path):
     collect(pack(tmp_path / "m.zip", moodle), tmp_path / "moodle")
     assert laid_out(tmp_path / "canvas") == ["smithjo-1/a.ipynb", "smithjo-2/a.ipynb"]
     assert laid_out(tmp_path / "moodle") == ["Jo Smith-3/a.ipynb", "Jo Smith-4/a.ipynb"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_second_download_replaces_nobody_by_another_of_the_name(tmp_path, both):
+    """Canvas's numbers tell people of one name apart also where they come in different downloads."""
+    one, two = (f"lovelaceada_{number}_9{number}_a.ipynb" for number in ("11", "66"))
+    collect(pack(tmp_path / "1.zip", [(one, text("eleven"))]), tmp_path / "out")
+    members = [(two, text("sixtysix")), *([(one, text("eleven again"))] if both else [])]
+    second = pack(tmp_path / "2.zip", members, when=(2026, 11, 22, 12, 0, 0))
+    notes = collect(second, tmp_path / "out").notes
+    assert laid_out(tmp_path / "out") == ["lovelaceada-66/a.ipynb", "lovelaceada/a.ipynb"]
+    assert b"eleven" in (tmp_path / "out/lovelaceada/a.ipynb").read_bytes()
+    assert b"sixtysix" in (tmp_path / "out/lovelaceada-66/a.ipynb").read_bytes()
+    assert len(notes) == 1 and "lovelaceada" in notes[0]
+    assert not collect(second, tmp_path / "out").outcome.written
+    assert laid_out(tmp_path / "out") == ["lovelaceada-66/a.ipynb", "lovelaceada/a.ipynb"]
+
+
+def test_a_number_names_the_folder_also_of_who_changed_the_name(tmp_path):
+    """Who is known by a number keeps the folder, whatever the display name is now."""
+    collect(pack(tmp_path / "1.zip", [("lovelaceada_11_91_a.ipynb", text())]), tmp_path / "out")
+    collect(pack(tmp_path / "2.zip", [("byronada_11_92_b.ipynb", text())]), tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["lovelaceada/a.ipynb", "lovelaceada/b.ipynb"]
+
+
+def test_moodle_numbers_tell_people_apart_in_one_assignment_only(tmp_path):
+    """Moodle numbers people anew in each assignment: another number and the same notebook is another one."""
+    for number, name in ((1, "a"), (9, "b"), (5, "a")):
+        member = f"Ada L_{number}_assignsubmission_file_/{name}.ipynb"
+        collected = collect(pack(tmp_path / f"{number}.zip", [(member, text(name))]), tmp_path / "out")
+        assert len(collected.notes) == (number != 1)
+    assert laid_out(tmp_path / "out") == ["Ada L-5/a.ipynb", "Ada L/a.ipynb", "Ada L/b.ipynb"]
+
+
+def test_nobody_takes_a_folder_by_a_name_that_looks_told_apart(tmp_path):
+    """Who is called `Jo-3` does not meet the Jo whose number is 3."""
+    people = ("Jo_3", "Jo_4", "Jo-3_7")
+    members = [(f"{who}_assignsubmission_file_/a.ipynb", text(who)) for who in people]
+    collect(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    assert len({name.partition("/")[0] for name in laid_out(tmp_path / "out")}) == 3
 
 
 @pytest.mark.parametrize("wrapper", ["", "Course-Tiny-123/"])
@@ -296,6 +401,19 @@ def test_broken_metadata_is_an_error_and_nothing_is_made_of_it(tmp_path, bad):
     with pytest.raises(GraderError, match="cannot be read"):
         collect(folder, tmp_path / "out")
     assert not Path("pwned").exists()
+
+
+def test_gradescopes_metadata_counts_only_in_gradescopes_folder(tmp_path):
+    """A student whose copy looks like an export names nobody else, and is told of."""
+    mallory = tmp_path / "in/hw-mallory"
+    clone(mallory / "submission_1", "01_tiny.ipynb", git=False)
+    (mallory / "submission_metadata.yml").write_text(METADATA, encoding="utf-8")
+    collected = collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["hw-mallory/01_tiny.ipynb"]
+    assert "submission_metadata.yml in hw-mallory is not read" in collected.notes[-1]
+    clone(tmp_path / "other/hw-mallory", "01_tiny.ipynb", git=False)
+    (tmp_path / "other/hw-mallory/submission_metadata.yml").write_text("a: [", encoding="utf-8")
+    assert collect(tmp_path / "other", tmp_path / "out2").students == 1
 
 
 # --- what must not happen
@@ -412,9 +530,10 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
         collect(source, tmp_path / "out")
     monkeypatch.undo()
     many = pack(tmp_path / "many.zip", [(f"s{n}/a.ipynb", os.urandom(100)) for n in range(30)])
-    monkeypatch.setattr(zip_source, "MAX_BYTES", 1000)
+    monkeypatch.setattr("grader.collect.MAX_BYTES", 1000)
     with pytest.raises(GraderError, match="bomb"):
         collect(many, tmp_path / "out2")
+    assert laid_out(tmp_path / "out2") == []
 
 
 def test_a_member_without_a_name_costs_nobody_anything(tmp_path):
@@ -433,6 +552,49 @@ def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, size):
     content = source.read_bytes().replace(struct.pack("<I", 50_000), struct.pack("<I", size))
     source.write_bytes(content)
     assert "damaged" in dict(collect(source, tmp_path / "out").outcome.left)["ben/liar.ipynb"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_one_students_large_files_cost_the_others_nothing(tmp_path, monkeypatch, kind):
+    """What is more than one student may have is left aside, the latest first, and all others are laid out."""
+    monkeypatch.setattr("grader.collect.targets.MAX_STUDENT_BYTES", 3000)
+    members = [(f"ada/{n}.ipynb", os.urandom(1000)) for n in range(5)] + [("ben/a.ipynb", text())]
+    source = pack(tmp_path / "in.zip", members)
+    if kind == "folder":
+        for name, content in members:
+            clone(tmp_path / "in", name, git=False)
+            (tmp_path / "in" / name).write_bytes(content)
+        source = tmp_path / "in"
+    left = collect(source, tmp_path / "out").outcome.left
+    assert "ben/a.ipynb" in laid_out(tmp_path / "out") and len(laid_out(tmp_path / "out")) == 4
+    assert len(left) == 2 and all("MiB of notebooks taken of ada" in why for _, why in left)
+
+
+def test_thousands_of_notebooks_of_one_student_are_a_few_and_cost_little(tmp_path):
+    """Of notebooks of one name without end the latest are laid out, in a moment, and the others told."""
+    members = [(f"mallory/{n}/a.ipynb", b"{}") for n in range(6000)] + [("ben/a.ipynb", text())]
+    source = pack(tmp_path / "in.zip", members)
+    before = time.process_time()
+    outcome = collect(source, tmp_path / "out").outcome
+    assert time.process_time() - before < 5  # it was ten, and grew with the square
+    assert len(laid_out(tmp_path / "out")) == 201 and len(outcome.left) == 5800
+    assert "mallory/a.ipynb" in outcome.written
+
+
+def test_a_zip_of_one_students_copy_adds_to_nobodys_folder(tmp_path):
+    """Folders inside of one download are no other student's, unless a person says so; again, they are."""
+    ada = pack(tmp_path / "1.zip", [(f"class/{name}/a.ipynb", text("true")) for name in ("ada", "ben")])
+    fake = pack(
+        tmp_path / "2.zip",
+        [(f"hw-mallory-main/{name}/a.ipynb", text("fake")) for name in ("ada", "ben")],
+        when=(2026, 12, 1, 0, 0, 0),
+    )
+    for _ in range(2):
+        collect(ada, tmp_path / "out")
+    with pytest.raises(GraderError, match=r"ada, ben: there already.*--prefix"):
+        collect(fake, tmp_path / "out")
+    assert b"true" in (tmp_path / "out/ada/a.ipynb").read_bytes()
+    assert collect(fake, tmp_path / "out", [""]).outcome.replaced == ["ada/a.ipynb", "ben/a.ipynb"]
 
 
 def test_links_and_pipes_in_a_folder_are_not_followed(tmp_path):
@@ -457,6 +619,23 @@ def test_nothing_is_written_through_a_link(tmp_path):
     with pytest.raises(GraderError, match="is a link"):
         collect(tmp_path / "in", tmp_path / "out")
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "pipe"])
+def test_what_is_in_the_way_is_an_error_in_a_sentence(tmp_path, what):
+    """A file where a student's folder belongs, or a folder where a notebook does, is named."""
+    clone(tmp_path / "in/ben", "01_tiny.ipynb", git=False)
+    (tmp_path / "out").mkdir()
+    if what == "file":
+        (tmp_path / "out/ben").touch()
+    elif what == "folder":
+        (tmp_path / "out/ben/01_tiny.ipynb").mkdir(parents=True)
+    else:
+        (tmp_path / "out/ben").mkdir()
+        os.mkfifo(tmp_path / "out/ben/01_tiny.ipynb")
+    said = CliRunner().invoke(main, ["collect", str(tmp_path / "in"), "--out", str(tmp_path / "out")])
+    assert said.exit_code == 2
+    assert "out/ben" in said.output and "move it away" in said.output and len(said.output.splitlines()) == 1
 
 
 HOSTILE = [

@@ -58,7 +58,7 @@ def test_a_link_under_the_temporary_name_is_not_followed(tmp_path):
 
 def test_a_new_file_is_written_over_nothing(tmp_path):
     """What is there stays, dangling links too."""
-    os.symlink("nowhere", tmp_path / "a")
+    (tmp_path / "a").symlink_to("nowhere")
     with pytest.raises(FileExistsError) as refused:
         write_new(tmp_path / "a", b"content")
     assert os.fspath(refused.value.filename2) == str(tmp_path / "a")

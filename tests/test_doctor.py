@@ -1,11 +1,17 @@
 """The doctor: silent over a course that agrees with itself, and one complaint for every contradiction."""
 
+from pathlib import Path
+
 import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
 from grader import doctor
+from grader.answers import read_answers
 from grader.build import build
 from grader.course import Course
+from grader.trial import Trial
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -96,3 +102,40 @@ def test_a_notebook_whose_demonstration_fails_is_told(complaints):
     """The untouched notebook runs from top to bottom."""
     told = complaints(("master", "# %%\nimport torch\n", "# %%\nimport torch\n\ndouble(2)\n"))
     assert any("of the untouched notebook fails" in c for c in told)
+
+
+def test_an_accepted_answer_that_fails_its_public_check_is_told(complaints):
+    """Students with another right answer would be told that it is wrong: which, and in what words."""
+    taken_for_the_only_way = 'double(2) == 4 and "+" not in __import__("inspect").getsource(double)'
+    told = complaints(("master", "double(2) == 4", taken_for_the_only_way))
+    who = "q1, added (line 8) is right"
+    assert told == [f"{who}, but fails the public check test_double(double): This is not twice as much."]
+
+
+def test_one_accepted_answer_is_not_blamed_for_another(complaints):
+    """What an answer leaves behind fails the next in the same worker, but not in one of its own."""
+    spoiler = (
+        '@accepted("q1")\ndef added(x):\n    """Twice is once and once."""\n    return x + x\n\n\n'
+        '@accepted("q1")\ndef spoiling(x):\n    """Right as far as it goes."""\n'
+        "    if type(x) is int and x == 3:\n        torch.set_grad_enabled(False)\n    return 2 * x\n\n\n"
+        '@accepted("q1")\ndef spoilt(x):\n    """Needs what the one before has switched off."""\n'
+        "    return x + x if torch.is_grad_enabled() else x\n"
+    )
+    added = '@accepted("q1")\ndef added(x):\n    """Twice is once and once."""\n    return x + x\n'
+    asked = '    assert double(2) == 4, "This is not twice as much."'
+    told = complaints(("answers", added, spoiler), ("master", asked, f"{asked}\n    double(3)"))
+    assert told == []
+
+
+@pytest.mark.parametrize("stem", [path.stem for path in sorted((ROOT / "solutions").glob("*.py"))])
+def test_no_right_answer_fails_a_public_check_of_this_course(stem, shared_zygote):
+    """Whoever answers in a way of their own is not told that it is wrong."""
+    course = Course.find(ROOT)
+    questions = course.assignments[stem].questions
+    answers = read_answers(course.answers_file(stem), {q.id: q.function for q in questions})
+    refused = []
+    for question in questions:
+        right = [a for a in answers if a.question == question.id and a.fails is None]
+        refused += Trial(shared_zygote, question, course.settings.limits).refused(right)
+    assert len(answers) > 100
+    assert [(answer.name, told) for answer, told in refused] == []

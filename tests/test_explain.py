@@ -10,7 +10,7 @@ from tiny_course import HALF, RIGHT, write_notebook
 from grader import station
 from grader.fact_text import MAX_ENTRIES, compared
 from grader.facts import Other, Raised, Tensor
-from grader.handwriting import handwriting
+from grader.handwriting import MAX_PLACES, handwriting
 from grader.notebook import Cell
 
 
@@ -151,6 +151,35 @@ def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):
     assert "own code" not in out
 
 
+def test_a_decoy_is_not_taken_for_the_code_that_counted(klass):
+    """Of several definitions all are shown, and it is said that nobody knows which one counted."""
+    decoy = 'notes = """\ndef double(x):\n    return x + x\n"""'
+    klass.hand_in("ben", [*HALF, "def double(x):\n    return 2 * x\n)", decoy])
+    klass.grade()
+    out = said(klass, "ben", "01_tiny", "q1")
+    assert "own code    3 places, found as text; which one counted is not known (the file is" in out
+    assert "      code cell 2:\n      def double(x):\n          return x * x\n" in out
+    assert (
+        "      code cell 4, which did not run to its end:\n      def double(x):\n          return 2 * x"
+        in out
+    )
+    assert "      code cell 5:\n      def double(x):\n          return x + x\n" in out
+
+
+def test_nothing_is_longer_than_anybody_reads(klass):
+    """Whatever a student made long is cut: a line of code, a key among the facts, the list of older files."""
+    keys = "def double(x):\n    " + "\t" * 100_000 + "return {'k' * 50_000: x}"
+    klass.hand_in("ben", ["import torch", keys])
+    for number in range(15):
+        name = f"01_tiny ({number}).ipynb"
+        write_notebook(klass.submissions / "ben" / name, HALF, modified=1_600_000_000)
+    klass.grade()
+    out = said(klass, "ben", "01_tiny", "q1")
+    assert max(map(len, out.splitlines())) <= 2_000
+    assert out.count("(an older notebook)") == 10
+    assert "left aside  and 5 more" in out
+
+
 def test_errors_and_what_was_not_answered_are_explained(klass):
     """A notebook that cannot be read, one of no assignment, and a stub that was left as it is."""
     klass.hand_in("dara", RIGHT).write_text("no notebook", encoding="utf-8")
@@ -201,28 +230,64 @@ def test_a_strangers_text_controls_no_terminal(klass):
 
 
 @pytest.mark.parametrize(
-    ("sources", "cell", "lines", "others"),
+    ("sources", "expected"),
     [
-        (["def f(x):\n    return x\nprint(f)"], 1, ["def f(x):", "    return x"], 0),
-        (["def f(x): return 1", "@cache\ndef f(\n    x,\n):\n\n    return 2\n\n\ny = f(1)"], 2, None, 1),
-        (["class f(g):\n    a = 1\n# end"], 1, ["class f(g):", "    a = 1", "# end"], 0),
-        (["if x:\n    def f(x):\n        return 1\n    y = 2"], 1, ["    def f(x):", "        return 1"], 0),
-        (["def g(x):\n    return 1\nf = g"], 1, ["f = g"], 0),
-        (["f: int = 3"], 1, ["f: int = 3"], 0),
-        (["async def f():\n\tpass"], 1, ["async def f():", "        pass"], 0),
+        (["def f(x):\n    return x\nprint(f)"], [(1, ["def f(x):", "    return x"])]),
+        (
+            ["def f(x): return 1", "@cache\ndef f(\n    x,\n):\n\n    return 2\n\n\ny = f(1)"],
+            [(1, ["def f(x): return 1"]), (2, ["@cache", "def f(", "    x,", "):", "", "    return 2"])],
+        ),
+        (["class f(g):\n    a = 1\n# end"], [(1, ["class f(g):", "    a = 1", "# end"])]),
+        (
+            ["if x:\n    def f(x):\n        return 1\n    y = 2"],
+            [(1, ["    def f(x):", "        return 1"])],
+        ),
+        (["def g(x):\n    return 1\nf = g"], [(1, ["f = g"])]),
+        (["f: int = 3"], [(1, ["f: int = 3"])]),
+        (["(g, f) = 1, 2"], [(1, ["(g, f) = 1, 2"])]),
+        (["g = f = 1"], [(1, ["g = f = 1"])]),
+        (["from g import (h, k as f)"], [(1, ["from g import (h, k as f)"])]),
+        (["import f"], [(1, ["import f"])]),
+        (["async def f():\n\tpass"], [(1, ["async def f():", "        pass"])]),
     ],
 )
-def test_own_code_is_found_as_text(sources, cell, lines, others):
-    """The last definition, with its decorators, as far as its indentation goes."""
-    found = handwriting([Cell(number, source) for number, source in enumerate(sources, 1)], "f")
-    assert (found.cell, found.others) == (cell, others)
-    assert list(found.lines) == (lines or ["@cache", "def f(", "    x,", "):", "", "    return 2"])
+def test_own_code_is_found_as_text(sources, expected):
+    """Every definition, with its decorators, as far as its indentation goes."""
+    found, count = handwriting([Cell(number, source) for number, source in enumerate(sources, 1)], "f")
+    assert [(one.cell, list(one.lines)) for one in found] == expected
+    assert count == len(expected)
 
 
-@pytest.mark.parametrize("source", ["", "f(1)", "def ff(x): pass", "print(f)", "f == 1", "f.x = 2", "x = f"])
+def test_own_code_is_cut():
+    """Very long lines, very many lines and very many places are cut, also where each costs a look."""
+    long, many = "f = '" + "\t" * 900_000, "def f():\n" + "    1\n" * 1_000
+    places = ")f=1\nf=1\n" * 50_000  # each would be a part of the one before
+    (first, second), count = handwriting([Cell(1, long), Cell(2, many)], "f")
+    assert count == 2
+    assert max(map(len, first.lines)) < 310
+    assert second.lines[-1] == "... 801 more lines"
+    found, count = handwriting([Cell(1, places)], "f")
+    assert (len(found), count) == (MAX_PLACES, 50_000)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "f(1)",
+        "def ff(x): pass",
+        "print(f)",
+        "f == 1",
+        "f.x = 2",
+        "x = f",
+        "g(a, f=1)",
+        "g[f] = 1",
+        "f += 1",
+    ],
+)
 def test_other_lines_define_nothing(source):
     """A use of the name is no definition of it."""
-    assert handwriting([Cell(1, source)], "f") is None
+    assert handwriting([Cell(1, source)], "f") == ([], 0)
 
 
 def tensor(**fields):

@@ -20,11 +20,15 @@ from tiny_course import write_course
 
 from grader.cli import main
 from grader.collect import collect
-from grader.exports import reporter
+from grader.exports import gradescope, reporter
 from grader.exports.github import MAX_SUMMARY, action_output, notices, quoted, step_summary
 from grader.exports.people import match
 from grader.exports.scored import Scored
 from grader.exports.sheet import read_sheet
+from grader.exports.stored import Stored, StoredAnswer, StoredCheck
+from grader.exports.wording import told
+from grader.scaffold import Scaffold
+from grader.settings import Feedback
 
 FORMATS = ["classroom50", "github", "gradescope", "junit"]
 
@@ -55,7 +59,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(write_course(tmp_path / "course"))
-    monkeypatch.setattr("grader.exports.autograder.autograder", lambda *_: b"PK")
+    monkeypatch.setattr("grader.exports.formats.autograder", lambda *_: b"PK")
     return Desk(store(tmp_path / "results", made("ada"), made("ben", message=HOSTILE)), tmp_path / "out")
 
 
@@ -73,7 +77,7 @@ def classroom_points(outputs):
         earned += sum(test["score"] for test in result["tests"])
         passed = sum(test["status"] == "pass" for test in result["tests"])
         shown = passed / len(result["tests"]) * result["max_score"]
-        points = re.fullmatch(r"q\d+ \(([\d.]+)/([\d.]+)\)", result["tests"][0]["name"])
+        points = re.fullmatch(r"q\d+\b.* \(([\d.]+)/([\d.]+)\)", result["tests"][0]["name"])
         assert shown in {0, float(points[1])}, "its table shows the points or nothing, never other points"
         assert float(points[2]) == result["max_score"]
     return earned, possible
@@ -231,6 +235,45 @@ def test_the_factor_does_not_depend_on_who_handed_in(desk, monkeypatch):
     desk.export("classroom50")
     document = desk.json("cem/01_tiny/result.json")
     assert (document["score"], document["max-score"], document["submission"]) == (2, 20, "submit/1")
+
+
+@pytest.mark.parametrize(
+    ("partial_credit", "factor", "rounded"),
+    [(0.5, 2, False), (0.3, 10, False), (1, 1, True), (1 / 3, 3, True), (0.12345, 1, True)],
+)
+def test_the_factor_follows_from_what_can_be_earned(desk, partial_credit, factor, rounded):
+    """Whoever hands in, in part or in full, points are multiplied by what the partial credit asks for."""
+    Path("course.toml").write_text(f"[score]\npartial_credit = {partial_credit}\n", encoding="utf-8")
+    full = made("ada")
+    for each in full["questions"]:
+        each["score"] = each["max_score"]
+    for results in ([full | {"score": 10.0}], [full | {"score": 10.0}, made("ben")]):
+        desk.results = store(desk.results.parent / f"of_{len(results)}", *results)
+        ended = desk.export("classroom50")
+        assert desk.json("ada/01_tiny/result.json")["max-score"] == 10 * factor
+        assert f"multiplied by {factor}" in ended.output if factor > 1 else "multiplied" not in ended.output
+    assert ("rounded down" in ended.output) == rounded
+    assert desk.json("ben/01_tiny/result.json")["score"] == int(3.5 * factor) + factor
+
+
+SHARES = (0.43, 0.65, 0.64, 0.64, 0.64)  # of 3; as floats they add up to a little more
+
+
+@pytest.mark.parametrize(
+    ("score", "points", "has_a_cap"), [(3.0, SHARES, False), (1.5, SHARES, True), (2.0, [2.0, 0.0], False)]
+)
+def test_a_cap_is_told_where_there_is_one(score, points, has_a_cap):
+    """Who earned less than the passed checks are worth reads why, and nobody else."""
+    checks = tuple(
+        StoredCheck("t", "It holds.", "passed" if worth else "failed", worth, 1, None, None)
+        for worth in points
+    )
+    answer = StoredAnswer("q1", "One", "answered", score, 4.0, checks)
+    assert answer.has_a_cap is has_a_cap
+    shown = gradescope.results_json(Stored("a", "b", "b", "c", None, score, 4.0, (answer,), ""), Feedback())
+    said = f"A question of which a check fails earns at most {score:g} of its 4 points."
+    assert (said in (told(answer, Feedback()) or "")) is has_a_cap
+    assert (said in shown["tests"][0]["output"]) is has_a_cap
 
 
 def test_junit_is_xml_whatever_a_student_wrote(desk):
@@ -396,6 +439,12 @@ def test_two_students_who_may_be_one_person_are_neither():
     assert (matched.rows, matched.ambiguous) == ({"ben": 2}, ["Ada", "ada"])
 
 
+def test_whoever_may_be_two_rows_is_neither():
+    """Two people of one name are told apart by nobody, and the other students are found."""
+    matched = match(["ada", "ben"], {1: ["ada", "s-1"], 2: ["ada", "s-2"], 3: ["ben"]})
+    assert (matched.rows, matched.ambiguous, matched.unknown) == ({"ben": 3}, ["ada"], [])
+
+
 # Moodle
 
 MOODLE = (
@@ -422,7 +471,7 @@ def test_moodle_gets_known_users_only_and_no_formula(desk, canvas):
     ]
     assert rows[0][3].startswith("'=q1: 3.5 of 7. It is last: ::notice")
     assert "left out: nobody." in ended.output
-    assert "01_tiny, left out, because a spreadsheet would take their address or number for a formula: Eve Formula" in ended.output
+    assert "a spreadsheet would take their address or number for a formula: Eve Formula" in ended.output
 
 
 @pytest.mark.parametrize(
@@ -470,6 +519,35 @@ def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
     ended = desk.export("github")
     assert "belong to no assignment: jun/01_tiny.ipynb" in ended.output
     assert not (desk.out / "jun").exists()
+
+
+def test_a_note_names_some_and_counts_the_others(desk, canvas):
+    """Who is not in the gradebook, belongs to no assignment or is in error: 20 names, and how many more."""
+    many = [made(f"s{number:03}", status="error", error="Broken.") for number in range(200)]
+    desk.results = store(desk.results.parent / "r", made("ada"), *many)
+    for number in range(30):
+        stranger = made(f"t{number:03}", assignment=None, status="error", error="Unknown.", questions=[])
+        store(desk.results, stranger, name="essay")
+    ended = desk.export("canvas", "--gradebook", canvas())
+    assert ended.output.count("and 180 more.") == 2
+    assert "and 10 more." in ended.output
+    formulas = "".join(f'A,{number:03},"=1+{number}",{number}@example.org,-\n' for number in range(25))
+    desk.results = store(desk.results.parent / "m", *(made(f"A {number:03}") for number in range(25)))
+    store(desk.results, made("ada@example.org"))
+    ended = desk.export("moodle", "--gradebook", canvas(MOODLE + formulas))
+    assert "for a formula: A 000 (" in ended.output
+    assert "and 5 more." in ended.output
+
+
+def test_the_finished_assignments_are_exported_meanwhile(desk):
+    """One that is being written stops no export of the others; asked for, it is refused."""
+    Scaffold.plan(Path.cwd(), "02_signs").write()
+    for form in FORMATS:
+        for stem in ([], ["01_tiny"]):
+            ended = desk.export(form, *stem)
+            assert ended.exit_code == 0, ended.output
+    assert [name for name in desk.files() if name.endswith(".zip")] == ["01_tiny.zip"]
+    assert "02_signs still has" in desk.export("gradescope", "02_signs").stderr
 
 
 def spoil(**changes):

@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from grader.course import Course
 from grader.errors import ProtectionError
 from grader.exports.autograder import autograder, settings_toml
 from grader.settings import read_settings
+from grader.submission import find_submissions
 
 # Otter is imported by the tests, not by all who collect them; its imports warn about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -102,7 +104,8 @@ def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
     assert not [name for name in names if name.startswith("files/") or "answers" in name]
     assert all(mode & 0o111 for mode in scripts.values())
     wheel = next(name for name in names if name.endswith(".whl"))
-    assert f"- /autograder/source/{wheel}" in environment
+    assert f"- /autograder/source/{wheel}[instructor]\n" in environment
+    assert "jupytext==" in environment
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in environment
     assert f"python={sys.version_info.major}.{sys.version_info.minor}" in environment
     assert "torch==" in environment
@@ -174,6 +177,44 @@ def test_a_zip_without_a_course_grades_by_no_other(container):
     (container / "source" / "course" / "solutions" / "01_tiny.py").unlink()
     with pytest.raises(Exception, match="holds no course"):
         plugin_of(container).after_grading(no_results())
+
+
+def odd_folder(folder):
+    """A folder has the assignment's name, beside a notebook that answers it under another."""
+    (folder / "01_tiny.ipynb").mkdir()
+    (folder / "named_1").write_text("", encoding="utf-8")
+    write_notebook(folder / "essay.ipynb", RIGHT[:1])
+
+
+def odd_pipe(folder):
+    """A pipe, at which a reader would wait, a link to nowhere, and a socket's like."""
+    os.mkfifo(folder / "01_tiny.ipynb")
+    (folder / "02.ipynb").symlink_to("/dev/zero")
+    (folder / "inner").symlink_to(folder)
+
+
+def odd_names(folder):
+    """Names that are long, hidden, or not UTF-8."""
+    deep = folder.joinpath(*["d" * 200] * 3)
+    deep.mkdir(parents=True)
+    write_notebook(deep / ("n" * 240 + ".ipynb"), RIGHT[:1])
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.ipynb")).write_bytes(b"")
+
+
+@pytest.mark.parametrize("odd", [odd_folder, odd_pipe, odd_names])
+def test_whatever_was_handed_in_becomes_one_notebook_of_the_assignment(odd, course, tmp_path):
+    """Odd submissions are laid out without an error; one notebook of them is graded as the assignment's."""
+    lay_out = importlib.import_module("grader.otter_plugin")._lay_out
+    handed_in = tmp_path / "handed_in"
+    handed_in.mkdir()
+    odd(handed_in)
+    folder = tmp_path / "submissions" / "student"
+    lay_out(course, "01_tiny", handed_in, folder)
+    found = find_submissions(folder.parent, course.functions)
+    assert [one.assignment for one in found].count("01_tiny") == 1
+    entries = list(folder.rglob("*"))
+    assert all(path.is_dir() or path.is_file() for path in entries)
+    assert not any(path.is_symlink() for path in entries)
 
 
 class Trap:

@@ -9,6 +9,7 @@ from grader.legend import LEGEND_MARKDOWN
 from grader.pages import feedback_html, feedback_markdown
 from grader.picture import Picture
 from grader.settings import Feedback
+from grader.worth import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
 SVG = '<svg class="xray" viewBox="0 0 9 9"><text>{}</text></svg>'
@@ -316,6 +317,27 @@ def test_why_passed_checks_earned_less(score, told):
     for text in both(result(question(checks=checks, score=score)), []):
         assert (told is not None) == ("at most" in text)
         assert told is None or told in text
+
+
+def test_who_earned_everything_is_told_of_no_cap():
+    """Points whose sum is a binary fraction above the question's worth were not cut."""
+    points = apportioned([2, 3, 3, 3, 3], 3)
+    assert sum(points) > 3
+    checks = [check(outcome="passed", points=one, max_points=one, message=None, hint=None) for one in points]
+    for text in both(result(question(checks=checks, score=3.0, worth=3.0)), []):
+        assert "at most" not in text
+
+
+def test_of_many_notebooks_left_aside_the_first_are_named():
+    """Six thousand names make no page that nobody can open."""
+    names = [f"ada/{number:04}.ipynb" for number in range(6_000)]
+    for text in both(result(PASSED, superseded=names), []):
+        assert "0019.ipynb" in text
+        assert "0020.ipynb" not in text
+        assert "and 5980 more" in text
+    for text in both(result(PASSED, superseded=names[:20]), []):
+        assert "0019.ipynb" in text
+        assert "more" not in text
 
 
 def test_a_run_without_a_sandbox_is_said():

@@ -5,6 +5,7 @@ from observing import look, probe
 
 from grader.graph_facts import read_graph
 from grader.graph_summary import summary
+from grader.picture import draw
 
 ANSWERED = "def f():\n    pass"
 
@@ -191,8 +192,97 @@ def test_a_large_graph_is_cut(zygote):
         "x = a = torch.ones(1, requires_grad=True)\nfor _ in range(10_000):\n    x = x + a\n"
         "return graph(x=x)",
     )
-    assert (len(graph.nodes), graph.more, graph.total) == (40, True, 5000)
-    assert summary(graph).startswith("More than 5000 nodes behind x")
+    assert (len(graph.nodes), graph.more, graph.total) == (40, True, 5001)
+    assert summary(graph) == (
+        "More than 5000 nodes behind x; "
+        "none of the nearest 5000 is freed or overwritten, and the rest was not looked at."
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (8, "; 3 of them have freed saved tensors: another backward through them would raise."),
+        (300, "; 3 of them have freed saved tensors: another backward through them would raise."),
+        (3000, "; none of the nearest 5000 is freed or overwritten, and the rest was not looked at."),
+    ],
+)
+def test_nothing_is_said_of_what_was_not_looked_at(zygote, steps, said):
+    """What a backward used up is found far beyond the drawn nodes; of the rest nothing is claimed."""
+    graph = seen(zygote, RNN + f"for _ in range({steps}):\n    h = step(h)\nreturn graph(h=h)")
+    assert not any(node.is_freed for node in graph.nodes)
+    assert summary(graph).endswith(said)
+
+
+def test_what_was_overwritten_beyond_the_drawn_nodes_is_told(zygote):
+    """A stale saved tensor counts wherever it is, though only the drawn ones are described."""
+    body = """
+y = torch.ones(1, requires_grad=True) * 2
+z = y ** 2
+for _ in range(100):
+    z = z + 1
+y.zero_()
+return graph(z=z)
+"""
+    graph = seen(zygote, body)
+    assert (graph.stale, any(node.stale for node in graph.nodes)) == (1, False)
+    assert summary(graph) == "103 nodes behind z; a saved tensor was overwritten: backward would raise."
+
+
+def test_only_what_is_behind_the_first_tensor_is_counted(zygote):
+    """The history of another named tensor is drawn, but it is no part of what is said about the first."""
+    body = """
+old = (torch.ones(1, requires_grad=True) ** 2).sum()
+old.backward()
+new = torch.ones(1, requires_grad=True)
+for _ in range(50):
+    new = new + 1
+return graph(new=new, old=old)
+"""
+    graph = seen(zygote, body)
+    assert graph.nodes[of(graph, "old").made_by].op == "SumBackward0"
+    assert any(node.is_freed for node in graph.nodes)
+    assert summary(graph) == "51 nodes behind new, none freed or overwritten: backward would work."
+
+
+def test_a_named_leaf_that_no_gradient_would_reach_is_told(zygote):
+    """Of the named leaves a backward would reach some and not others; what needs no gradient is no matter."""
+    body = """
+a, b, c, d = (torch.ones(1, requires_grad=True) for _ in range(4))
+first = graph(y=a * 2, a=a, b=b, again=b, x=torch.ones(1))
+return [first, graph(y=a * 2, b=b, c=c, d=d)]
+"""
+    first, second = map(read_graph, look(zygote, ["", ANSWERED], f=_probe(body))["f"])
+    assert summary(first).endswith(": backward would work and reach a, and would not reach b.")
+    assert summary(second).endswith(": backward would work, and would not reach b, c or 1 more.")
+
+
+def test_a_leaf_beyond_the_drawn_nodes_is_not_called_unreached(zygote):
+    """Whether a gradient would reach a leaf is not said where the way to it is not drawn."""
+    body = """
+x = w = torch.ones(1, requires_grad=True)
+for _ in range(50):
+    x = x * 2
+return graph(x=x, w=w)
+"""
+    graph = seen(zygote, body)
+    picture = draw(graph, "")
+    assert "not reach" not in picture.summary
+    assert "no arrow arrives" not in picture.svg
+    assert "no arrow shown" in picture.svg
+
+
+def test_where_the_drawing_stops_is_told(zygote):
+    """A node is marked if arrows from it lead to what is left out, and not where a gradient ends."""
+    long = "x = a = torch.ones(1, requires_grad=True)\nfor _ in range(60):\n    x = x * a\nreturn graph(x=x)"
+    graph = seen(zygote, long)
+    assert [place for place, node in enumerate(graph.nodes) if node.goes_on] == [39]
+    wide = (
+        "a = torch.ones(1, requires_grad=True)\nreturn graph(x=torch.cat([a * {} for _ in range({})]), a=a)"
+    )
+    whole, cut = (seen(zygote, wide.format(2, number)) for number in (8, 9))
+    assert [node.goes_on for node in whole.nodes] == [False] * 10
+    assert (len(cut.nodes[0].next), cut.nodes[0].goes_on, cut.more) == (7, True, True)
 
 
 def test_a_graph_is_never_larger_than_an_answer(zygote):

@@ -115,6 +115,15 @@ def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygot
         grade(course, tmp_path / "class", out, Options(assignments=(STEM,)), lambda _: None)
 
 
+def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
+    """The doctor, asked for a finished one, neither refuses nor complains about the one being written."""
+    course = Course.find(root)
+    (found,) = doctor.examine(course, ["01_tiny"], jobs=2, seeds=(1,))
+    assert (found.stem, found.complaints) == ("01_tiny", [])
+    with pytest.raises(CourseError, match="still has 29 blanks"):
+        list(doctor.examine(course, course.stems, jobs=2, seeds=(1,)))
+
+
 @pytest.mark.parametrize(
     ("stem", "told"),
     [

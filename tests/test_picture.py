@@ -4,15 +4,16 @@ import copy
 import importlib
 import random
 import re
-import time
 from xml.etree import ElementTree as ET
 
 import pytest
 from observing import QUICK, look, probe
+from pygraphviz import AGraph
 from tiny_course import CHECKS, RIGHT, write_course
 
 import grader
 from grader.course import Course
+from grader.diagram import MAX_LINES, Box, Diagram, Line, diagram_of
 from grader.doctor import examine
 from grader.errors import CourseError
 from grader.evidence import Evidence
@@ -23,6 +24,7 @@ from grader.live import observe_reference
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.picture import _drawn, draw, pictures_of
+from grader.svg import svg
 
 TENSOR = {
     "name": "h",
@@ -42,6 +44,7 @@ NODE = {"op": "MulBackward0", "next": [1], "leaf": None, "named": None, "grad": 
 LEAF = {**NODE, "op": "AccumulateGrad", "next": [], "leaf": "3x2", "saved": []}
 GRAPH = {"tensors": [TENSOR], "nodes": [NODE, LEAF], "more": False, "total": 2, "freed": 0, "stale": 1}
 
+SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = '''
 
 from grader import picture
@@ -179,24 +182,115 @@ def test_the_shapes_tell_what_is_what():
     assert "id=" not in LEGEND_HTML + stale
 
 
-def test_the_worst_graph_is_laid_out_in_milliseconds():
-    """The densest graph that is allowed, with all that can be named, costs no more than milliseconds."""
+@pytest.mark.parametrize("more", [False, True])
+def test_a_count_of_the_worker_is_enough(more):
+    """What is freed or overwritten beyond the nodes that are told is found by the worker's own count."""
+    graph = with_(GRAPH, nodes=[with_(NODE, saved=[]), LEAF], more=more, total=52, stale=0)
+    for said, counts in {
+        "; 3 of them have freed saved tensors": {"freed": 3},
+        "; a saved tensor was overwritten": {"stale": 1},
+        ", none freed or overwritten: backward would work": {},
+    }.items():
+        assert draw(read_graph(graph | counts), "").summary.startswith(f"52 nodes behind h{said}")
+
+
+def test_a_box_that_is_not_the_end_says_so():
+    """Where arrows are left out the box says that it goes on, in both drawings; other boxes do not."""
+    nodes = [with_(NODE, next=[1, None], saved=[]), LEAF]
+    picture = draw(read_graph(with_(GRAPH, nodes=nodes, more=True, total=52)), "")
+    assert re.findall(r"n\d.*goes on", picture.mermaid) == ['n0[["<b>h</b><br/>Mul<br/>goes on']
+    assert picture.svg.count(">goes on ...</text>") == 1
+    whole = draw(read_graph(GRAPH), "")
+    assert "goes on" not in whole.svg + whole.mermaid
+
+
+def test_each_shape_of_the_legend_is_that_of_the_drawing():
+    """A constant's sample is a small dashed box, as in the drawing, and no mere line."""
+    (item,) = (item for item in LEGEND_HTML.split("<li>") if "a tensor without history" in item)
+    (shape,) = ET.fromstring(item[: item.index("</svg>") + 6])
+    assert shape.tag == "rect"
+    assert "stroke-dasharray" in shape.attrib
+
+
+def chain(steps):
+    """A diagram of boxes in a row, each of which also leads to one that all share."""
+    boxes = tuple(Box("op", ("Addmm",)) for _ in range(steps))
+    ways = {(place, after) for place in range(steps - 1) for after in (place + 1, steps - 1)}
+    return Diagram(boxes, tuple(Line(*way, "gradient") for way in sorted(ways)))
+
+
+def crossings(drawn):
+    """How many points of the drawn lines lie inside a box."""
+    numbers = re.compile(r"-?\d+\.\d")
+    boxes = [
+        [float(at.get(name)) for name in ("x", "y", "width", "height")] for at in drawn.iter(SVG + "rect")
+    ]
+    found = 0
+    for path in drawn.iter(SVG + "path"):
+        flat = [float(number) for number in numbers.findall(path.get("d"))]
+        points = [*zip(flat[::2], flat[1::2], strict=True)] if path.get("fill") == "none" else []
+        for start in range(0, len(points) - 1, 3):
+            for part in range(1, 20):
+                x, y = (bezier([at[axis] for at in points[start : start + 4]], part / 20) for axis in (0, 1))
+                found += any(a + 2 < x < a + w - 2 and b + 2 < y < b + h - 2 for a, b, w, h in boxes)
+    return found
+
+
+def bezier(points, at):
+    """A point of a cubic curve."""
+    a, b, c, d = points
+    rest = 1 - at
+    return rest**3 * a + 3 * rest**2 * at * b + 3 * rest * at**2 * c + at**3 * d
+
+
+def test_lines_are_led_around_boxes():
+    """With as many nodes and arrows as a long recurrent network has, no line runs through a box."""
+    diagram = chain(31)
+    assert len(diagram.lines) == 59
+    assert crossings(ET.fromstring(svg(diagram, ""))) == 0
+
+
+def test_the_work_of_the_worst_graph_is_bounded():
+    """The densest graph that is allowed has a bounded number of lines, all of them straight."""
     random.seed(1)
     nodes = [
         with_(
             NODE,
             op=f"N{n}",
-            next=random.sample(range(MAX_NODES), MAX_NEXT),
+            next=random.sample(range(n + 1, MAX_NODES), min(MAX_NEXT, MAX_NODES - n - 1)),
             saved=[["a", "stale", 1, 2, n % 24]],
         )
         for n in range(MAX_NODES)
     ]
     tensors = [with_(TENSOR, name=f"t{n}", made_by=n, storage=n % 3) for n in range(MAX_TENSORS)]
     graph = read_graph(with_(GRAPH, tensors=tensors, nodes=nodes))
-    draw(read_graph(GRAPH), "")  # imports Graphviz
-    begun = time.process_time()
-    assert draw(graph, "").svg.count("<path") > 100
-    assert time.process_time() - begun < 0.1  # 10 ms on a quiet machine
+    assert len(diagram_of(graph).lines) == MAX_LINES
+    ways = re.findall(r'<path d="(M[^"]*C[^"]*)"', draw(graph, "").svg)
+    assert len(ways) == MAX_LINES
+    for way in ways:
+        ends = [float(number) for number in re.findall(r"-?\d+\.\d", way)]
+        assert len(ends) == 8
+        (x, y, across, down), others = (*ends[:2], ends[6] - ends[0], ends[7] - ends[1]), ends[2:6]
+        for along, aside in (others[:2], others[2:]):
+            assert abs((along - x) * down - (aside - y) * across) <= 0.2 * (abs(across) + abs(down))
+
+
+@pytest.mark.parametrize("error", [OSError, ValueError, RuntimeError])
+def test_a_picture_that_graphviz_cannot_draw_is_left_out(zygote, course, monkeypatch, error):
+    """Whatever the C library raises for one graph, the other pictures are drawn."""
+    rubric = course.rubric("01_tiny")
+    reference = observe_reference(zygote, course, "01_tiny", 1)
+
+    def broken(paper, *args, **kwargs):
+        if paper.number_of_edges():
+            raise error("Graphviz")
+        return drawing(paper, *args, **kwargs)
+
+    drawing = AGraph.draw
+    monkeypatch.setattr(AGraph, "draw", broken)
+    _drawn.cache_clear()
+    assert {*pictures_of(rubric, seen_in(zygote, course, RIGHT), reference)} == {"q2"}
+    _drawn.cache_clear()
 
 
 def test_drawing_is_silent(capfd):
@@ -228,6 +322,8 @@ def test_a_notebook_is_drawn(zygote, course):
     assert "Add" in doubled.svg
     assert "Mul" in doubled.reference.svg
     assert leaf.reference is None
+    (same,) = pictures_of(rubric, reference, reference)["q1"]
+    assert (same.svg, same.reference) == (doubled.reference.svg, None)  # shown once where both are equal
     assert leaf.summary == "leaf is a leaf without a history: a backward ends in it, and its .grad is None."
 
 

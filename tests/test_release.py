@@ -7,15 +7,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner
-from leaks import Secrets, _texts
+from leaks import EVERYDAY_LINES, EVERYDAY_NAMES, Secrets, _texts, lines_of
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
+import grader.cli
 import grader.release
 from grader.build import build
 from grader.cli import main
@@ -23,6 +25,7 @@ from grader.course import Course
 from grader.errors import GraderError
 from grader.release import release
 from grader.release.folder import MANIFEST
+from grader.scaffold import Scaffold
 from grader.wheel import SOURCES, build_wheel
 
 ROOT = Path(__file__).parent.parent
@@ -63,7 +66,7 @@ def real(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def secrets():
-    return Secrets(ROOT, PACKAGE)
+    return Secrets(ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +95,14 @@ def test_the_search_knows_every_answer_and_every_check(secrets):
     assert "crash_by_faulthandler" in secrets.words
 
 
-def test_the_package_itself_says_nothing_of_the_course(secrets, tmp_path):
-    """What the search leaves out because the package says it too is a handful of everyday lines."""
-    everything = Secrets(ROOT, tmp_path)
-    assert len(everything.lines.keys() - secrets.lines.keys()) < 30
-    assert len(everything.words.keys() - secrets.words.keys()) < 10
-    assert len(everything.sentences.keys() - secrets.sentences.keys()) < 5
+def test_all_that_is_called_everyday_is(tmp_path):
+    """The list of what the search leaves out holds nothing that the package does not say."""
+    texts = [
+        path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*") if path.suffix in {".py", ".txt"}
+    ]
+    said = set().union(*map(lines_of, texts))
+    assert said >= EVERYDAY_LINES
+    assert set(re.findall(r"\w+", "\n".join(texts))) >= EVERYDAY_NAMES
 
 
 def answer_of_the_first_question():
@@ -151,6 +156,13 @@ def leak_of_a_diagnosis(folder, notebook):
 
 def leak_of_the_name_of_an_attack(folder, notebook):
     (folder / "README.md").write_text("See crash_by_faulthandler for this.\n")
+
+
+def leak_of_a_check_in_a_docstring_of_the_package(folder, notebook):
+    checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
+    (assertion,) = re.findall(r"^def test_\w+\(.*?(?=^@|\Z)", checks, re.DOTALL | re.MULTILINE)[:1]
+    with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("grader/check.py", f'"""As in:\n\n{assertion}\n"""\n')
 
 
 def leak_of_a_file_by_its_name(folder, notebook):
@@ -376,6 +388,56 @@ def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, 
     assert done.returncode == 0, done.stderr
 
 
+SPARED = """
+import sys
+for name in ("altair", "jupytext", "nbformat", "vl_convert", "yaml"):
+    sys.modules[name] = None
+"""
+OF_STUDENTS = """
+import os
+import grader.exports.reporter
+from grader import xray
+from click.testing import CliRunner
+from grader.cli import main
+import torch
+
+assert '<svg' in xray(loss=torch.ones(2, requires_grad=True).sum())._repr_html_()
+for command in ('hint 01_tiny q1', 'check 01_tiny', 'status', 'reset 01_tiny q1 -y'):
+    said = CliRunner().invoke(main, command.split())
+    assert said.exit_code in (0, 1) and isinstance(said.exception, SystemExit | None), (command, said)
+said = CliRunner().invoke(main, ['build'])
+assert said.exit_code == 2 and "pip install '.[instructor]'" in said.output, said.output
+import watchfiles
+print('done', end='', flush=True)
+os._exit(0)
+"""
+
+
+def test_students_are_spared_the_libraries_of_instructors(unpacked, tmp_path, one_wheel):
+    """Their commands run from the wheel without the extra `instructor`; others say that it is missing."""
+    release(built(tmp_path / "course"), tmp_path / "out")
+    done = run_python(SPARED + OF_STUDENTS, unpacked, tmp_path / "out")
+    assert done.stdout == "done", done.stderr + done.stdout
+
+
+def test_nothing_is_imported_before_a_command_runs(unpacked, tmp_path):
+    """`--help` is not paid for with the libraries of any command."""
+    code = "import grader.cli, sys; sys.exit(sorted(set({!r}) & set(sys.modules)) or 0)"
+    heavy = ("altair", "jinja2", "jupytext", "nbformat", "rich", "torch", "numpy", "IPython", "yaml")
+    done = run_python(code.format(heavy), unpacked, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_extra_is_known_and_installed_here():
+    """`make` installs all of them, and what students are spared is what the extra `instructor` brings."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert f'".[{",".join(sorted(extras))}]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
+    modules = {"PyYAML": "yaml", "vl-convert-python": "vl_convert"}
+    spared = {modules.get(name, name) for name in extras["instructor"]}
+    assert spared == set(re.findall(r'"(\w+)"', SPARED)) == grader.cli._INSTRUCTORS
+
+
 def test_an_x_ray_and_a_check_work_from_the_wheel(unpacked, tmp_path):
     """A student in an empty folder can import `xray`, and is told where a notebook is missing."""
     done = run_python("from grader import xray; assert callable(xray)", unpacked, tmp_path)
@@ -454,6 +516,30 @@ def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel):
     assert changes.written == ("README.md", "requirements.txt") and not changes.kept
 
 
+def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, one_wheel):
+    """One that is being written stops no release of the others and is named; asked for, it is refused."""
+    course = built(tmp_path / "course")
+    Scaffold.plan(course.root, "02_signs").write()
+    monkeypatch.chdir(course.root)
+    for more in ([], ["--assignment", "01_tiny"]):
+        said = CliRunner().invoke(main, ["release", "--out", str(tmp_path / "out"), *more])
+        assert said.exit_code == 0 and "holds 1 assignment" in said.output
+        assert ("not written yet: 02_signs" in said.output) == (not more)
+    assert not list((tmp_path / "out").rglob("*02_signs*"))
+    refused = CliRunner().invoke(main, ["release", "--out", str(tmp_path / "no"), "--assignment", "02_signs"])
+    assert refused.exit_code == 1 and "02_signs still has" in refused.output
+
+
+def test_points_are_added_up_as_one_writes_them(tmp_path, one_wheel):
+    """The README says 0.6, and not what binary fractions make of 0.1, 0.2 and 0.3."""
+    root = write_course(tmp_path / "course")
+    (root / "course.toml").write_text("[points.01_tiny]\nq1 = 0.1\nq2 = 0.7\n", encoding="utf-8")
+    course = Course.find(root)
+    build(course.assignments.values(), root / "assignments", course.all_points())
+    release(course, tmp_path / "out")
+    assert "0.7999" not in (tmp_path / "out/README.md").read_text(encoding="utf-8")
+
+
 # --- refused
 
 
@@ -475,6 +561,8 @@ def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
         ("escape", "which no release has"),
         ("absolute", "which no release has"),
         ("git", "which no release has"),
+        ("backslash", "which no release has"),
+        ("drive", "which no release has"),
         ("link", "is a link"),
         ("folder link", "is a link"),
         ("folder", "is a folder"),
@@ -485,12 +573,13 @@ def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path,
     course, out, stranger = built(tmp_path / "course"), tmp_path / "out", tmp_path / "stranger"
     stranger.write_text("precious")
     named = {"escape": "../stranger", "absolute": str(stranger), "git": ".git/config"}
+    named |= {"backslash": "tests\\..\\..\\stranger", "drive": "C:/stranger"}
     if case == "file":
         out.write_text("precious")
     else:
         out.mkdir()
         (out / "precious").write_text("precious")
-    if case in {"broken", "escape", "absolute", "git", "link", "folder link", "folder"}:
+    if case in {*named, "broken", "link", "folder link", "folder"}:
         (out / ".handout").mkdir()
         files = {named[case]: [hashlib.sha256(b"precious").hexdigest()]} if case in named else {}
         said = json.dumps({"schema": "autograd-grader/release/v1", "files": files})

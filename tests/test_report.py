@@ -3,33 +3,44 @@
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from fabricated import row
 from rich.console import Console
+from tiny_class import TinyClass
+from tiny_course import RIGHT
 
-from grader import class_table, drawings, observer, result
+from grader import chart_svg, class_table, reason
 from grader.attention import cases
 from grader.charts import CHARTS, Charts
 from grader.class_table import print_class
 from grader.evidence import UNANSWERED, Evidence
+from grader.failed_cell import MAX_TOLD
 from grader.folder import ResultsFolder
-from grader.index import Index
+from grader.index import INDEX, Index
 from grader.outcome import Outcome
-from grader.pages import MAX_FAILED_CELLS, failed_cells
+from grader.pages import failed_cells
 from grader.report import report_html
+from grader.result import graded
+from grader.row import Rows
+from grader.rubric import Rubric
+from grader.submission import Submission
 from grader.summary import summarise
 from grader.told import Told, counted
+from grader.worth import apportioned
 
 
 @pytest.fixture
 def shown(monkeypatch, tmp_path):
     """Print a class; what stood on the terminal."""
 
-    def shown(rows, absent=(), without=(), note=None):
+    def shown(rows, absent=(), without=(), note=None, points=None):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
-        outcome = Outcome(list(rows), list(absent), "landlock+seccomp", 1, list(without), note)
+        outcome = Outcome(
+            list(rows), list(absent), "landlock+seccomp", 1, list(without), note, points=points or {}
+        )
         print_class(outcome, tmp_path)
         return screen.getvalue()
 
@@ -43,6 +54,39 @@ def test_a_class_of_ordinary_size_is_shown_row_by_row(shown):
     assert "zoe" in text
 
 
+def test_an_absent_student_has_nothing_of_what_there_is(shown):
+    """As for everybody else the row says of how many points, where that is known."""
+    points = {"01_tiny": apportioned([1, 1, 1], 31)}
+    text = shown(
+        [row("ada")],
+        [("zoe", "01_tiny"), ("zoe", "02_other")],
+        points={stem: {f"q{n}": one for n, one in enumerate(worth, 1)} for stem, worth in points.items()},
+    )
+    lines = [line.split() for line in text.splitlines() if line.startswith("zoe")]
+    assert lines == [["zoe", "01_tiny", "0", "of", "31", "absent"], ["zoe", "02_other", "0", "absent"]]
+
+
+def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
+    """A check without a verdict, an endless loop and several notebooks need a look in a class of any size."""
+    odd = [
+        row("unjudged", message=reason.UNJUDGED),
+        row("endless", message="Your code still ran after 10 s and was stopped; is there a loop?"),
+        row("slow", cells=[{"cell": 5, "ended": "stopped", "text": ""}]),
+        replace(row("several"), superseded=tuple(f"several/{number}.ipynb" for number in range(6_000))),
+    ]
+    rows = [*odd, *(row(f"s{number:03}", message="It is not.") for number in range(200))]
+    text = shown(rows)
+    told = " ".join(text.partition("Look at these yourself:")[2].split())
+    for name in "unjudged", "endless", "slow", "several":
+        assert f"{name} 01_tiny" in told
+    assert "s000" not in told
+    assert "and 5988 more" in told
+    assert len(text.splitlines()) < 40
+    small = shown(odd[:3])
+    assert small.count("look at it, see report.html") == 3
+    assert report_html(odd, [], "none").count("<td>look at it</td>") == 4
+
+
 def test_a_large_class_is_summed_up(shown):
     """Of more than a hundred a person is told how each assignment went, and whom to look at."""
     rows = [row(f"s{number:04}", score=number % 4) for number in range(4_000)]
@@ -54,7 +98,7 @@ def test_a_large_class_is_summed_up(shown):
     named = [line for line in lines if line.startswith(("s", "t0", "u0")) and "01_tiny" in line]
     assert len(named) == 20
     assert "It is empty." in named[0]
-    assert "flagged: ctypes" in named[-1]
+    assert "Flagged: ctypes (code cell 1)." in named[-1]
     assert "... and 37 more, see report.html" in lines
     assert "4040 graded, 17 in error, 1 new. Protection: landlock+seccomp." in lines
 
@@ -178,16 +222,81 @@ def test_who_needs_a_human_is_named_with_the_reason():
     ]
 
 
+def observed_result(*cells):
+    """The result of a notebook of which these cells failed."""
+    submission = Submission("ada", "01_tiny", "01_tiny", Path(), "ada/01_tiny.ipynb", "0")
+    rubric = Rubric("01_tiny", Path(), (), (), {}, {})
+    provenance = {"notebook_sha256": "0", "graded_at": "1"}
+    return graded(submission, rubric, Evidence(cells=list(cells)), {}, provenance)
+
+
+def raised(cell, *types, text=""):
+    """A cell that raised, as a worker tells it."""
+    error = {"types": [*types, "BaseException"], "text": text, "where": ""}
+    return {"cell": cell, "raised": error, "fault": None}
+
+
+def test_a_cell_whose_time_ran_out_needs_a_human():
+    """Time-outs and cells that were left out, which no check may tell of; an error in a cell costs nobody."""
+    left_out = {"raised": None, "fault": "the cells before it used up the time of the notebook"}
+    result = observed_result(
+        raised(2, "NameError", "Exception", text="name 'x'"),
+        raised(5, "CellTimeout", text="too long"),
+        raised(7, "CellTimeout", text="too long"),
+        *({"cell": cell, **left_out} for cell in range(8, 40)),
+    )
+    assert [cell["cell"] for cell in result["cells"]] == [2, 5, 7, *range(8, 28)]
+    assert result["cells"][0] == {"cell": 2, "ended": "raised", "text": "NameError: name 'x'"}
+    ((found, (reason,)),) = [(case.row, case.reasons) for case in cases([Rows().row_of(result, "01_tiny")])]
+    assert found.stopped[:2] == ((5, ""), (7, ""))
+    assert reason == (
+        "Code cells 5, 7 were stopped, because they took too long."
+        f" Code cells {', '.join(map(str, range(8, 20)))}, and 8 more were left out:"
+        " the cells before it used up the time of the notebook."
+    )
+    assert not cases([Rows().row_of(observed_result(raised(2, "NameError")), "01_tiny")])
+
+
+def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, shared_zygote):
+    """The answer stands, and its student is told; whoever grades is told too."""
+    klass = TinyClass(tmp_path)
+    monkeypatch.chdir(klass.course)
+    klass.hand_in("ada", [*RIGHT[:-1], f"{RIGHT[-1]}\nwhile True:\n    pass"])
+    klass.hand_in("ben", ["1 / 0", *RIGHT])
+    klass.grade("--cell-seconds", "1")
+    assert klass.result("ada")["score"] == 6
+    assert [cell["ended"] for cell in klass.result("ada")["cells"]] == ["stopped"]
+    page = (klass.out / "report.html").read_text(encoding="utf-8")
+    assert page.count("Code cell 3 was stopped, because it took too long.") == 1
+    assert page.count("<td>look at it</td>") == 1
+
+
+def test_a_result_of_an_older_grader_is_a_row_too():
+    """It does not tell of its cells, and nothing is noticed about them."""
+    result = observed_result(raised(5, "CellTimeout"))
+    del result["cells"]
+    assert Rows().row_of(result, "01_tiny").stopped == ()
+
+
+def test_an_index_remembers_the_cells_that_were_stopped(tmp_path):
+    """A row is the same when nobody reads its result again."""
+    row_of = row("ada", cells=[{"cell": 5, "ended": "stopped", "text": ""}], flags=["gc"])
+    index = Index.load(tmp_path, {})
+    index.rows.keep(("ada", "01_tiny"), "signature", row_of)
+    (tmp_path / INDEX).write_text(index.text())
+    assert Index.load(tmp_path, {}).rows.recall(("ada", "01_tiny"), "signature") == row_of
+
+
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
 def test_ended_processes_are_known_by_the_words_of_the_observer(kind):
     """Whatever it says of a process that did not answer as one does, a human looks at it."""
-    said = observer._SAYS[kind].format(seconds=10, question=30)
+    said = reason.ENDED[kind].format(seconds=10, question=30)
     assert cases([row("a", message=f"{said[0].upper()}{said[1:]}.")])
 
 
 def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():
     """The sentence that stands for a missing verdict is one a human looks at; one for a stub is not."""
-    assert cases([row("a", message=result._UNJUDGED.message)])
+    assert cases([row("a", message=reason.UNJUDGED)])
     assert not cases([row("a", status="untouched", message=UNANSWERED["untouched"].format(name="f"))])
 
 
@@ -203,9 +312,9 @@ def drawn(monkeypatch):
     """Every chart that is really drawn, by the name of its kind."""
     kinds = []
     for name in "scores", "questions":
-        function = getattr(drawings, name)
+        function = getattr(chart_svg, name)
         noted = lambda *data, name=name, function=function: kinds.append(name) or function(*data)  # noqa: E731
-        monkeypatch.setattr(drawings, name, noted)
+        monkeypatch.setattr(chart_svg, name, noted)
     return kinds
 
 
@@ -299,5 +408,5 @@ def test_of_very_many_failed_cells_the_first_are_told():
     """A page is no way out for thousands of messages."""
     cells = [{"cell": number, "raised": None, "fault": "it was too slow"} for number in range(1, 31)]
     told = failed_cells(Evidence(cells=cells))
-    assert (len(told), told[-1]) == (MAX_FAILED_CELLS + 1, "And 10 more.")
-    assert len(failed_cells(Evidence(cells=cells[:MAX_FAILED_CELLS]))) == MAX_FAILED_CELLS
+    assert (len(told), told[-1]) == (MAX_TOLD + 1, "And 10 more.")
+    assert len(failed_cells(Evidence(cells=cells[:MAX_TOLD]))) == MAX_TOLD

@@ -43,7 +43,7 @@ STUDENTS = sorted({student for student, *_ in CLASS})
 
 RESULT = {
     *("schema", "student", "assignment", "notebook", "superseded", "status", "error"),
-    *("score", "max_score", "flags", "questions", "provenance"),
+    *("score", "max_score", "flags", "questions", "cells", "provenance"),
 }
 QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "message", "hint"}

@@ -20,6 +20,7 @@ WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
 PAGE = ROOT / "docs" / "grading-on-github.md"
 TOKENS = {"github.token": "token-of-the-course", "secrets.STUDENTS_TOKEN": "token-of-the-students"}
 BRING_BACK = "Bring back the results of the nights before"
+CLONE = "Clone the students' repositories"
 #: What a student of the tiny course reads who has not everything right.
 HALVED = "This is not twice as much."
 
@@ -48,11 +49,11 @@ class Hub:
         smudge = f'[filter "lfs"]\n\tsmudge = touch {folder}/smudged; cat\n\tclean = cat\n\trequired = true\n'
         (folder / "home" / ".gitconfig").write_text(smudge, encoding="utf-8")
 
-    def git(self, *arguments, folder=None, text=True):
+    def git(self, *arguments, folder=None, given=""):
         command = ["git", *map(str, arguments)]
         where = folder or self.folder
         return subprocess.run(
-            command, cwd=where, env=self.environment, check=True, capture_output=True, text=text
+            command, cwd=where, env=self.environment, check=True, capture_output=True, text=True, input=given
         ).stdout
 
     def remote(self, name):
@@ -188,11 +189,9 @@ def _each_got_their_own(hub):
 
 
 def _nothing_was_followed(runner):
-    """A clone holds no link and no submodule, and none of its files came to where `make` runs."""
+    """A clone holds its notebooks and nothing else, and none of its files came to where `make` runs."""
     clone = runner / "temp" / "clones" / "autograd-ben"
-    assert (clone / "away.txt").read_text(encoding="utf-8") == "/etc/passwd"
-    assert not any(path.is_symlink() for path in clone.rglob("*"))
-    assert not (clone / "x").exists()
+    assert {path.name for path in clone.iterdir()} == {".git", "01_tiny.ipynb"}
     assert not (runner / "work" / "conftest.py").exists()
     assert not Path("/tmp/owned").exists()
 
@@ -209,7 +208,7 @@ def test_a_token_that_expired_stops_the_night(hub, workflow):
     shutil.rmtree(hub.remotes / "my-course")
     _, printed, status = hub.night(workflow)
     assert status == 1
-    assert "is STUDENTS_TOKEN still valid?" in printed["Clone the students' repositories"]
+    assert "is STUDENTS_TOKEN still valid?" in printed[CLONE]
     assert "Grade" not in printed
     assert hub.files("teacher/course", "results") == {}
 
@@ -229,13 +228,15 @@ def test_a_name_that_is_no_account_stops_the_night(hub, workflow, roster):
     assert "no names of accounts" in printed["Read the roster"]
 
 
-def _run_alone(workflow, step, hub, server):
+def _run_alone(workflow, step, hub, server=""):
     """Run one step of the workflow by itself."""
+    server = server or f"file://{hub.remotes}"
     only = [one for one in workflow["jobs"]["grade"]["steps"] if one.get("name") == step]
     alone = {"jobs": {"grade": {"env": workflow["jobs"]["grade"]["env"], "steps": only}}}
     surroundings = {
         **hub.environment,
         "RUNNER_TEMP": str(hub.folder),
+        "GITHUB_STEP_SUMMARY": str(hub.folder / "summary.md"),
         "GITHUB_SERVER_URL": server,
         "GITHUB_REPOSITORY": "teacher/course",
     }
@@ -245,10 +246,58 @@ def _run_alone(workflow, step, hub, server):
     return printed[step], status
 
 
+def bomb(hub, name, blob, entries, depth):
+    """A repository of a few hundred bytes for each level, which holds the same notebook very many times."""
+    remote = hub.remote(name)
+    hub.git("init", "--quiet", "--bare", "--initial-branch", "main", remote)
+    below = "100644 blob " + hub.git("hash-object", "-w", blob, folder=remote).strip()
+    for _ in range(depth):
+        listing = "".join(f"{below}\t{entry}.ipynb\n" for entry in range(entries))
+        made = hub.git("mktree", folder=remote, given=listing)
+        below = "040000 tree " + made.strip()
+    commit = hub.git("commit-tree", "-m", "work", below.split()[-1], folder=remote).strip()
+    hub.git("update-ref", "refs/heads/main", commit, folder=remote)
+
+
+def test_what_students_commit_costs_nobody_else(hub, workflow):
+    """Few bytes that stand for very many files, or large ones, cost their student; links are no links."""
+    (hub.folder / "students").write_text("ada\nben\ncleo\ndora\neve\nflo\n", encoding="utf-8")
+    (hub.folder / "large").write_bytes(bytes(2**20))
+    bomb(hub, "my-course/autograd-dora", hub.remote("my-course/autograd-ada") / "HEAD", entries=10, depth=9)
+    bomb(hub, "my-course/autograd-flo", hub.folder / "large", entries=300, depth=1)
+    hub.push("my-course/autograd-eve", lambda folder: (folder / "LINK.IPYNB").symlink_to("/etc/passwd"))
+    printed, status = _run_alone(workflow, CLONE, hub)
+    assert status == 0, printed
+    assert (hub.folder / "not-cloned").read_text(encoding="utf-8") == "dora\nflo\n"
+    assert printed.count("too many or too large files") == 2
+    clones = {path.name: path for path in (hub.folder / "clones").iterdir()}
+    assert set(clones) == {f"autograd-{name}" for name in ("ada", "ben", "cleo", "eve")}
+    link = clones["autograd-eve"] / "LINK.IPYNB"
+    assert not link.is_symlink()
+    assert link.read_text(encoding="utf-8") == "/etc/passwd"
+
+
+def test_feedback_that_cannot_be_sent_costs_its_student_alone(hub, workflow):
+    """Whatever pages are called, and whatever stands on that branch, the others get theirs."""
+    (hub.folder / "students").write_text("ada\nben\ncleo\ndora\neve\n", encoding="utf-8")
+    feedback = hub.folder / "kept/results/feedback"
+    pages = {"ada": ".x.md", "ben": "01_tiny.md", "cleo": ".git", "dora": "01_tiny.md", "eve": "-::x.md"}
+    for student, name in pages.items():
+        (feedback / student).mkdir(parents=True)
+        (feedback / student / name).write_text(student, encoding="utf-8")
+    printed, status = _run_alone(workflow, "Give feedback", hub)
+    assert status == 1
+    told = [line for line in printed.splitlines() if line.startswith("::warning::")]
+    assert told == [f"::warning::the feedback of {name} could not be sent" for name in ("cleo", "dora")]
+    assert printed.index("::stop-commands::") < printed.index(told[0])
+    for student in ("ada", "ben", "eve"):
+        assert hub.files(f"my-course/autograd-{student}", "feedback") == {pages[student]: student}
+
+
 def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
     """Only a branch that is not there means that this is the first night."""
     shutil.rmtree(hub.remote("teacher/course") / "objects")
-    printed, status = _run_alone(workflow, BRING_BACK, hub, f"file://{hub.remotes}")
+    printed, status = _run_alone(workflow, BRING_BACK, hub)
     assert status == 1
     assert "cannot be had" in printed
 
@@ -291,7 +340,7 @@ def test_it_may_do_no_more_than_it_has_to(workflow):
     assert job["permissions"] == {"contents": "write"}
     assert not any("secrets." in value or "github.token" in value for value in job["env"].values())
     seeing = [step["name"] for step in job["steps"] if "secrets." in str(step.get("env"))]
-    assert seeing == ["Clone the students' repositories", "Give feedback"]
+    assert seeing == [CLONE, "Give feedback"]
     assert all("${{" not in step.get("run", "") for step in job["steps"])
 
 

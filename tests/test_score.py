@@ -1,6 +1,7 @@
 """What a question earns, from verdicts and points."""
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 from grader.check import Check
 from grader.judge import Verdict
-from grader.score import earned, is_passed
-from grader.worth import apportioned, total
+from grader.rubric import Rubric
+from grader.score import cap, earned, is_passed
+from grader.worth import apportioned, is_capped, total
 
 
 def check(number, points):
@@ -50,6 +52,37 @@ def test_partial_credit(pairs, score):
     assert earns(*pairs) == score
 
 
+@pytest.mark.parametrize(
+    ("worth", "partial_credit", "score"),
+    [(3, 0.7, "2.1"), (7, 0.1, "0.7"), (0.1, 0.3, "0.03"), (11, 0.55, "6.05")],
+)
+def test_a_cap_has_no_digits_without_an_end(worth, partial_credit, score):
+    """A part of the points is written as a person would write it."""
+    assert str(earns((worth - 0.01, "passed"), (0.01, "failed"), partial_credit=partial_credit)) == score
+
+
+def test_points_that_add_up_with_noise_are_no_cap():
+    """Whoever passed everything earned everything, whatever binary fractions make of the sum."""
+    shares = apportioned([2, 3, 3, 3, 3], 3)
+    assert sum(shares) > 3
+    assert not is_capped(earns(*((share, "passed") for share in shares)), shares)
+    assert is_capped(1.5, [1.5, 0.01])
+
+
+def test_a_rubric_is_worth_what_is_written():
+    """The worth of a question is the sum of its checks' points as a person adds them."""
+    checks = tuple(check(number, share) for number, share in enumerate(apportioned([2, 3, 3, 3, 3], 3)))
+    assert Rubric("01_tiny", Path(), (), checks, {}, {}).max_score("q1") == 3
+
+
+@pytest.mark.parametrize(
+    ("score", "told"), [(2.0, "at most half of its points."), (1.2, "at most 1.2 of its 4 points.")]
+)
+def test_a_cap_is_told_as_it_was_applied(score, told):
+    """Half in a word, anything else in figures."""
+    assert cap(score, 4.0) == f"A question of which a check fails earns {told}"
+
+
 POINTS = st.floats(min_value=1e-3, max_value=1e17) | st.integers(1, 10)
 OUTCOMES = st.sampled_from(["passed", "passed", "failed", "error", None])
 
@@ -60,12 +93,13 @@ OUTCOMES = st.sampled_from(["passed", "passed", "failed", "error", None])
 def test_never_more_than_half_unless_all_passed(pairs):
     """More than half is earned only when every check passed, and then it is everything."""
     worth, score = total(points for points, _ in pairs), earns(*pairs)
+    half = total([worth / 2])
     if all(outcome == "passed" for _, outcome in pairs):
         assert score == worth
     else:
-        assert 0 <= score <= worth / 2
+        assert 0 <= score <= half
         passed = sum(points for points, outcome in pairs if outcome == "passed")
-        assert score == worth / 2 or math.isclose(score, passed)
+        assert score == half or math.isclose(score, passed)
 
 
 @settings(max_examples=100, deadline=None, database=None)

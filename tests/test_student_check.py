@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,8 @@ from grader.student.checking import _Log, check
 from grader.student.child import Child
 from grader.student.ended import Ended
 from grader.student.exercise import open_exercise
+from grader.student.telling import trouble_lines
+from grader.student.wording import shown
 
 COURSE = Course.find(Path(__file__).parent)
 ROOT = Path(__file__).resolve().parents[1]
@@ -216,6 +219,115 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
     assert said in done.stderr
 
 
+def test_what_ran_above_an_endless_line_is_kept_as_far_as_it_ends(tmp_path):
+    """Where the line is known, only what stands above it runs again; that is left out if it never ends."""
+    exercise = open_exercise(write_work(tmp_path, ["a = 1\nif a:\n    b()\nc = 1", "%magic\nb()", "d = 1"]))
+    log = _Log(1.0)
+
+    def goes_on_with(cell, entry):
+        log.note({"cell": cell})
+        log.note_end(Ended("died", (1, 3), entry, is_late=True), exercise)
+        return log.request(exercise, exercise.tasks)["cells"]
+
+    rest = [[2, "%magic\nb()"], [3, "d = 1"]]
+    assert goes_on_with(1, (1, 3)) == [[1, "a = 1"], *rest]
+    assert log.cells[1].text == "took longer than 1 s, and was stopped"
+    assert goes_on_with(1, (1, 1)) == rest
+    assert log.cells[1].text == "took longer than 1 s, so it was left out"
+    assert goes_on_with(2, (2, 2)) == [[3, "d = 1"]]
+    assert goes_on_with(3, (3, 1)) == []
+
+
+def test_gradients_left_switched_off_are_found_as_in_jupyter(tmp_path):
+    """What a function leaves switched off is seen by the next test of its question, and only there."""
+    off = """\
+def double(x):
+    was_on = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    return 2 * x if was_on else 0"""
+    found = look(write_work(tmp_path, ["import torch", off, ANSWERS["q2"]]), ["q1", "q2"])
+    assert [case.trouble is None for case in found.tasks[0].cases] == [True, False]
+    assert found.tasks[1].standing == "passes"
+
+
+def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path):
+    """`check` of one question is no bare praise where a cell fails, which is named by what it begins with."""
+    path = write_work(tmp_path, ["import no_such_package\n" + ANSWERS["q1"], "# why\nimport no_such_package"])
+    done = run("check", path, "q1")
+    assert done.exit_code == 0
+    assert "Well done" not in done.output
+    assert "q1 passes. But code cell 1 (def double) fails: mend or delete it" in done.output
+    assert "  ! code cell 2 (import no_such_package), line 2, stopped with ModuleNotFoundError" in done.output
+
+
+def test_a_long_error_of_a_student_is_cut(tmp_path):
+    """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
+    cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
+    first, second = look(write_work(tmp_path, [cell]), ["q1"]).tasks[0].cases
+    assert first.trouble.text == "stopped with ValueError: " + "y" * 175 + " ..."
+    assert list(trouble_lines(second))[-1] == "at code cell 1, line 2: if x == 3: return [1][::-1] + x"
+
+
+@pytest.mark.parametrize("name", ["::error::x", " \u3000::error::x", "##[error]x", "::"])
+def test_no_line_is_a_command(name):
+    """What a runner of workflows would carry out at the beginning of a line is taken apart there."""
+    assert not shown(name).lstrip().startswith("::")
+    assert "##[" not in shown(name)
+    assert shown(f"x{name}"[:5]) == f"x{name}"[:5].replace("##[", "# #[")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "its text is not JSON (line 1). If it is open in Jupyter, save it there once more. `git log "),
+        ("", "01_small.ipynb is empty. If it is open in Jupyter"),
+        ("{\n<<<<<<< HEAD\n", "conflict in it (line 2). Take one of the two versions, `git checkout --ours "),
+        ("%PDF-", "01_small.ipynb is a PDF, not a notebook. "),
+    ],
+)
+@pytest.mark.parametrize("is_near", [True, False])
+def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_near, tmp_path, monkeypatch):
+    """What to do in this folder is said, and nothing about handing in."""
+    monkeypatch.chdir(tmp_path)
+    path = write_work(tmp_path, [])
+    if not is_near:
+        shutil.rmtree(tmp_path / ".handout")
+    path.write_text(content)
+    done = run("check", "01_small")
+    assert said in done.stderr
+    assert "hand" not in done.stderr.replace("handed out", "").replace(".handout", "")
+    handed = f"egin again: move it aside, and copy {Path('.handout/01_small.ipynb')} to 01_small.ipynb."
+    assert (handed in done.stderr) == is_near
+    assert ("get the notebook anew from where the course" in done.stderr.lower()) != is_near
+
+
+def test_another_file_is_no_notebook(tmp_path, monkeypatch):
+    """A file that is not called as a notebook is not said to have been cut off."""
+    monkeypatch.chdir(tmp_path)
+    write_work(tmp_path, [])
+    (tmp_path / "README.md").write_text("# Autograd")
+    done = run("check", "README.md")
+    assert done.exit_code == 2
+    assert done.stderr == "grader: README.md is no notebook: name one, such as 01_small.ipynb\n"
+
+
+def test_files_beside_the_notebooks_do_not_take_the_place_of_packages(tmp_path):
+    """`python -m grader` runs beside a `random.py` or a `click.py` of the student's."""
+    for name in ("random", "re", "click", "torch", "rich"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('mine')")
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "--help"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_help_names_every_command_once_and_the_students_first():
+    """Commands are listed by whose they are."""
+    listed = re.findall(r"(?m)^  ([a-z]+)  ", run("--help").output)
+    assert sorted(listed) == sorted(main.commands)
+    assert listed[:5] == ["check", "hint", "watch", "status", "reset"]
+
+
 @contextlib.contextmanager
 def checking(path, **environment):
     """`check` of a notebook that tells its process and then goes on for ever; gives both processes."""
@@ -260,10 +372,12 @@ del os.killpg
 
 
 def test_it_runs_where_there_is_no_alarm(tmp_path):
-    """Without an alarm, as on Windows, an endless cell is ended with its process; the rest is checked."""
+    """Without an alarm, as on Windows, an endless line is named, and all but what follows it there counts."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_WHAT_WINDOWS_LACKS)
     notebook = worked(**ANSWERS)  # and without what was handed out: it carries its own checks
-    notebook["cells"].insert(2, code("while True:\n    pass"))
+    notebook["cells"].insert(2, code("def for_ever():\n    while True: pass"))
+    notebook["cells"].insert(3, code("above = 1\nfor_ever()\nbelow = 1"))
+    notebook["cells"].insert(4, code("above\nbelow"))
     path = write(tmp_path / "01_small.ipynb", notebook)
     done = subprocess.run(
         [sys.executable, "-m", "grader", "check", str(path), "--seconds", "1"],
@@ -273,9 +387,12 @@ def test_it_runs_where_there_is_no_alarm(tmp_path):
         check=False,
     )
     assert done.stderr == b""
-    assert done.stdout.decode("cp1252").splitlines()[:5] == [
+    assert done.stdout.decode("cp1252").splitlines()[:8] == [
         "01_small.ipynb",
-        "  ! code cell 2 took longer than 1 s, so it was left out",
+        "  ! code cell 3 (above = 1) took longer than 1 s, and was stopped",
+        "      while True: pass (code cell 2, line 2)",
+        "  ! code cell 4 (above), line 2, stopped with NameError: name 'below' is not defined",
+        "      below",
         "  + q1  Title of q1",
         "  + q2  Title of q2",
         "  + q3  Title of q3",

@@ -14,8 +14,9 @@ from grader.course import Course
 from grader.errors import GraderError
 from grader.public_check import otter_test
 from grader.student.document import read_document
-from grader.student.exercise import find_notebook, open_exercise
+from grader.student.exercise import open_exercise
 from grader.student.hints import hints_to
+from grader.student.naming import find_notebook
 from grader.student.public_test import read_public_test
 from grader.student.task import tasks_of
 
@@ -74,6 +75,19 @@ def test_hints_grow(tmp_path, monkeypatch):
     assert given[4].output.splitlines()[2:4] == ["- double(2) is …, not 4", "- double(3) is not 6"]
     assert given[4].output.endswith("Try: python -m grader check 01_small q1\n")
     assert "there are 5 hints to q1" in given[5].stderr
+
+
+def test_a_hint_needs_no_notebook_that_can_be_read(tmp_path, monkeypatch):
+    """For a broken notebook hints come from what was handed out under its name; without that it is said."""
+    monkeypatch.chdir(tmp_path)
+    handed = write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    (tmp_path / f"{STEM}.ipynb").write_text("<<<<<<< HEAD")
+    done = CliRunner().invoke(main, ["hint", STEM, "q1", "2"])
+    assert done.exit_code == 0
+    assert done.output.startswith("q1 · A hint from the notebook  (2 of 5)\n\nThe hint number 1.")
+    assert done.output.endswith("More: python -m grader hint 01_small q1 3\n")
+    handed.unlink()
+    assert CliRunner().invoke(main, ["hint", STEM, "q1", "2"]).exit_code == 2
 
 
 def test_the_checks_handed_out_count_and_not_those_in_the_notebook(tmp_path):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,9 @@ from rich.console import Console
 from student_notebooks import ANSWERS, STEM, handed_out, worked, write
 
 from grader.cli import main
-from grader.student.runners import Runners
+from grader.student.naming import notebooks_in
+from grader.student.supply import Supply
+from grader.student.table import Line, tell_all
 from grader.student.watching import Watcher
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,8 +47,8 @@ def test_each_save_is_answered_by_what_it_changed(folder):
     same = worked(**ANSWERS)
     same["cells"][0]["source"] = "# Another title"
     versions = [worked(q1=ANSWERS["q1"]), worked(**ANSWERS), same, "{", worked(q2=ANSWERS["q2"])]
-    with Runners() as runners:
-        Watcher(Console(file=shown, markup=False), 20, runners).watch(saves(path, versions))
+    with Supply() as supply:
+        Watcher(Console(file=shown, markup=False), 20, supply).watch(saves(path, versions))
     parts = [part.splitlines() for part in shown.getvalue().split(WAITING)]
     assert len(parts) == 5  # of six, one says nothing
     first, second, broken, third, _ = parts
@@ -60,10 +63,10 @@ def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
     path = write(folder / f"{STEM}.ipynb", worked())
     path.write_text("{")
     shown = {is_terminal: io.StringIO() for is_terminal in (True, False)}
-    with Runners() as runners:
+    with Supply() as supply:
         for is_terminal, file in shown.items():
             console = Console(file=file, force_terminal=is_terminal, height=7, width=80, _environ={})
-            Watcher(console, 20, runners).look(path)
+            Watcher(console, 20, supply).look(path)
     assert shown[True].getvalue().startswith("\n" * 6 + "\x1b[H")
     assert "\x1b[H" not in shown[False].getvalue()
 
@@ -108,6 +111,7 @@ def test_status_shows_every_notebook(folder):
     done = CliRunner().invoke(main, ["status", str(folder)])
     assert done.exit_code == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "notes.ipynb is not in this table: it answers 01_small under a name of its own." in done.stdout
     assert lines[:3] == [
         "notebook points questions",
         "01_small 2.5 of 9.5 q1 ✘ q2 · q3 ✔",
@@ -116,6 +120,57 @@ def test_status_shows_every_notebook(folder):
     assert "02_broken.ipynb is not a notebook" in done.stdout
     assert lines[-1] == f"Next: python -m grader check {folder / STEM} q1"
     assert done.stderr == ""
+
+
+def line(name, *standings):
+    """A row of the table; without standings that of a notebook that cannot be read."""
+    if not standings:
+        return Line(Path(name), None, f"{name} is broken.")
+    exercise = SimpleNamespace(argument=Path(name).stem)
+    tasks = [
+        SimpleNamespace(standing=standing, points=0, task=SimpleNamespace(id=f"q{number}", points=1))
+        for number, standing in enumerate(standings, start=1)
+    ]
+    following = next((task for task in tasks if task.standing != "passes"), None)
+    return Line(Path(name), SimpleNamespace(exercise=exercise, tasks=tasks, next_task=following))
+
+
+@pytest.mark.parametrize(
+    ("lines", "following"),
+    [
+        ([line("01_a.ipynb"), line("03_b.ipynb", "fails")], "Next: mend 01_a.ipynb, as said above."),
+        ([line("01_a.ipynb", "fails"), line("03_b.ipynb")], "Next: python -m grader check 01_a q1"),
+        ([line("01_a.ipynb", "passes"), line("01_a-Copy1.ipynb", "fails")], "Everything passes."),
+        ([line("01_a.ipynb", "passes"), line("01_a (1).ipynb")], "Everything passes."),
+        ([line("01_a-Copy1.ipynb", "fails")], "Next: python -m grader check 01_a-Copy1 q1"),
+        (
+            [line("01_a.ipynb", "passes"), line("01_ab.ipynb", "fails")],
+            "Next: python -m grader check 01_ab q1",
+        ),
+    ],
+)
+def test_the_next_step_is_the_first_that_is_open(lines, following):
+    """What is broken is mended first, and a copy is not looked at where its original is there."""
+    shown = io.StringIO()
+    tell_all(Console(file=shown, markup=False, width=200), lines)
+    assert shown.getvalue().splitlines()[-1].startswith(following)
+
+
+def test_a_copy_comes_after_its_original(folder):
+    """Notebooks are in the order of their names without the suffix."""
+    for name in ("01_small-Copy1", "01_small", "02_other"):
+        write(folder / f"{name}.ipynb", worked())
+    assert [path.stem for path in notebooks_in(folder)] == ["01_small", "01_small-Copy1", "02_other"]
+
+
+def test_a_folder_with_only_renamed_notebooks_names_them(tmp_path):
+    """A notebook of the course under another name is not silently passed over."""
+    notebook = handed_out()
+    write(tmp_path / "mine.ipynb", notebook)
+    (tmp_path / "other.ipynb").write_text("{")
+    done = CliRunner().invoke(main, ["status", str(tmp_path)])
+    assert done.exit_code == 2
+    assert done.stderr.endswith("mine.ipynb answers 01_small.\n")
 
 
 @pytest.mark.parametrize("command", ["status", "watch"])

@@ -189,6 +189,16 @@ def test_unknown_notebooks_do_not_take_names(folder):
     assert distinct_file_name("01_leaves", "ada/x", set(COURSE)) not in COURSE
 
 
+def test_no_name_is_hidden(folder):
+    """A notebook whose name begins with a dot gets another one, so that files made of it can be seen."""
+    for name in (".x", "_.x", ".", "..."):
+        folder.add(f"ada/{name}.ipynb")
+    found = {one.relative: one.name for one in folder.find()}
+    assert set(found) == {"ada/.x.ipynb", "ada/_.x.ipynb", "ada/..ipynb", "ada/....ipynb"}
+    assert len(set(found.values())) == len(found)
+    assert not [name for name in found.values() if name.startswith(".")]
+
+
 def test_what_one_reading_tells(folder):
     """What the class makes the zygote import, and what looks like a trick, is known without the cells."""
     folder.add("ada/01_leaves.ipynb", text("import pandas, ctypes\nimport ctypes"))

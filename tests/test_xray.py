@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from observing import look
 
+import grader
+
 ROOT = Path(__file__).parent.parent
 FREED = "3 of them have freed saved tensors: another backward through them would raise"
 
@@ -84,6 +86,15 @@ def test_a_mistake_is_answered_by_an_example(shown):
     """Nothing, and nothing that is a tensor, are told how it is meant."""
     assert len(shown["mistakes"]) == 3
     assert all("xray(loss=loss, h=h)" in mistake for mistake in shown["mistakes"])
+
+
+def test_who_imports_the_package_over_otter_is_told():
+    """`import grader` in a notebook takes Otter's place; the next check says so, and what to do."""
+    with pytest.raises(
+        TypeError, match="Write `from grader import xray` instead, and run the notebook's first"
+    ):
+        grader.check("q1")
+    assert grader.check.assert_close is grader.assert_close
 
 
 def test_it_does_nothing_in_a_worker(zygote):

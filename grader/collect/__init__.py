@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.collect.folder_source import list_folder
+from grader.collect.handed import Owner
+from grader.collect.known import Known
 from grader.collect.layout import Layout, Outcome
-from grader.collect.listing import Listing
+from grader.collect.listing import MOST_NAMED, Listing, Place
 from grader.collect.owners import assign
-from grader.collect.students import homonyms, targets
+from grader.collect.students import students_of
+from grader.collect.targets import targets_of
 from grader.collect.zip_source import list_zip
 from grader.errors import GraderError
+from grader.text import inert, some
 
 __all__ = ["Collected", "collect"]
+
+MAX_BYTES = 8 << 30
+"""The most that all notebooks of one zip may be, unpacked."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +63,41 @@ def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -
                 f"there is no notebook in {source}: name the folder or zip that came back.{more}"
             )
         handed = assign(listing, prefixes)
+        called: dict[Owner, set[str]] = defaultdict(set)
+        for one in handed.notebooks:
+            called[one.owner].add(one.name)
         with Layout(folder) as layout:
-            for target in targets(handed.notebooks, layout.students()):
+            known = layout.known()
+            found = students_of(called, known)
+            if prefixes is None:
+                _require_nobodys(handed.guessed, found.folders, known)
+            wanted = targets_of(handed.notebooks, found.folders)
+            if listing.is_archive and wanted.size > MAX_BYTES:
+                raise GraderError(
+                    f"the notebooks of {source} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
+                )
+            for target in wanted.taken:
                 layout.put(target)
-        layout.outcome.left += listing.left
-    notes = handed.notes + [
-        f"several students are called {name}: their folders' names say which is which."
-        for name in homonyms({one.owner for one in handed.notebooks})
-    ]
-    students = {name.partition("/")[0] for name in layout.outcome.all}
-    return Collected(len(students), layout.outcome, tuple(notes), tuple(handed.empty))
+        layout.outcome.left += wanted.left + listing.left
+    names = {name.partition("/")[0] for name in layout.outcome.all}
+    return Collected(len(names), layout.outcome, (*handed.notes, *found.notes), tuple(handed.empty))
+
+
+def _require_nobodys(guessed: Mapping[Owner, Place], folders: Mapping[Owner, str], known: Known) -> None:
+    """Refuse to add to folders whose owners only names tell that a student may have chosen."""
+    taken = sorted(
+        folders[owner]
+        for owner, place in guessed.items()
+        if folders[owner] in known.folders
+        and known.folder_of(owner) != folders[owner]
+        and not known.came_from(folders[owner], place)
+    )
+    if taken:
+        raise GraderError(
+            f"{inert(', '.join(some(taken, MOST_NAMED)))}: there already, and only names that a student may"
+            " have chosen say whose these are. If they are theirs, collect with --prefix TEXT"
+            ' (--prefix "" takes folders\' names whole).'
+        )
 
 
 def _require_apart(source: Path, folder: Path) -> None:

@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from grader.collect.listing import (
+    A_LINK,
     MAX_NOTEBOOK_BYTES,
-    REPOSITORY,
+    NOT_ORDINARY,
     SKIPPED,
+    TOO_LARGE,
     Item,
     Listing,
     Place,
@@ -43,8 +45,7 @@ def list_folder(folder: Path) -> Listing:
             listing.left.append((shown(place), f"cannot be listed ({error.strerror})"))
             continue
         for entry in entries:
-            if entry.name in REPOSITORY and place:
-                listing.repositories.add(place)
+            listing.mark(place, entry.name)
             if entry.name not in SKIPPED:
                 inner = (*place, entry.name)
                 if entry.is_dir(follow_symlinks=False):
@@ -61,13 +62,13 @@ def _take(listing: Listing, place: Place, path: Path) -> None:
         listing.leave(place, f"cannot be read ({error.strerror})")
         return
     if stat.S_ISLNK(status.st_mode):
-        listing.leave(place, "is a link, and links are not followed")
+        listing.leave(place, A_LINK)
     elif not stat.S_ISREG(status.st_mode):
-        listing.leave(place, "is not an ordinary file")
+        listing.leave(place, NOT_ORDINARY)
     elif status.st_nlink > 1:
         listing.leave(place, "is a hard link to a file that may lie elsewhere: collect a real copy of it")
     else:
-        listing.add(Item(place, status.st_mtime_ns, partial(_read, path)))
+        listing.add(Item(place, status.st_mtime_ns, status.st_size, partial(_read, path)))
 
 
 def _read(path: Path) -> bytes:
@@ -77,10 +78,10 @@ def _read(path: Path) -> bytes:
     try:
         with open(path, "rb", opener=lambda file, _: os.open(file, flags)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UnreadableError("is not an ordinary file")
+                raise UnreadableError(NOT_ORDINARY)
             content = file.read(MAX_NOTEBOOK_BYTES + 1)
     except OSError as error:
         raise UnreadableError(f"cannot be read ({error.strerror})") from error
     if len(content) > MAX_NOTEBOOK_BYTES:
-        raise UnreadableError(f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB")
+        raise UnreadableError(TOO_LARGE)
     return content

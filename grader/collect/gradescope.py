@@ -15,6 +15,8 @@ from grader.errors import GraderError
 from grader.text import inert
 
 FOLDER = re.compile(r"submission_\d+")
+EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")
+"""What Gradescope calls the folder around them, and browsers a second download."""
 _MAX_BYTES = 64 << 20
 _ENOUGH_NESTING = 100
 

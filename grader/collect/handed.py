@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grader.collect.listing import Item, Place
 
@@ -56,8 +56,10 @@ class Handed:
         notebooks: whose they are.
         notes: what a person should know of how students were named.
         empty: folders of students that hold no notebook.
+        guessed: owners whose names a student may have chosen, and where theirs lies below the source.
     """
 
     notebooks: list[HandedIn]
     notes: list[str]
     empty: list[str]
+    guessed: dict[Owner, Place] = field(default_factory=dict)

@@ -10,18 +10,18 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from grader.collect.listing import UnreadableError, shown
-from grader.collect.students import RECORD, Target
+from grader.collect.known import Known, recorded
+from grader.collect.listing import UnreadableError
+from grader.collect.students import RECORD
+from grader.collect.targets import Target
 from grader.errors import GraderError
-from grader.gradebook import harmless
-from grader.text import encodable, printable
+from grader.text import encodable
 
 _COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
 
@@ -66,17 +66,18 @@ class Layout:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._write(self._folder / RECORD, self._record())
 
-    def students(self) -> Collection[str]:
-        """The folders that are there."""
-        return [entry.name for entry in os.scandir(self._folder) if entry.is_dir()]
+    def known(self) -> Known:
+        """The folders that are there, and whose the record says that they are."""
+        folders = [entry.name for entry in os.scandir(self._folder) if entry.is_dir()]
+        return Known(folders, self._rows.values())
 
     def put(self, target: Target) -> None:
         """Put a notebook where it belongs, unless something better is there."""
         place, item = f"{target.student}/{target.name}", target.handed.item
-        source = shown(item.place)
+        source = item.path
         path = self._folder / target.student / target.name
         try:
-            self._require_no_link(path)
+            self._require_room(path)
             content = item.read()
             sha256 = hashlib.sha256(content).hexdigest()
             there = self._sha256_of(path)
@@ -92,15 +93,18 @@ class Layout:
             return
         self._remember(target, sha256, source, path)
 
-    def _require_no_link(self, path: Path) -> None:
+    @staticmethod
+    def _require_room(path: Path) -> None:
         for one in (path.parent, path):
             if one.is_symlink():
                 raise GraderError(f"{one} is a link, and nothing is written through one: remove it.")
-        if path.is_dir():
-            raise GraderError(f"{path} is a folder, where a notebook belongs: move it away.")
+        if path.parent.exists() and not path.parent.is_dir():
+            raise GraderError(f"{path.parent} is a file, where a student's folder belongs: move it away.")
+        if path.exists() and not path.is_file():
+            raise GraderError(f"{path} is no ordinary file, where a notebook belongs: move it away.")
 
     def _require_better(self, target: Target, path: Path, sha256: str) -> None:
-        row = self._rows.get((harmless(target.student), harmless(target.name)), {})
+        row = self._rows.get((recorded(target.student), recorded(target.name)), {})
         if row.get("sha256") != sha256:
             raise UnreadableError(
                 f"was not taken: {target.student}/{target.name} was changed or put there by somebody, so it"
@@ -114,7 +118,7 @@ class Layout:
         owner = target.handed.owner
         known = (owner.scope, owner.id) if owner.id else ("", "")
         values = (target.student, target.name, *known, modified, sha256, source)
-        row = {column: harmless(printable(value)) for column, value in zip(_COLUMNS, values, strict=True)}
+        row = {column: recorded(value) for column, value in zip(_COLUMNS, values, strict=True)}
         self._rows[row["student"], row["notebook"]] = row
 
     def _read_record(self) -> dict[tuple[str, str], dict[str, str]]:
@@ -147,6 +151,10 @@ class Layout:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise GraderError(
+                f"{path} cannot be read ({error.strerror}): move it away, and collect again."
+            ) from error
 
     @staticmethod
     def _write(path: Path, content: bytes, modified: int | None = None) -> None:

@@ -13,8 +13,9 @@ MAX_NOTEBOOK_BYTES = MAX_FILE_BYTES
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
 
-# What a student's repository has at its top; a download of one has no `.git`.
-REPOSITORY = frozenset({".git", ".handout"})
+# What a student's repository has at its top. A download of one has no `.git`, and no student can commit one.
+_GIT = ".git"
+REPOSITORY = frozenset({_GIT, ".handout"})
 SKIPPED = REPOSITORY | {".ipynb_checkpoints", "__MACOSX"}
 
 # Browsers append a suffix to what they take for text; `grade` reads such notebooks too.
@@ -23,7 +24,13 @@ NOTEBOOK = re.compile(
 )
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
 _APPLE_DOUBLE = "._"
+MOST_NAMED = 20  # in one sentence
 _LONGEST_SHOWN = 200
+
+# Why something is not taken, as the end of a sentence, where sources of every kind have it.
+A_LINK = "is a link, and links are not followed"
+NOT_ORDINARY = "is not an ordinary file"
+TOO_LARGE = f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB"
 
 Place = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
@@ -40,12 +47,21 @@ class Item:
     Attributes:
         place: where it lies.
         modified: nanoseconds since 1970.
+        size: bytes, as the source says before it is read.
         read: gives its bytes, or raises UnreadableError.
+        above: the folder around all of them that is left out of `place`.
     """
 
     place: Place
     modified: int
+    size: int
     read: Callable[[], bytes]
+    above: Place = ()
+
+    @property
+    def path(self) -> str:
+        """Where it lies below the source, fit to be shown."""
+        return shown((*self.above, *self.place))
 
 
 @dataclass
@@ -56,7 +72,8 @@ class Listing:
         is_archive: whether it is a zip, not a folder.
         items: the notebooks.
         metadata: Gradescope's files, by the folder they lie in.
-        repositories: folders that are clones, or copies of them.
+        repositories: folders that are clones, or copies of them, as far as what lies in them tells.
+        clones: those of them that git has made for certain.
         folders: folders, one or two names deep, that hold any file.
         left: (place, why) of what looks handed in and is not taken.
     """
@@ -65,8 +82,16 @@ class Listing:
     items: list[Item] = field(default_factory=list)
     metadata: dict[Place, Item] = field(default_factory=dict)
     repositories: set[Place] = field(default_factory=set)
+    clones: set[Place] = field(default_factory=set)
     folders: set[Place] = field(default_factory=set)
     left: list[tuple[str, str]] = field(default_factory=list)
+
+    def mark(self, folder: Place, name: str) -> None:
+        """Note what a name in a folder tells of the folder."""
+        if folder and name in REPOSITORY:
+            self.repositories.add(folder)
+            if name == _GIT:
+                self.clones.add(folder)
 
     def leave(self, place: Place, why: str) -> None:
         """Note what is not taken, if anybody will miss it."""

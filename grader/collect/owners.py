@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.collect.clones import Prefixes, prefixes_of, unit_of
-from grader.collect.gradescope import read_metadata
+from grader.collect.gradescope import EXPORT, FOLDER, read_metadata
 from grader.collect.handed import Handed, HandedIn, Owner
-from grader.collect.listing import Item, Listing, Place, stem_of
+from grader.collect.listing import METADATA, MOST_NAMED, Item, Listing, Place, stem_of
 from grader.collect.systems import canvas, gradescope, is_canvas, is_moodle, moodle, without_moodle
+from grader.text import some
 
 
 def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
@@ -27,16 +28,18 @@ def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
     Raises:
         GraderError: what Gradescope says of the students cannot be read.
     """
-    root = _wrapper(listing)
+    exported, doubt = _exported(listing)
+    root = _wrapper(listing) if exported is None else exported
     depth = len(root)
     inner = replace(
         listing,
-        items=[replace(item, place=item.place[depth:]) for item in listing.items],
+        items=[replace(item, place=item.place[depth:], above=root) for item in listing.items],
         repositories={unit[depth:] for unit in listing.repositories if len(unit) > depth},
+        clones={unit[depth:] for unit in listing.clones if len(unit) > depth},
         folders={folder[depth:] for folder in listing.folders if len(folder) > depth},
     )
-    if root in listing.metadata:
-        return gradescope(inner, read_metadata(listing.metadata[root]))
+    if exported is not None:
+        return gradescope(inner, read_metadata(listing.metadata[exported]))
     flat = [item.place[-1] for item in inner.items if len(item.place) == 1]
     from_canvas = bool(flat) and all(map(is_canvas, flat))
     notebooks: list[HandedIn] = []
@@ -48,21 +51,43 @@ def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
         else:
             notebooks.append(found)
     handed, units, begin = _folders(replace(inner, items=rest), prefixes)
-    if root and units:
-        handed.notes.append(f"everything lies in {root[0]}, so the folders in it are the students.")
-    return replace(handed, notebooks=handed.notebooks + notebooks, empty=_empty(inner, units, begin))
+    notebooks += handed.notebooks
+    handed.notes.extend(doubt)
+    if root:
+        handed.guessed.update({one.owner: (*root, *one.item.place[:1]) for one in notebooks})
+        if units:
+            handed.notes.append(f"everything lies in {root[0]}, so the folders in it are the students.")
+    return replace(handed, notebooks=notebooks, empty=_empty(inner, units, begin))
+
+
+def _exported(listing: Listing) -> tuple[Place | None, list[str]]:
+    """The folder that Gradescope exported, None where it is none, and why one is not believed.
+
+    Whoever chose the name of a folder could have written the metadata in it, and others' names into that.
+    """
+    doubts = []
+    beside = {place[:-1] for place in listing.folders if FOLDER.fullmatch(place[-1])}
+    for root in sorted(beside & listing.metadata.keys()):
+        if not root or (EXPORT.fullmatch(root[0]) and _tops(listing) == {root[0]}):
+            return root, []
+        doubts.append(
+            f"{METADATA} in {root[0]} is not read: if Gradescope wrote it, unpack it and collect {root[0]}."
+        )
+    return None, some(sorted(doubts), 1)
+
+
+def _tops(listing: Listing) -> set[str]:
+    return {item.place[0] for item in listing.items}
 
 
 def _wrapper(listing: Listing) -> Place:
-    """The one folder that a zip wraps around everything, or Gradescope around its folders."""
-    tops = {item.place[0] for item in listing.items}
+    """The one folder that a zip wraps around everything."""
+    tops = _tops(listing)
     if len(tops) != 1 or any(len(item.place) == 1 for item in listing.items):
         return ()
     root: Place = (tops.pop(),)
-    if () in listing.metadata or root in listing.repositories or is_moodle(root[0]):
+    if root in listing.repositories or is_moodle(root[0]):
         return ()
-    if root in listing.metadata:
-        return root
     seconds = {item.place[1] for item in listing.items}
     return root if listing.is_archive and len(seconds) > 1 and not root[0].endswith("-submissions") else ()
 
@@ -93,12 +118,13 @@ def _folders(
         if unit in listing.repositories and newest[unit] - modified < 60 * 10**9:
             modified = newest[unit]  # these times say in which order they were cloned, no more
         notebooks.append(HandedIn(item, owner, item.place[-1], modified))
-    return Handed(notebooks, list(_notes(prefixes, given, owners)), []), set(owners), prefixes
+    guessed = {owner: unit for unit, owner in owners.items() if prefixes[unit[:-1]].is_guess}
+    return Handed(notebooks, list(_notes(prefixes, given, owners)), [], guessed), set(owners), prefixes
 
 
 def _owner(unit: Place, prefixes: Prefixes) -> Owner:
-    prefix, student = prefixes.split(unit[-1])
-    return Owner(student, unit[-1], "/".join((*unit[:-1], prefix)))
+    _, student = prefixes.split(unit[-1])
+    return Owner(student, unit[-1], "/".join((*unit[:-1], prefixes.scope(unit[-1]))))
 
 
 def _notes(
@@ -110,7 +136,7 @@ def _notes(
     if given is not None:
         whole = sorted(unit[-1] for unit, owner in owners.items() if owner.name == unit[-1])
         if known and whole:
-            yield f"no such prefix, so taken whole: {', '.join(whole)}."
+            yield f"no such prefix, so taken whole: {', '.join(some(whole, MOST_NAMED))}."
     likely = sorted({found.likely for found in prefixes.values() if found.likely})
     for prefix in likely:
         yield f"all folders begin with {prefix} (--prefix {prefix.rstrip('-')} leaves that out of the names)."

@@ -5,23 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from grader.collect.handed import HandedIn, Owner
-from grader.collect.listing import NOTEBOOK, SKIPPED
+from grader.collect.handed import Owner
+from grader.collect.known import Known
+from grader.collect.listing import MOST_NAMED, SKIPPED
 from grader.roster import ROSTER
-from grader.text import distinct_file_name, file_name
+from grader.text import distinct_file_name, file_name, some
 
 RECORD = "collected.csv"
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a notebook goes: a student's folder, the name in it, and who that is."""
-
-    student: str
-    name: str
-    handed: HandedIn
+_RESERVED = frozenset({RECORD, ROSTER, *SKIPPED})
 
 
 def key_of(name: str) -> str:
@@ -29,39 +22,43 @@ def key_of(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def targets(notebooks: Collection[HandedIn], existing: Collection[str]) -> list[Target]:
-    """Give every notebook a place of its own, below the folder of its student.
+@dataclass(frozen=True)
+class Students:
+    """Who is in a source.
 
-    The latest of several versions of one name keeps the name, and the others get one which tells them apart.
+    Attributes:
+        folders: the folder of every owner.
+        notes: what a person should know of people of one name.
+    """
+
+    folders: Mapping[Owner, str]
+    notes: list[str]
+
+
+def students_of(handed: Mapping[Owner, Collection[str]], known: Known) -> Students:
+    """Name a folder for each owner: one for equal names, unless a system knows several people of that name.
 
     Args:
-        notebooks: what was handed in.
-        existing: folders of students that are there already, whose spelling is kept.
+        handed: what the notebooks of each owner are called.
+        known: the folders that are there already, which are kept.
     """
-    folders = _folders({one.owner for one in notebooks}, existing)
-    versions: dict[tuple[str, str], list[HandedIn]] = defaultdict(list)
-    for one in notebooks:
-        versions[folders[one.owner], key_of(one.name)].append(one)
-    taken: dict[str, set[str]] = defaultdict(set)
-    for student, name in versions:
-        taken[student].add(name)
-    found = []
-    for (student, _), same in versions.items():
-        best, *older = sorted(same, key=lambda one: one.rank, reverse=True)
-        found.append(Target(student, _safe(best.name), best))
-        for one in older:
-            name = _safe(one.name, "/".join(one.item.place), taken[student])
-            taken[student].add(key_of(name))
-            found.append(Target(student, name, one))
-    return sorted(found, key=lambda target: (target.student, target.name))
-
-
-def homonyms(owners: Collection[Owner]) -> list[str]:
-    """The names that several students have, as far as one source tells."""
     named: dict[str, list[Owner]] = defaultdict(list)
-    for owner in owners:
+    for owner in sorted(handed, key=lambda owner: (owner.name, owner.scope, owner.identity)):
         named[key_of(owner.name)].append(owner)
-    return sorted(min(owner.name for owner in same) for same in named.values() if _are_several(same))
+    naming = _Naming(known)
+    for _, same in sorted(named.items()):
+        if _are_several(same):
+            name = same[0].name
+            naming.notes.append(
+                f"several students are called {name}: their folders' names say which is which."
+            )
+        # Whoever is known keeps the folder, whatever others of that name come now.
+        for owner in sorted(same, key=lambda owner: known.folder_of(owner) is None):
+            naming.add(owner, same, handed[owner])
+    if naming.by_name:
+        names = ", ".join(some(naming.by_name, MOST_NAMED))
+        naming.notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {names}.")
+    return Students(naming.folders, naming.notes)
 
 
 def _are_several(same: Collection[Owner]) -> bool:
@@ -72,33 +69,51 @@ def _are_several(same: Collection[Owner]) -> bool:
     return any(len(found) > 1 for found in identities.values())
 
 
-def _safe(name: str, origin: str | None = None, taken: Collection[str] = ()) -> str:
-    """A notebook's name as one safe component of a path that still ends as notebooks do."""
-    parts = NOTEBOOK.fullmatch(name)
-    stem, suffix = (parts["stem"], parts["suffix"]) if parts else (name, ".ipynb")
-    if origin is None:
-        return file_name(stem) + suffix
-    keys = {key.removesuffix(suffix.casefold()) for key in taken if key.endswith(suffix.casefold())}
-    return distinct_file_name(stem, origin, {file_name(stem), *keys}) + suffix
+@dataclass
+class _Naming:
+    """Folders, while owners are added one by one."""
+
+    known: Known
+    folders: dict[Owner, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    by_name: list[str] = field(default_factory=list)
+    identities: dict[tuple[str, str], str] = field(default_factory=dict)
+    there: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.there = {key_of(folder): folder for folder in self.known.folders}
+
+    def add(self, owner: Owner, same: list[Owner], notebooks: Collection[str]) -> None:
+        """Name the folder of an owner; `same` are all of that name."""
+        folder = self.known.folder_of(owner)
+        if folder is None:
+            folder = self._new(owner, same, notebooks)
+        if self.identities.setdefault((key_of(folder), owner.scope), owner.identity) != owner.identity:
+            # Somebody is called as another's folder had to be.
+            taken = {folder, *self.folders.values(), *_RESERVED}
+            folder = distinct_file_name(folder, f"{owner.scope} {owner.identity}", taken)
+            self.identities[key_of(folder), owner.scope] = owner.identity
+        self.folders[owner] = folder
+
+    def _new(self, owner: Owner, same: list[Owner], notebooks: Collection[str]) -> str:
+        name = same[0].name
+        if _are_several(same):
+            return self._spelt(_told_apart(name, owner))
+        folder = self._spelt(name)
+        if self.known.is_another(folder, owner, notebooks):
+            other, folder = folder, self._spelt(_told_apart(name, owner))
+            self.notes.append(f"{owner.scope} knows {other} by another number than {owner.id}: see {folder}.")
+        elif self.known.is_numbered_otherwise(folder, owner):
+            self.by_name.append(folder)
+        return folder
+
+    def _spelt(self, name: str) -> str:
+        """A name as a folder's, spelt like the one that is there."""
+        safe = distinct_file_name(name, name, _RESERVED)
+        return self.there.get(key_of(safe), safe) if key_of(safe) not in _RESERVED else safe
 
 
-def _folders(owners: Collection[Owner], existing: Collection[str]) -> Mapping[Owner, str]:
-    """The folder of every owner: one for equal names, unless one source knows several people of that name."""
-    named: dict[str, list[Owner]] = defaultdict(list)
-    for owner in sorted(owners, key=lambda owner: (owner.name, owner.scope, owner.identity)):
-        named[key_of(owner.name)].append(owner)
-    spelt = {key_of(name): name for name in sorted(existing)}
-    reserved = {RECORD, ROSTER, *SKIPPED}
-    folders: dict[Owner, str] = {}
-    for _, same in sorted(named.items()):
-        for owner in same:
-            name = same[0].name
-            if _are_several(same):
-                name = (
-                    f"{name}-{owner.id}"
-                    if owner.id
-                    else distinct_file_name(name, owner.identity, {file_name(name)})
-                )
-            safe = distinct_file_name(name, name, reserved)
-            folders[owner] = spelt.get(key_of(safe), safe) if key_of(safe) not in reserved else safe
-    return folders
+def _told_apart(name: str, owner: Owner) -> str:
+    if owner.id:
+        return f"{name}-{owner.id}"
+    return distinct_file_name(name, owner.identity, {file_name(name)})

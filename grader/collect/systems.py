@@ -6,7 +6,8 @@ import re
 
 from grader.collect.gradescope import FOLDER, Entry, Submitter
 from grader.collect.handed import Handed, HandedIn, Owner
-from grader.collect.listing import METADATA, NOTEBOOK, Item, Listing, stem_of
+from grader.collect.listing import METADATA, MOST_NAMED, NOTEBOOK, Item, Listing, stem_of
+from grader.text import some
 
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)
 _CANVAS = re.compile(
@@ -73,7 +74,9 @@ def gradescope(listing: Listing, entries: dict[str, Entry]) -> Handed:
             owner = Owner(person.name, person.identity, "gradescope", person.identity)
             notebooks.append(HandedIn(item, owner, item.place[-1], modified))
     if unknown:
-        notes.append(f"{METADATA} does not say whose these are: {', '.join(sorted(unknown))}.")
+        notes.append(
+            f"{METADATA} does not say whose these are: {', '.join(some(sorted(unknown), MOST_NAMED))}."
+        )
     holding = {item.place[0] for item in listing.items}
     folders = {folder[0] for folder in listing.folders if FOLDER.fullmatch(folder[0])}
     empty = [

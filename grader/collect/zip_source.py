@@ -14,9 +14,11 @@ from functools import partial
 from pathlib import Path
 
 from grader.collect.listing import (
+    A_LINK,
     MAX_NOTEBOOK_BYTES,
-    REPOSITORY,
+    NOT_ORDINARY,
     SKIPPED,
+    TOO_LARGE,
     Item,
     Listing,
     Place,
@@ -26,10 +28,10 @@ from grader.errors import GraderError
 from grader.text import inert
 
 MAX_MEMBERS = 200_000
-MAX_BYTES = 8 << 30
-"""The most that all notebooks of one zip may be, unpacked."""
 _MAX_RATIO = 250  # notebooks reach 20; a bomb of zeros reaches a thousand
 _SMALL = 8 << 20  # of which any ratio does no harm
+_UNUSUAL = "is packed in an unusual way: unpack the zip, and collect the folder"
+_DAMAGED = "is damaged: download the zip again"
 _ENCRYPTED, _UTF8 = 0x1, 0x800
 _EXTENDED_TIME = 0x5455
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -55,16 +57,16 @@ def list_zip(path: Path) -> Iterator[Listing]:
         if len(members) > MAX_MEMBERS:
             raise GraderError(f"{path} has {len(members)} members: is it a zip of submissions?")
         listing = Listing(is_archive=True)
-        budget = [MAX_BYTES]
         for member in members:
-            _take(listing, archive, member, budget)
+            _take(listing, archive, member)
         yield listing
 
 
-def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: list[int]) -> None:
+def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     name = _name(member)
     place: Place = tuple(part for part in name.split("/") if part not in {"", "."})
-    listing.repositories |= {place[:at] for at, part in enumerate(place) if at and part in REPOSITORY}
+    for at, part in enumerate(place):
+        listing.mark(place[:at], part)
     is_folder = name.endswith("/")  # a name may be empty, over which zipfile's own is_dir() falls
     if is_folder or not place or not SKIPPED.isdisjoint(place):
         return
@@ -72,7 +74,7 @@ def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo, b
     if problem:
         listing.leave(place, problem)
     else:
-        listing.add(Item(place, _modified(member), partial(_read, archive, member, budget)))
+        listing.add(Item(place, _modified(member), member.file_size, partial(_read, archive, member)))
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -91,13 +93,12 @@ def _problem(name: str, place: Place, member: zipfile.ZipInfo) -> str | None:
     reasons = {
         "has a path that leads out of the zip": name.startswith("/") or ".." in place or _DRIVE.match(name),
         "has a NUL in its name": "\0" in name,
-        "is a link, and links are not followed": kind == stat.S_IFLNK,
-        "is not an ordinary file": kind not in {0, stat.S_IFREG, stat.S_IFLNK},
+        A_LINK: kind == stat.S_IFLNK,
+        NOT_ORDINARY: kind not in {0, stat.S_IFREG, stat.S_IFLNK},
         "is encrypted: unpack the zip with its password, and collect the folder": member.flag_bits
         & _ENCRYPTED,
-        "is packed in an unusual way: unpack the zip, and collect the folder": member.compress_type
-        not in _METHODS,
-        f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB": size > MAX_NOTEBOOK_BYTES,
+        _UNUSUAL: member.compress_type not in _METHODS,
+        TOO_LARGE: size > MAX_NOTEBOOK_BYTES,
         "unpacks to so much more than it is that it looks like a bomb": size
         > max(_SMALL, _MAX_RATIO * packed),
     }
@@ -119,22 +120,15 @@ def _modified(member: zipfile.ZipInfo) -> int:
         return 0
 
 
-def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: list[int]) -> bytes:
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The member's bytes, of which no more are unpacked than it said that it has."""
     try:
         with archive.open(member) as file:
             content = file.read(member.file_size + 1)
     except NotImplementedError as error:
-        raise UnreadableError(
-            "is packed in an unusual way: unpack the zip, and collect the folder"
-        ) from error
+        raise UnreadableError(_UNUSUAL) from error
     except _DAMAGE as error:
-        raise UnreadableError("is damaged: download the zip again") from error
+        raise UnreadableError(_DAMAGED) from error
     if len(content) != member.file_size:
-        raise UnreadableError("is damaged: download the zip again")
-    budget[0] -= len(content)
-    if budget[0] < 0:
-        raise GraderError(
-            f"the notebooks of {archive.filename} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
-        )
+        raise UnreadableError(_DAMAGED)
     return content

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from grader.course import Course
-
 
 @click.command()
 def build() -> None:
     """Write the students' notebooks and their public checks from solutions/."""
     from grader.build import build as write
+    from grader.course import Course
 
     course = Course.find()
     written = write(course.assignments.values(), course.root / "assignments", course.all_points())

@@ -50,14 +50,15 @@ def check(notebook: str, question: str | None, seconds: float, verbose: bool, gi
 
 def _look(notebook: str, question: str | None, seconds: float, *, shows: bool) -> Findings:
     from grader.student.checking import check as look
-    from grader.student.exercise import find_notebook, open_exercise
-    from grader.student.runners import Runners
+    from grader.student.exercise import open_exercise
+    from grader.student.naming import find_notebook
+    from grader.student.supply import Supply
     from grader.student.telling import working
 
     exercise = open_exercise(find_notebook(notebook))
     tasks = (exercise.task(question),) if question else exercise.tasks
-    with Runners(shows=shows) as runners, nullcontext() if shows else working(f"checking {exercise.name}"):
-        return look(exercise, tasks, seconds, runners.take)
+    with Supply(shows=shows) as supply, nullcontext() if shows else working(f"checking {exercise.name}"):
+        return look(exercise, tasks, seconds, supply.take)
 
 
 def _for_github(notebook: str, question: str | None, seconds: float) -> Findings:

@@ -44,9 +44,7 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
 
 
 def _tell(lines: Sequence[str]) -> None:
-    from grader.text import inert
+    from grader.text import inert, some
 
-    for line in lines[:_SHOWN]:
+    for line in some(lines, _SHOWN):
         click.echo(inert(line))
-    if len(lines) > _SHOWN:
-        click.echo(f"... and {len(lines) - _SHOWN} more like this.")

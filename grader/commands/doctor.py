@@ -6,12 +6,8 @@ import sys
 from collections.abc import Callable
 
 import click
-from rich.console import Console
 
 from grader.processors import cores
-from grader.course import Course
-from grader.errors import ProtectionError
-from grader.terminal import print_examination
 
 
 @click.command()
@@ -37,11 +33,15 @@ def doctor(verbose: bool, cage: bool, accept_lists: bool, wanted: tuple[str, ...
     Exit status: 0 when there is nothing to complain about; 1 when there is; 3 when students' code cannot be
     confined here.
     """
-    from grader.doctor import examine
-
     if cage:
         _examine_cage()
         return
+    from rich.console import Console
+
+    from grader.course import Course
+    from grader.doctor import examine
+    from grader.terminal import print_examination
+
     course = Course.find()
     stems = course.select(wanted)
     console = Console()
@@ -60,6 +60,7 @@ def doctor(verbose: bool, cage: bool, accept_lists: bool, wanted: tuple[str, ...
 
 def _examine_cage() -> None:
     from grader.cage_report import examine_cage
+    from grader.errors import ProtectionError
 
     report = examine_cage()
     click.echo(str(report))

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from grader.course import Course
-
 
 @click.command()
 @click.argument("student")
@@ -30,9 +28,11 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from rich.text import Text
 
     from grader.blanks import without_unfinished
+    from grader.course import Course
     from grader.errors import GraderError
     from grader.explanation import Explanation
-    from grader.replay import nearest, replay
+    from grader.replay import replay
+    from grader.suggestion import nearest
     from grader.text import inert
 
     found = replay(without_unfinished(Course.find(), ()), results, student, stem)

@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from grader.processors import cores
-from grader.course import Course
 from grader.questionnaire import Limits
-from grader.terminal import class_progress
 
 _SECONDS = click.FloatRange(min=0.1)
 
@@ -79,8 +77,10 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     folder has to be mended; 3 when students' code cannot be confined; 1 when grading itself failed.
     """
     from grader.class_table import print_class
+    from grader.course import Course
     from grader.grading import Options
     from grader.grading import grade as grade_class
+    from grader.terminal import class_progress
 
     course = Course.find()
     usual = course.settings.limits

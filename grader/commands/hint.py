@@ -16,11 +16,21 @@ def hint(notebook: str, question: str, number: int) -> None:
     what the public check looks at.
     """
     from grader.errors import GraderError
-    from grader.student.exercise import find_notebook, open_exercise
+    from grader.student.exercise import exercise_handed_out, open_exercise
     from grader.student.hints import hints_to
+    from grader.student.naming import argument_of, find_notebook
+    from grader.student.unreadable import UnreadableError
     from grader.text import inert
 
-    exercise = open_exercise(find_notebook(notebook))
+    path = find_notebook(notebook)
+    try:
+        exercise = open_exercise(path)
+    except UnreadableError:  # a hint needs only what was handed out
+        handed_out = exercise_handed_out(path)
+        if handed_out is None:
+            raise
+        exercise = handed_out
+    argument = argument_of(path)
     task = exercise.task(question)
     hints = hints_to(task)
     if number > len(hints):
@@ -29,6 +39,6 @@ def hint(notebook: str, question: str, number: int) -> None:
     click.secho(f"{task.id} · {inert(given.heading)}  ({number} of {len(hints)})", bold=True)
     click.echo("\n" + "\n".join(map(inert, given.text.splitlines())) + "\n")
     if number < len(hints):
-        click.echo(f"More: python -m grader hint {exercise.argument} {task.id} {number + 1}")
+        click.echo(f"More: python -m grader hint {argument} {task.id} {number + 1}")
     else:
-        click.echo(f"That was the last one. Try: python -m grader check {exercise.argument} {task.id}")
+        click.echo(f"That was the last one. Try: python -m grader check {argument} {task.id}")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from grader.course import Course
-
 
 @click.command()
 @click.option(
@@ -23,11 +21,14 @@ def release(out: Path, wanted: tuple[str, ...], overwrite: bool) -> None:
     Nothing of solutions/ and of the hidden checks gets into it. Releasing again brings the folder up to
     date; files that no release wrote, and files that somebody changed, stay as they are.
     """
+    from grader.course import Course
     from grader.release import release as write
 
     released = write(Course.find(), out, wanted, overwrite=overwrite)
     changes = released.changes
     count = f"{len(released.stems)} assignment{'s' if len(released.stems) > 1 else ''}"
     click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")
+    for stem in released.unfinished:
+        click.echo(f"left out, because it is not written yet: {stem}")
     for path in changes.kept:
         click.echo(f"kept, because somebody changed it: {path} (--overwrite: take the release's)")

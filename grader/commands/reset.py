@@ -16,8 +16,10 @@ def reset(notebook: str, question: str, yes: bool) -> None:
     file beside the notebook.
     """
     from grader.errors import GraderError
-    from grader.student.exercise import find_notebook, open_exercise
+    from grader.student.exercise import open_exercise
+    from grader.student.naming import find_notebook
     from grader.student.resetting import carry_out, plan
+    from grader.student.wording import cell_name
     from grader.text import inert
 
     exercise = open_exercise(find_notebook(notebook))
@@ -26,8 +28,11 @@ def reset(notebook: str, question: str, yes: bool) -> None:
     if not planned.is_needed:
         click.echo(f"{identity} of {exercise.name} is as it was handed out. Nothing was changed.")
     else:
-        what = f"Replace code cell {planned.cell.number}" if planned.cell else "Insert a cell"
-        question_asked = f"{what} of {exercise.name} by {identity} as it was handed out?"
+        handed_out = f"{identity} as it was handed out"
+        question_asked = f"Insert {handed_out} into {exercise.name}?"
+        if planned.cell:
+            cell = cell_name(planned.cell.number, planned.cell.source)
+            question_asked = f"Replace {cell} of {exercise.name} by {handed_out}?"
         if not yes:
             try:
                 agreed = click.confirm(question_asked, default=False)

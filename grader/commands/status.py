@@ -18,18 +18,18 @@ def status(folder: Path, seconds: float) -> None:
     Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
     notebook. The points are those of the public checks; the graded ones look more closely.
     """
-    from grader.student.exercise import notebooks_in
-    from grader.student.runners import Runners
+    from grader.student.naming import notebooks_in, renamed_in
+    from grader.student.supply import Supply
     from grader.student.table import look_at_all, tell_all
     from grader.student.telling import console, working
     from grader.text import inert
 
     paths = notebooks_in(folder)
 
-    with Runners() as runners, working("starting") as now:
+    with Supply() as supply, working("starting") as now:
 
         def about_to(place: int, path: Path) -> None:
             now(f"checking {inert(path.name)} ({place + 1} of {len(paths)})")
 
-        lines = list(look_at_all(paths, seconds, runners, about_to))
-    tell_all(console(), lines)
+        lines = list(look_at_all(paths, seconds, supply, about_to))
+    tell_all(console(), lines, renamed_in(folder) if folder.is_dir() else ())

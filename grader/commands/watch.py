@@ -19,16 +19,16 @@ def watch(folder: Path, seconds: float) -> None:
     Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
     begins with the one that was saved last.
     """
-    from grader.student.exercise import notebooks_in
-    from grader.student.runners import Runners
+    from grader.student.naming import notebooks_in
+    from grader.student.supply import Supply
     from grader.student.telling import console
     from grader.student.watching import Watcher
 
     paths = notebooks_in(folder)
-    with Runners(sentence="stopped watching.") as runners:
-        watcher = Watcher(console(), seconds, runners)
+    with Supply(sentence="stopped watching.") as supply:
+        watcher = Watcher(console(), seconds, supply)
         saved = _saved(folder)
-        runners.prepare()
+        supply.prepare()
         missed = next(saved)  # from here on nothing is
         watcher.watch([missed | {max(paths, key=lambda path: path.stat().st_mtime)}])
         watcher.watch(saved)
@@ -38,7 +38,7 @@ def _saved(watched: Path) -> Iterator[set[Path]]:
     """The notebooks that were saved; an empty set now and then, the first one at once."""
     from watchfiles import watch as changes_in
 
-    from grader.student.exercise import is_notebook
+    from grader.student.naming import is_notebook
 
     folder = watched.parent if watched.is_file() else watched
 

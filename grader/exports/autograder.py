@@ -107,12 +107,13 @@ def _generate(folder: Path, config: dict[str, object], wheel: str) -> dict[str, 
 def _requirements(wheel: str) -> list[str]:
     """Pip's lines: the wheel, and what verdicts depend on in the versions that are installed here."""
     project = tomllib.loads((SOURCES / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["notebooks"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["instructor"], *extras["notebooks"]]
     names = {re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0] for one in wanted}
     return [
         f"--extra-index-url {TORCH_INDEX}",
         *sorted(f"{name}=={_version(name)}" for name in names),
-        f"{_SOURCE}/wheels/{wheel}",
+        f"{_SOURCE}/wheels/{wheel}[instructor]",
     ]
 
 
@@ -122,7 +123,7 @@ def _version(name: str) -> str:
         return metadata.version(name).partition("+")[0]
     except metadata.PackageNotFoundError as error:
         raise GraderError(
-            f"{name} is not installed, so its version is not known: pip install '.[notebooks]'"
+            f"{name} is not installed, so its version is not known: pip install '.[instructor,notebooks]'"
         ) from error
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.exports.exported import Export
-from grader.exports.stored import StoredAnswer, Stored
+from grader.exports.stored import Stored, StoredAnswer
 from grader.gradebook import number
 from grader.text import encodable, straight
 
@@ -42,7 +42,7 @@ def export(export: Export, environment: Mapping[str, str]) -> None:
         factor = common_factor(results, export.partial_credit) or 1
         if not all(_is_whole(factor * points) for one in results for points in _points(one)):
             export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
-        elif factor > 1:
+        if factor > 1:
             export.note(
                 f"{stem}: all points are multiplied by {factor}, because Classroom 50 takes whole numbers"
                 " only; the names of the tests say the points themselves."

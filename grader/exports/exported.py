@@ -11,6 +11,7 @@ from grader.errors import GraderError
 from grader.exports.stored import Stored
 from grader.settings import Feedback
 from grader.text import some
+
 MOST = 20
 """So many names a note holds; whoever wants all of them looks into the results."""
 

@@ -26,7 +26,8 @@ _CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
 
 def action_output(one: Scored) -> str:
     """One question as the output ``result`` of an action: base64 of JSON, on one line."""
-    name = f"{one.id} ({number(one.score)}/{number(one.max_score)})"
+    titled = f"{one.id} {straight(encodable(one.title))}".rstrip()
+    name = f"{titled} ({number(one.score)}/{number(one.max_score)})"
     test = {
         "name": name,
         "status": one.status,

@@ -10,8 +10,9 @@ from typing import Any
 
 from grader.exports.exported import Export
 from grader.exports.scored import plain
-from grader.exports.stored import StoredAnswer, Stored
+from grader.exports.stored import Stored, StoredAnswer
 from grader.gradebook import number
+from grader.score import cap
 from grader.settings import Feedback
 from grader.templating import markdown_text
 from grader.text import encodable, straight
@@ -78,5 +79,5 @@ def _output(answer: StoredAnswer, shows: Feedback) -> str:
         if check.hint and shows.hints:
             lines += [f"  *Hint:* {markdown_text(check.hint)}", ""]
     if answer.has_a_cap:
-        lines.append("A question of which a check fails earns only a part of its points.")
+        lines.append(cap(answer.score, answer.max_score))
     return "\n".join(lines).rstrip()

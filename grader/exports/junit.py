@@ -10,7 +10,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from grader.exports.exported import Export
-from grader.exports.stored import StoredAnswer, StoredCheck, Stored
+from grader.exports.stored import Stored, StoredAnswer, StoredCheck
 from grader.gradebook import number
 from grader.settings import Feedback
 from grader.text import encodable, straight
@@ -48,7 +48,9 @@ def _add_suite(suites: ET.Element, one: Stored, shows: Feedback) -> None:
     suite.set("skipped", "0")
 
 
-def _add_case(suite: ET.Element, one: Stored, answer: StoredAnswer, check: StoredCheck, shows: Feedback) -> ET.Element:
+def _add_case(
+    suite: ET.Element, one: Stored, answer: StoredAnswer, check: StoredCheck, shows: Feedback
+) -> ET.Element:
     case = ET.SubElement(
         suite, "testcase", classname=_xml(f"{one.name}.{answer.id}"), name=_xml(check.id), time="0"
     )

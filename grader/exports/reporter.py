@@ -86,7 +86,7 @@ def _scored(runner: str, environment: Mapping[str, str]) -> Scored | None:
         return None
     if score > of:
         return None
-    title = "" if title == runner else title
+    title = "" if title == runner else title.removeprefix(f"{runner} ")
     return Scored(runner, title, score, of, status, "\n".join(messages) or None, seconds)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.exports.stored import StoredAnswer
-from grader.gradebook import number
+from grader.score import cap
 from grader.settings import Feedback
 
 
@@ -27,5 +27,5 @@ def told(answer: StoredAnswer, shows: Feedback) -> str | None:
         if shows.hints and check.hint:
             lines.append(f"Hint: {check.hint}")
     if answer.has_a_cap:
-        lines.append(f"Because a check failed, this question earns {number(answer.score)} points at most.")
+        lines.append(cap(answer.score, answer.max_score))
     return "\n".join(" ".join(line.split()) for line in lines) or None

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.blanks import without_unfinished
 from grader.build import outdated
 from grader.course import Course
 from grader.errors import CourseError, GraderError
 from grader.release.contents import contents
 from grader.release.folder import Changes, write_release
+from grader.text import some
 from grader.wheel import SOURCES, build_wheel
 
 __all__ = ["Released", "release"]
@@ -19,10 +21,11 @@ __all__ = ["Released", "release"]
 
 @dataclass(frozen=True)
 class Released:
-    """A release: the assignments in it, and what it changed in its folder."""
+    """A release: the assignments in it, what it changed in its folder, and who is not written yet."""
 
     stems: tuple[str, ...]
     changes: Changes
+    unfinished: tuple[str, ...] = ()
 
 
 def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwrite: bool = False) -> Released:
@@ -31,19 +34,22 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
     Args:
         course: what is released.
         folder: where it goes; made where it is missing. Files that no release wrote are left alone.
-        wanted: the stems of the assignments; all where it is empty.
+        wanted: the stems of the assignments; all that are written where it is empty.
         overwrite: also replace files of an earlier release that somebody has changed since.
 
     Raises:
         GraderError: ``assignments/`` is outdated, an assignment is unknown, or the folder cannot be written.
         CourseError: a file of the course is wrong.
     """
+    unfinished = course.stems
+    course = without_unfinished(course, wanted)
+    unfinished = tuple(stem for stem in unfinished if stem not in course.stems and not wanted)
     stems = course.select(wanted)
     _require_current(course, stems)
     with tempfile.TemporaryDirectory() as temporary:
         wheel = build_wheel(SOURCES, Path(temporary))
         files = contents(course, stems, wheel)
-    return Released(stems, write_release(folder, files, overwrite=overwrite))
+    return Released(stems, write_release(folder, files, overwrite=overwrite), unfinished)
 
 
 def _require_current(course: Course, stems: Sequence[str]) -> None:
@@ -55,10 +61,9 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
     except OSError as error:
         raise CourseError(f"{error.filename} cannot be read ({error.strerror}): make it readable.") from error
     if old:
-        names = ", ".join(str(path.relative_to(course.root)) for path in old[:3])
-        more = f" and {len(old) - 3} more" if len(old) > 3 else ""
+        names = ", ".join(some((str(path.relative_to(course.root)) for path in old), 3))
         raise GraderError(
-            f"{names}{more}: not what the masters in solutions/ say. Run `make build`, look at what changed,"
+            f"{names}: not what the masters in solutions/ say. Run `make build`, look at what changed,"
             " and release again."
         )
 

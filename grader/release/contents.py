@@ -17,6 +17,7 @@ from grader.errors import CourseError
 from grader.gradebook import number
 from grader.templating import markdown_text
 from grader.wheel import SOURCES
+from grader.worth import total
 
 HANDOUT = ".handout"
 """The folder with the notebooks as they were handed out."""
@@ -98,7 +99,7 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
     return {
         "stem": stem,
         "title": assignment.title,
-        "points": sum(points.values()),
+        "points": total(points.values()),
         "questions": questions,
         "checked": checked,
     }

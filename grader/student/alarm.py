@@ -5,7 +5,10 @@ There a cell is only ended from outside, by ending the process (``child.py``), a
 
 import signal
 
-if not hasattr(signal, "setitimer"):
+IS_THERE = hasattr(signal, "setitimer")
+"""Whether a cell can be ended from within."""
+
+if not IS_THERE:
     _NO_ALARM = {
         "setitimer": lambda *_: None,
         "ITIMER_REAL": 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +57,7 @@ class _Log:
         seconds: how long a cell or a test may take.
         cells: what went wrong in cells, by number.
         deadly: the cells that ended a process; they are left out from then on.
+        heads: of those that took too long, what stands above the statement that did; it still runs.
         tests: by question and place, how each test ended: None where it passed.
         standings: of questions, as the runner sees them.
         took: how long the tests of a question took, in seconds.
@@ -64,6 +66,7 @@ class _Log:
     seconds: float
     cells: dict[int, Trouble] = field(default_factory=dict)
     deadly: list[int] = field(default_factory=list)
+    heads: dict[int, str] = field(default_factory=dict)
     tests: dict[str, dict[int, Trouble | None]] = field(default_factory=dict)
     standings: dict[str, str] = field(default_factory=dict)
     took: dict[str, float] = field(default_factory=dict)
@@ -76,9 +79,9 @@ class _Log:
         if self.standings and not left:
             return None
         cells = [
-            [cell.number, cell.source]
+            [cell.number, self.heads.get(cell.number, cell.source)]
             for cell in exercise.document.notebook.cells
-            if cell.number not in self.deadly and cell.number < self._end()
+            if (cell.number not in self.deadly or cell.number in self.heads) and cell.number < self._end()
         ]
         return {"cells": cells, "seconds": self.seconds, "tasks": [_asked(task, exercise) for task in left]}
 
@@ -110,10 +113,21 @@ class _Log:
                 self._take_time(task)
                 self.tests[task][place] = _at(Trouble(text), ended.place, exercise)
             case {"cell": int(number)} if number not in self.deadly:
-                self.cells[number] = Trouble(f"{text}, so it was left out", number)
                 self.deadly.append(number)
+                self._leave_out(number, text, ended, exercise)
+            case {"cell": int(number)} if self.heads.pop(number, None) is not None:
+                self.cells[number] = Trouble(f"{text}, so it was left out", number)
             case _:
                 raise BrokenRunError(f"the Python that ran your notebook {ended}: run this again.")
+
+    def _leave_out(self, number: int, text: str, ended: Ended, exercise: Exercise) -> None:
+        """Leave out a cell from the statement on that took too long, as far as that is known."""
+        source = exercise.document.notebook.cells[number - 1].source
+        head = _head(source, ended.entry[1]) if ended.entry and ended.entry[0] == number else None
+        if head:
+            self.heads[number] = head
+        ending = "so it was left out" if head is None else "and was stopped"
+        self.cells[number] = _at(Trouble(f"{text}, {ending}", number), ended.place, exercise)
 
     def finding(self, task: Task) -> TaskFinding:
         """What is known of a question in the end."""
@@ -151,6 +165,16 @@ def _asked(task: Task, exercise: Exercise) -> dict[str, Any]:
         "stub": task.stub.source if task.stub and exercise.handed_out else "",
         "source": task.test.source if task.test else "",
     }
+
+
+def _head(source: str, line: int) -> str | None:
+    """What stands above the statement of a cell that a line belongs to; None where that cannot be said."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    ends = [node.end_lineno or 0 for node in body if (node.end_lineno or 0) < line]
+    return "\n".join(source.split("\n")[: max(ends, default=0)])
 
 
 def _at(trouble: Trouble, place: tuple[int, int] | None, exercise: Exercise) -> Trouble:

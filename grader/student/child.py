@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +88,9 @@ class Child:
             if not is_running:
                 raise Ended(how_it_ended(self._process.returncode))
             if is_late:
-                place = self._place()
+                places = self._places()
                 self.end()
-                raise Ended(f"took longer than {seconds:g} s", place, is_late=True)
+                raise Ended(f"took longer than {seconds:g} s", places[0], places[-1], is_late=True)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TICK)
 
@@ -126,14 +126,15 @@ class Child:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
-    def _place(self) -> tuple[int, int] | None:
-        """The innermost line of the notebook that its watchdog saw."""
+    def _places(self) -> Sequence[tuple[int, int] | None]:
+        """The lines of the notebook that its watchdog saw when it looked last, the innermost first."""
         try:
             seen = self._whereabouts.read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return None
-        found = _IN_A_CELL.search(seen)
-        return (int(found[1]), int(found[2])) if found else None
+            return [None]
+        threads = seen.rpartition("Timeout (")[2].split("Thread 0x")  # the notebook's own is the last of them
+        found = [[(int(cell), int(line)) for cell, line in _IN_A_CELL.findall(thread)] for thread in threads]
+        return next((places for places in reversed(found) if places), [None])
 
     def _new_events(self) -> Iterator[dict[str, Any]]:
         """The complete lines that were added."""

@@ -39,6 +39,7 @@ class Document:
         encoding: how the text is encoded.
         notebook: its code cells, and the assignment it claims.
         cells: all its cells; none in the old format 3.
+        is_old: whether it has that format, in which cells lie on worksheets.
         tests: the public checks in its metadata, by the question's id.
     """
 
@@ -47,6 +48,7 @@ class Document:
     encoding: str
     notebook: Notebook
     cells: tuple[DocumentCell, ...]
+    is_old: bool
     tests: Mapping[str, str]
 
 
@@ -65,7 +67,8 @@ def read_document(path: Path) -> Document:
         text = None
     document = json.loads(text if text is not None else file.content.decode(encoding, "replace"))
     cells = tuple(_cells(document, notebook))
-    return Document(path, text, encoding, notebook, cells, _tests(document))
+    is_old = not (isinstance(document, dict) and isinstance(document.get("cells"), list))
+    return Document(path, text, encoding, notebook, cells, is_old, _tests(document))
 
 
 def _cells(document: Any, notebook: Notebook) -> list[DocumentCell]:

@@ -14,12 +14,21 @@ class Ended(Exception):  # noqa: N818 - it is an end, and mostly the student's d
     Args:
         how: the words.
         place: the cell and its line where it was, if that is known.
+        entry: the cell that ran, and its line from which it came there, likewise.
         is_late: whether time was up.
     """
 
-    def __init__(self, how: str, place: tuple[int, int] | None = None, *, is_late: bool = False) -> None:
+    def __init__(
+        self,
+        how: str,
+        place: tuple[int, int] | None = None,
+        entry: tuple[int, int] | None = None,
+        *,
+        is_late: bool = False,
+    ) -> None:
         super().__init__(how)
         self.place = place
+        self.entry = entry
         self.is_late = is_late
 
 

@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 from grader.student.exercise import Exercise
 from grader.student.task import Task
+from grader.student.wording import cell_name
 from grader.text import encodable, straight
 
 Standing = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
 _MOST_LINES = 20
-_MOST_CHARACTERS = 500  # in a line
+_MOST_CHARACTERS = 500  # in a line that a public test says
+_MOST_OF_THEIRS = 200  # in a line of an error of the student's own
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,9 @@ class Trouble:
             text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
         cell = told.get("cell")
         place = cell if isinstance(cell, int) else None
-        code = _bounded(str(told.get("code", "")))
-        return cls(_bounded(text), place, int(told.get("line") or 0), code, said)
+        code = _bounded(str(told.get("code", "")), _MOST_OF_THEIRS)
+        text = _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_THEIRS)
+        return cls(text, place, int(told.get("line") or 0), code, said)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ class Findings:
     cells: tuple[tuple[int, Trouble], ...]
     tasks: tuple[TaskFinding, ...]
 
+    def cell_name(self, number: int) -> str:
+        """What one of the notebook's code cells is called."""
+        cells = self.exercise.document.notebook.cells
+        return cell_name(number, cells[number - 1].source)
+
     @property
     def next_task(self) -> TaskFinding | None:
         """The first question that is not done, one that was begun before all others."""
@@ -97,8 +105,12 @@ class Findings:
         return next((task for task in open_tasks if task.standing == "fails"), next(iter(open_tasks), None))
 
 
-def _bounded(text: str) -> str:
+def _bounded(text: str, longest: int) -> str:
     """Text from a notebook: no more of it than a person reads, and nothing that moves a cursor."""
     lines = straight(encodable(text)).splitlines()
     more = ["..."] if len(lines) > _MOST_LINES else []
-    return "\n".join([line[:_MOST_CHARACTERS] for line in lines[:_MOST_LINES]] + more)
+    return "\n".join([_cut(line, longest) for line in lines[:_MOST_LINES]] + more)
+
+
+def _cut(line: str, longest: int) -> str:
+    return line if len(line) <= longest else f"{line[:longest]} ..."

@@ -13,6 +13,7 @@ from grader.exports.scored import Scored, Status
 from grader.student.exercise import question_handed_out
 from grader.student.finding import Findings, TaskFinding
 from grader.student.telling import trouble_lines
+from grader.student.wording import shown
 from grader.text import inert
 
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
@@ -79,7 +80,7 @@ def _lines(findings: Findings, found: TaskFinding) -> list[str]:
         if case.trouble is not None:
             lines += [f"Not yet: {inert(case.title)}", *trouble_lines(case)]
     lines += [
-        f"Code cell {cell} failed: {inert(' '.join(trouble.text.split()))}"
+        f"C{findings.cell_name(cell)[1:]} failed: {shown(' '.join(trouble.text.split()))}"
         for cell, trouble in findings.cells
     ]
     return lines

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
+from grader.student.bindings import binds
 from grader.student.document import Document, DocumentCell, read_document
 from grader.student.exercise import Exercise
 from grader.student.json_text import inserted, items, members, replaced, whole
@@ -65,12 +64,12 @@ def plan(exercise: Exercise, task: Task) -> Reset:
             " given into a folder .handout beside yours, then reset again."
         )
     document = exercise.document
-    if document.text is None or not document.cells:
+    if document.text is None or document.is_old:
         raise GraderError(
             f"{exercise.name} is not in the form that Jupyter writes today: open it there, save it, and reset"
             " again."
         )
-    defining = [cell for cell in document.cells if cell.number and _defines(cell.source, task.function)]
+    defining = [cell for cell in document.cells if cell.number and binds(cell.source, task.function)]
     own = [cell for cell in document.cells if cell.number and cell.id and cell.id == task.stub.id]
     cell = next(iter(own), None) or next(reversed(defining), None)
     others = tuple(other.number for other in defining if other != cell)
@@ -148,23 +147,6 @@ def _names(path: Path, question: str) -> Iterator[Path]:
     for number in count(1):
         again = f"-{number}" if number > 1 else ""
         yield path.with_name(file_name(f"{path.stem}.{question}.before-reset{again}.py"))
-
-
-def _defines(source: str, name: str) -> bool:
-    """Whether a cell gives a name its value at the top level; of one that does not parse, its lines tell."""
-    try:
-        return name in _bound(ast.parse(source).body)
-    except (SyntaxError, ValueError, RecursionError):
-        return bool(re.search(rf"(?m)^(?:async\s+def|def|class)\s+{re.escape(name)}\b", source))
-
-
-def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    for node in body:
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.Assign(targets=targets):
-                yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _place(document: Document, handed_out: Document, task: Task) -> int:

@@ -12,7 +12,8 @@ into a file of which the notebook knows nothing, so that nothing a cell prints c
 ``{"task": id, "case": n, "trouble": null or {...}}``  ... and passed or not
 ``{"done": true}``                   nothing else follows
 
-Where a test takes too long, Python's own watchdog writes into a second file where it is at that moment.
+Where a test takes too long, or a cell on a system without alarms, Python's own watchdog writes into a second
+file where it is at that moment.
 
 This is no border: who runs it runs code of their own.
 """

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
-from grader.student import alarm  # noqa: F401 - first: on Windows the worker's cells need it
+from grader.student import alarm  # first: on Windows the worker's cells need it
 from grader.worker.cells import CellTimeout, Notebook
 from grader.worker.facts import describe_error
 from grader.worker.standins import install
@@ -25,13 +25,17 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
     Args:
         request: see ``runner.py``.
         say: is told what happens.
-        whereabouts: an open file, into which goes where a test is when its time is up.
+        whereabouts: an open file, into which goes where a test is, or a cell without an alarm, when its
+            time is up.
     """
     notebook = Notebook()
     install(notebook)
     for number, source in request["cells"]:
         say({"cell": number})
+        if not alarm.IS_THERE:
+            _watch(request["seconds"], whereabouts)
         error = notebook.run(number, source, request["seconds"])
+        faulthandler.cancel_dump_traceback_later()
         if error is not None:
             say({"cell": number, "trouble": _trouble(error, f"<cell {number}>")})
     _offer_otter()
@@ -55,15 +59,19 @@ def _watch(seconds: float, whereabouts: IO[str]) -> None:
 
 
 def _test(task: dict[str, Any], notebook: Notebook, say: Say, watch: Callable[[], None]) -> None:
-    """Run the tests of one question, each watched, and in the modes that a fresh notebook has."""
+    """Run the tests of one question, each watched.
+
+    They begin in the modes of a fresh notebook. Between tests nothing is put back, as in Jupyter: a function
+    that leaves gradients switched off is seen by the next one.
+    """
     file = f"<public check of {task['id']}>"
     linecache.cache[file] = (len(task["source"]), None, task["source"].splitlines(keepends=True), file)
     names: dict[str, Any] = {"__name__": "public check"}
     exec(compile(task["source"], file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
     cases = [value for value in names.values() if isinstance(value, Case)]
+    _put_modes_back()
     for number, case in enumerate(cases):
         say({"task": task["id"], "case": number})
-        _put_modes_back()
         watch()
         trouble = None
         try:

@@ -68,7 +68,7 @@ def _below_headings(document: Document, tests: dict[str, PublicTest]) -> Iterato
         test = tests.get(match["id"])
         below = [one for one in document.cells[cell.place + 1 : end] if one.number]
         stub = next((one for one in below if _asked(one, test)), None)
-        function = (test and test.function) or (stub and _defined(stub.source)[0])
+        function = (test and test.function) or (stub and definitions_in(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
             yield Task(match["id"], match["title"].strip(), prose, function, cell, stub, test)
@@ -79,11 +79,11 @@ def _heading(cell: DocumentCell) -> re.Match[str] | None:
 
 
 def _asked(cell: DocumentCell, test: PublicTest | None) -> bool:
-    names = _defined(cell.source)
+    names = definitions_in(cell.source)
     return bool(names) if test is None or test.function is None else test.function in names
 
 
-def _defined(source: str) -> list[str]:
+def definitions_in(source: str) -> list[str]:
     """The functions and classes that a cell defines at its top level; of one that does not parse, none."""
     try:
         return [node.name for node in ast.parse(source).body if isinstance(node, _DEFINITION)]

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.gradebook import number
-from grader.student.finding import CaseFinding, Findings, TaskFinding, Trouble
+from grader.student.finding import CaseFinding, Findings, TaskFinding
+from grader.student.wording import shown
 from grader.text import inert
 
 _MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", "unchecked": "-"}
@@ -54,8 +55,8 @@ def mark(to: Console, standing: str) -> Text:
 def tell(to: Console, findings: Findings) -> None:
     """The whole of a check: cells that failed, each question, then the next step."""
     to.print(Text(findings.exercise.name, "bold"))
-    for cell, trouble in findings.cells:
-        _tell_cell(to, cell, trouble)
+    for cell, _ in findings.cells:
+        _tell_cell(to, cell, findings)
     for task in findings.tasks:
         _tell_task(to, task, findings)
     to.print()
@@ -77,25 +78,29 @@ def closing(findings: Findings) -> Iterator[str]:
         begin = "Start with" if following.standing == "untouched" else "Next:"
         yield f"{begin} {identity}, {inert(following.task.title)}."
         yield f"Stuck? {_COMMAND} hint {argument} {identity}"
+    elif findings.cells:
+        which = "All questions pass." if whole else f"{findings.tasks[0].task.id} passes."
+        guilty = findings.cell_name(findings.cells[0][0])
+        yield f"{which} But {guilty} fails: mend or delete it, because Jupyter stops there."
+        if not whole:
+            yield f"The other questions: {_COMMAND} check {argument}"
     elif not whole:
         yield f"Well done. The other questions: {_COMMAND} check {argument}"
-    elif findings.cells:
-        first = findings.cells[0][0]
-        yield f"All questions pass. But code cell {first} fails: mend or delete it, so that all runs."
     else:
         yield "Well done! Restart the kernel, run all cells once more, save, and hand the notebook in."
 
 
-def _tell_cell(to: Console, cell: int, trouble: Trouble) -> None:
+def _tell_cell(to: Console, cell: int, findings: Findings) -> None:
+    trouble = dict(findings.cells)[cell]
     here = trouble.cell in {cell, None}
-    where = f"code cell {cell}" + (f", line {trouble.line}" if here and trouble.line else "")
-    to.print(Text(f"  ! {where} ", "yellow"), Text(_one_line(trouble.text)), sep="")
+    where = findings.cell_name(cell) + (f", line {trouble.line}," if here and trouble.line else "")
+    to.print(Text(f"  ! {where} ", "yellow"), Text(shown(" ".join(trouble.text.split()))), sep="")
     for kind, reason in _REASONS.items():
         if trouble.text.startswith(f"stopped with {kind}"):
             to.print(Text(f"      {reason}"))
     if trouble.code:
         elsewhere = "" if here else f" (code cell {trouble.cell}, line {trouble.line})"
-        to.print(Text(f"      {inert(trouble.code)}{elsewhere}", "dim"))
+        to.print(Text(f"      {shown(trouble.code)}{elsewhere}", "dim"))
 
 
 def _tell_task(to: Console, found: TaskFinding, findings: Findings) -> None:
@@ -117,7 +122,7 @@ def _about_missing(found: TaskFinding, findings: Findings) -> Iterator[str]:
     failed = dict(findings.cells)
     guilty = [one.number for one in cells if one.number in failed and name in one.source]
     if guilty:
-        yield f"{name} was not defined, because code cell {guilty[0]} failed: mend that first."
+        yield f"{name} was not defined, because {findings.cell_name(guilty[0])} failed: mend that first."
         return
     argument = findings.exercise.argument
     yield f"No cell defines {name}. Name your function so, or get its cell back:"
@@ -139,15 +144,11 @@ def trouble_lines(case: CaseFinding) -> Iterator[str]:
     lines = trouble.text.splitlines() or ["it failed without a word"]
     if not trouble.said:
         lines[0] = f"your code {lines[0]}"
-    yield from map(inert, lines)
+    yield from map(shown, lines)
     if trouble.cell is not None:
-        yield inert(f"at code cell {trouble.cell}, line {trouble.line}: {trouble.code}")
+        yield shown(f"at code cell {trouble.cell}, line {trouble.line}: {trouble.code}")
 
 
 def points_of(tasks: list[TaskFinding] | tuple[TaskFinding, ...]) -> str:
     """Points of the public checks, as in ``11 of 31``."""
     return f"{number(sum(one.points for one in tasks))} of {number(sum(one.task.points for one in tasks))}"
-
-
-def _one_line(text: str) -> str:
-    return inert(" ".join(text.split()))

@@ -10,11 +10,10 @@ from rich.control import Control
 from rich.text import Text
 
 from grader.errors import GraderError
-from grader.notebook import read_file
 from grader.student.checking import check
 from grader.student.exercise import open_exercise
 from grader.student.finding import Findings
-from grader.student.runners import Runners
+from grader.student.supply import Supply
 from grader.student.telling import mark, tell, working
 from grader.text import inert
 
@@ -25,13 +24,13 @@ class Watcher:
     Args:
         to: where to say it.
         seconds: how long a cell, or a test, may take.
-        runners: where processes come from.
+        supply: where processes come from.
     """
 
-    def __init__(self, to: Console, seconds: float, runners: Runners) -> None:
+    def __init__(self, to: Console, seconds: float, supply: Supply) -> None:
         self._to = to
         self._seconds = seconds
-        self._runners = runners
+        self._supply = supply
         self._last: dict[Path, Findings] = {}
         self._seen: dict[Path, tuple[str, ...]] = {}
 
@@ -44,21 +43,20 @@ class Watcher:
     def look(self, path: Path) -> None:
         """Check one notebook and say how it stands; nothing where its code is what it was."""
         try:
-            read_file(path)
             exercise = open_exercise(path)
             code = tuple(cell.source for cell in exercise.document.notebook.cells)
             if self._seen.get(path) == code:
                 return
             self._clear()
             with working(f"checking {exercise.name}"):
-                findings = check(exercise, exercise.tasks, self._seconds, self._runners.take)
+                findings = check(exercise, exercise.tasks, self._seconds, self._supply.take)
         except GraderError as error:
             self._clear()
             self._to.print(Text(inert(str(error)), "red"))
         else:
             before, self._last[path], self._seen[path] = self._last.get(path), findings, code
             self._tell(before, findings)
-        self._runners.prepare()
+        self._supply.prepare()
         self._to.print(Text("Waiting for the next save. Ctrl-C ends this.", "dim"))
 
     def _tell(self, before: Findings | None, findings: Findings) -> None:

@@ -10,7 +10,7 @@ from grader.errors import BrokenRunError
 from grader.student.child import Child
 
 
-class Runners:
+class Supply:
     """Gives processes that run notebooks, and ends all of them with itself.
 
     Args:

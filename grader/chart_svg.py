@@ -1,12 +1,12 @@
-"""Outside: the drawings of the report's charts, by Altair, as SVG; nothing is fetched for them.
+"""Outside: the report's charts as SVG, drawn by Altair; nothing is fetched for them.
 
 Colours are variables of the page (``--full`` ...): one drawing is right in light, in dark and in print.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
-from typing import Any
 
 import altair as alt
 import vl_convert
@@ -20,7 +20,7 @@ _STEPS = (0.5, 1, 2, 5, 10, 20, 50, 100)
 _LEAST_SHARE = 0.09  # a number does not fit into a narrower piece of a bar
 
 
-def scores(counts: list[tuple[float, int]], max_score: float) -> str:
+def scores(counts: Sequence[tuple[float, int]], max_score: float) -> str:
     """A bar for each score, or for each few points of many; ``counts`` holds (score, submissions)."""
     step, between = _step(max_score, _MOST_BARS), _step(max_score, _MOST_TICKS)
     extent = [-step / 2, max_score + step / 2]  # a bar stands over its score
@@ -46,18 +46,18 @@ def scores(counts: list[tuple[float, int]], max_score: float) -> str:
     return _svg(layered.properties(width=_WIDTH, height=150))
 
 
-def questions(outcomes: list[list[Any]]) -> str:
-    """A bar for each question, divided by how it ended; ``outcomes`` holds [id, number of each outcome]."""
+def questions(outcomes: Sequence[tuple[str, tuple[int, int, int, int]]]) -> str:
+    """A bar for each question, divided by how it ended; ``outcomes`` holds (id, number of each outcome)."""
     pieces = [
         {"question": question, "ended": name, "place": place, "n": number, "share": number / sum(numbers)}
-        for question, *numbers in outcomes
+        for question, numbers in outcomes
         for place, (name, number) in enumerate(zip(_NAMES, numbers, strict=True))
         if number
     ]
     colours = alt.Scale(domain=_NAMES, range=[f"var(--{outcome})" for outcome in _OUTCOMES])
     inks = alt.Scale(domain=_NAMES, range=[f"var(--on-{outcome})" for outcome in _OUTCOMES])
     base = alt.Chart(alt.InlineData(pieces)).encode(
-        y=alt.Y("question:N", sort=[question for question, *_ in outcomes], title=None),
+        y=alt.Y("question:N", sort=[question for question, _ in outcomes], title=None),
         order=alt.Order("place:Q"),
     )
     share = alt.X(
@@ -84,7 +84,7 @@ def _step(max_score: float, parts: int) -> float:
     return next((step for step in _STEPS if max_score / step <= parts), max_score / parts)
 
 
-def _svg(chart: Any) -> str:
+def _svg(chart: alt.LayerChart) -> str:
     sizes = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
     config = {
         "aria": False,  # the page says in words what a chart shows
