@@ -192,6 +192,8 @@ def test_a_count_of_the_worker_is_enough(more):
         ", none freed or overwritten: backward would work": {},
     }.items():
         assert draw(read_graph(graph | counts), "").summary.startswith(f"52 nodes behind h{said}")
+    far = draw(read_graph(graph | {"total": 5001, "freed": 3}), "").summary
+    assert far.startswith("More than 5000 nodes behind h; at least 3 of them have freed saved tensors")
 
 
 def test_a_box_that_is_not_the_end_says_so():

@@ -225,6 +225,14 @@ def test_what_is_installed_is_pinned(real):
     assert (real / wheel).is_file()
 
 
+def test_the_readme_says_how_to_install_without_the_extra_index(real):
+    """The line it says to take out stands in requirements.txt as it is quoted."""
+    text = " ".join((real / "README.md").read_text(encoding="utf-8").split())
+    assert "Take out the line `--extra-index-url ...` of `requirements.txt`" in text
+    lines = (real / "requirements.txt").read_text().splitlines()
+    assert sum(line.startswith("--extra-index-url ") for line in lines) == 1
+
+
 def test_the_dev_container_installs_the_requirements(real):
     """Its description is JSON, and runs what README says."""
     container = json.loads((real / ".devcontainer/devcontainer.json").read_text())

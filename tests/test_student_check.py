@@ -19,11 +19,13 @@ from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out,
 
 from grader.cli import main
 from grader.course import Course
+from grader.exports import reporter
 from grader.live import reference_cells
-from grader.student.checking import _Log, check
+from grader.student.checking import check
 from grader.student.child import Child
 from grader.student.ended import Ended
 from grader.student.exercise import open_exercise
+from grader.student.log import Log
 from grader.student.telling import trouble_lines
 from grader.student.wording import shown
 
@@ -106,7 +108,7 @@ def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
         [
             "import os, shutil, torch",
             "os._exit(0)",
-            ANSWERS["q1"].replace("return", "while x == 3:\n        pass\n    return"),
+            ANSWERS["q1"].replace("return", "while x == 3: __import__('time').sleep(0.01)\n    return"),
             ANSWERS["q2"],
             "import os\nclass Counter:\n    def __call__(self):\n        os.kill(os.getpid(), 11)",
         ],
@@ -127,7 +129,7 @@ def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
 def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path):
     """However many cells end their process, the first or the last of those run, soon no more are."""
     exercise = open_exercise(write_work(tmp_path, [f"cell = {n}" for n in range(100)]))
-    log, rounds = _Log(1.0), 0
+    log, rounds = Log(1.0), 0
     while cells := log.request(exercise, exercise.tasks)["cells"]:
         rounds += 1
         log.note({"cell": cells[guilty][0]})
@@ -160,7 +162,7 @@ Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
     )
 
 
-def test_github_gets_the_result_of_one_question(tmp_path, monkeypatch):
+def test_github_gets_the_result_of_one_question(tmp_path, monkeypatch, capsys):
     """`--github` appends one output, full points or none, and whatever the notebook says is no command."""
     output = tmp_path / "output"
     output.write_text("before=1\n")
@@ -178,6 +180,11 @@ def test_github_gets_the_result_of_one_question(tmp_path, monkeypatch):
     assert before == "before=1"
     assert (result["status"], result["max_score"], result["tests"][0]["score"]) == ("fail", 4, 0)
     assert "Code cell 1" not in result["tests"][0]["message"]
+    assert result["tests"][0]["name"] == "q1 Title of q1 (0/4)"
+    encoded = line.removeprefix("result=")
+    capsys.readouterr()
+    assert reporter.main({"RUNNERS": "q1_01_small", "Q1_01_SMALL_RESULTS": encoded}) == 1
+    assert "      0/4  fail   q1_01_small (q1 Title of q1)" in capsys.readouterr().out.splitlines()
 
 
 def test_github_is_told_about_a_notebook_that_cannot_be_read(tmp_path, monkeypatch):
@@ -222,7 +229,7 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
 def test_what_ran_above_an_endless_line_is_kept_as_far_as_it_ends(tmp_path):
     """Where the line is known, only what stands above it runs again; that is left out if it never ends."""
     exercise = open_exercise(write_work(tmp_path, ["a = 1\nif a:\n    b()\nc = 1", "%magic\nb()", "d = 1"]))
-    log = _Log(1.0)
+    log = Log(1.0)
 
     def goes_on_with(cell, entry):
         log.note({"cell": cell})
@@ -371,6 +378,7 @@ del os.killpg
 """
 
 
+@pytest.mark.long
 def test_it_runs_where_there_is_no_alarm(tmp_path):
     """Without an alarm, as on Windows, an endless line is named, and all but what follows it there counts."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_WHAT_WINDOWS_LACKS)

@@ -40,6 +40,7 @@ def saves(path, versions):
         yield {path}
 
 
+@pytest.mark.long
 def test_each_save_is_answered_by_what_it_changed(folder):
     """First how it stands, then what passes now or no more; code that stayed is not run again."""
     path = folder / f"{STEM}.ipynb"

@@ -85,10 +85,11 @@ def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -
 
 def _require_nobodys(guessed: Mapping[Owner, Place], folders: Mapping[Owner, str], known: Known) -> None:
     """Refuse to add to folders whose owners only names tell that a student may have chosen."""
+    there = set(known.folders)
     taken = sorted(
         folders[owner]
         for owner, place in guessed.items()
-        if folders[owner] in known.folders
+        if folders[owner] in there
         and known.folder_of(owner) != folders[owner]
         and not known.came_from(folders[owner], place)
     )
