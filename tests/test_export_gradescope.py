@@ -181,8 +181,8 @@ def test_a_zip_without_a_course_grades_by_no_other(container):
 
 def odd_folder(folder):
     """A folder has the assignment's name, beside a notebook that answers it under another."""
-    (folder / "01_tiny.ipynb").mkdir()
-    (folder / "named_1").write_text("", encoding="utf-8")
+    for inner in ("01_tiny.ipynb", "named_1"):
+        write_notebook(folder / inner / "draft.ipynb", RIGHT[:1], modified=1_600_000_000)
     write_notebook(folder / "essay.ipynb", RIGHT[:1])
 
 

@@ -538,16 +538,6 @@ def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, 
     assert refused.exit_code == 1 and "02_signs still has" in refused.output
 
 
-def test_points_are_added_up_as_one_writes_them(tmp_path, one_wheel):
-    """The README says 0.6, and not what binary fractions make of 0.1, 0.2 and 0.3."""
-    root = write_course(tmp_path / "course")
-    (root / "course.toml").write_text("[points.01_tiny]\nq1 = 0.1\nq2 = 0.7\n", encoding="utf-8")
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
-    release(course, tmp_path / "out")
-    assert "0.7999" not in (tmp_path / "out/README.md").read_text(encoding="utf-8")
-
-
 # --- refused
 
 
