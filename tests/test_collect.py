@@ -159,6 +159,31 @@ def test_a_single_clone_named_after_its_notebook(tmp_path):
         assert laid_out(tmp_path / f"out{number}") == ["anna-lee/01_tiny.ipynb"]
 
 
+def test_a_single_clone_is_no_class(tmp_path):
+    """Whoever names one student's repository is told to name the folder that holds it."""
+    for mark in (".git", ".handout"):
+        source = clone(tmp_path / mark / "hw-ada", "01_tiny.ipynb", f"{mark}/x.ipynb", git=False)
+        with pytest.raises(GraderError, match="name the folder that holds it"):
+            collect(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_roster_in_the_source_is_spoken_of(tmp_path):
+    """It is not taken, for it is no student's; whoever collects is told where it belongs."""
+    for name in ("hw-ada", "hw-ben"):
+        clone(tmp_path / "in" / name, "01_tiny.ipynb")
+    (tmp_path / "in" / "roster.csv").write_text("student\nada\n", encoding="utf-8")
+    assert any("roster.csv" in note for note in collect(tmp_path / "in", tmp_path / "out").notes)
+
+
+def test_a_zip_that_was_cut_off_is_called_that(tmp_path):
+    """It cannot be unpacked either, so the advice is to download it again."""
+    archive = pack(tmp_path / "in.zip", [("a/01_tiny.ipynb", text())])
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(GraderError, match="download it again"):
+        collect(archive, tmp_path / "out")
+
+
 def test_a_real_clone_is_collected_with_its_time(tmp_path):
     """What git cloned is laid out, `.git` is not, and the file's time goes along."""
     origin = clone(tmp_path / "origin", "01_tiny.ipynb", "notes.md", git=False)

@@ -13,15 +13,18 @@ from grader.collect.folder_source import list_folder
 from grader.collect.handed import Owner
 from grader.collect.known import Known
 from grader.collect.layout import Layout, Outcome
-from grader.collect.listing import MOST_NAMED, Listing, Place
+from grader.collect.listing import MOST_NAMED, REPOSITORY, Listing, Place
 from grader.collect.owners import assign
 from grader.collect.students import students_of
 from grader.collect.targets import targets_of
 from grader.collect.zip_source import list_zip
 from grader.errors import GraderError
+from grader.roster import ROSTER
 from grader.text import inert, some
 
 __all__ = ["Collected", "collect"]
+
+_ZIP = b"PK"
 
 MAX_BYTES = 8 << 30
 """The most that all notebooks of one zip may be, unpacked."""
@@ -62,6 +65,7 @@ def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -
             raise GraderError(
                 f"there is no notebook in {source}: name the folder or zip that came back.{more}"
             )
+        _require_more_than_a_clone(source, listing)
         handed = assign(listing, prefixes)
         called: dict[Owner, set[str]] = defaultdict(set)
         for one in handed.notebooks:
@@ -80,7 +84,20 @@ def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -
                 layout.put(target)
         layout.outcome.left += wanted.left + listing.left
     names = {name.partition("/")[0] for name in layout.outcome.all}
-    return Collected(len(names), layout.outcome, (*handed.notes, *found.notes), tuple(handed.empty))
+    notes = (*handed.notes, *found.notes, *_note_of_a_roster(source, folder))
+    return Collected(len(names), layout.outcome, notes, tuple(handed.empty))
+
+
+def _note_of_a_roster(source: Path, folder: Path) -> Iterator[str]:
+    if (source / ROSTER).is_file() and not (folder / ROSTER).exists():
+        yield f"{ROSTER} in {source} was not taken; `grade` looks for it in {folder}."
+
+
+def _require_more_than_a_clone(source: Path, listing: Listing) -> None:
+    """Refuse one student's repository, whose notebooks would be taken for students."""
+    is_repository = any((source / name).exists() for name in REPOSITORY)
+    if is_repository and any(len(item.place) == 1 for item in listing.items):
+        raise GraderError(f"{source} is a single repository: name the folder that holds it, {source.parent}.")
 
 
 def _require_nobodys(guessed: Mapping[Owner, Place], folders: Mapping[Owner, str], known: Known) -> None:
@@ -115,6 +132,10 @@ def _listed(source: Path) -> Iterator[Listing]:
         with list_zip(source) as listing:
             yield listing
     elif source.exists():
-        raise GraderError(f"{source} is neither a folder nor a zip: unpack it, and name the folder.")
+        with source.open("rb") as file:
+            is_cut = file.read(2) == _ZIP
+        if is_cut:
+            raise GraderError(f"{source} looks like a zip that was cut off on its way: download it again.")
+        raise GraderError(f"{source} is neither a folder nor a zip: name what the system handed out.")
     else:
         raise GraderError(f"there is no {source}: name a folder of clones, or a zip that was downloaded.")
