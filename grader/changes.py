@@ -15,6 +15,7 @@ from grader.folder import ResultsFolder
 FILE_NAME = "changes.csv"
 
 _ABSENT = "absent"
+_GONE = "gone"  # in no gradebook: the row is not there any more
 _NEEDED = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
 _HEADING = (
     *("time", "student", "assignment"),
@@ -48,7 +49,7 @@ class Change:
     @property
     def why(self) -> str:
         """What the two gradebooks tell about the reason."""
-        if self.after["status"] == _ABSENT:
+        if self.after["status"] in {_ABSENT, _GONE}:
             return "nothing handed in any more"
         if self.after["notebook_sha256"] != self.before["notebook_sha256"]:
             return "another notebook"
@@ -56,7 +57,7 @@ class Change:
 
 
 def changes(before: str, after: str) -> list[Change]:
-    """The rows which both gradebooks have, where points or status differ; who hands in at last is new.
+    """The rows where points or status differ, and those that are gone; who hands in at last is new.
 
     Args:
         before: the gradebook of the run before, as CSV; empty where there was none.
@@ -67,11 +68,11 @@ def changes(before: str, after: str) -> list[Change]:
     """
     if before == after:
         return []
-    known = _lines(before) if before else {}
+    lines = _lines(after)
     return [
-        Change(known[key], line)
-        for key, line in _lines(after).items()
-        if key in known and known[key]["status"] != _ABSENT and _differ(known[key], line)
+        Change(line, lines.get(key, {**line, "score": "0", "status": _GONE, "notebook_sha256": ""}))
+        for key, line in (_lines(before) if before else {}).items()
+        if line["status"] != _ABSENT and (key not in lines or _differ(line, lines[key]))
     ]
 
 
@@ -108,7 +109,7 @@ def standing(line: Line) -> str:
     return f"{line['score']} of {line['max_score']}{status}"
 
 
-def record(folder: ResultsFolder, gradebook: str) -> tuple[list[Change], str | None]:
+def record(folder: ResultsFolder, gradebook: str, *, same_class: bool) -> tuple[list[Change], str | None]:
     """Find what a new gradebook changes of the one in the folder, and add it to the folder's history.
 
     To be called before the new one is written: a run that is killed in between is compared again.
@@ -116,6 +117,7 @@ def record(folder: ResultsFolder, gradebook: str) -> tuple[list[Change], str | N
     Args:
         folder: of the results, with the gradebook of the last run that came to its end.
         gradebook: the new one.
+        same_class: whether it is of the same submissions; of others nobody is gone.
 
     Returns:
         The changes and, where the old gradebook cannot be compared, a sentence about it.
@@ -126,7 +128,7 @@ def record(folder: ResultsFolder, gradebook: str) -> tuple[list[Change], str | N
     former = folder.path / "gradebook.csv"
     try:
         before = former.read_text(encoding="utf-8-sig")
-        found = changes(before, gradebook)
+        found = [c for c in changes(before, gradebook) if same_class or c.after["status"] != _GONE]
     except FileNotFoundError:
         return [], None
     except (OSError, ValueError):

@@ -208,7 +208,8 @@ class _Grading:
         absent = absent_students(found, submissions)
         points = {stem: self._course.points(stem) for stem in {stem for _, stem in absent}}
         book = gradebook(rows, absent, points)
-        changes, unknown = record(self._folder, book)
+        same_class = former.get("submissions") == str(submissions.resolve())
+        changes, unknown = record(self._folder, book, same_class=same_class)
         notes = filter(None, [note_of_others(self._folder, former, submissions, len(rows)), unknown])
         outcome = Outcome(
             rows,

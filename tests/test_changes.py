@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 from datetime import UTC, datetime
 
 import pytest
@@ -44,12 +45,13 @@ def told(before, after):
         ("ada,01,4,6,graded,aa,4", "ada,01,4,6,graded,bb,4", None),
         ("ada,01,4.0,6,graded,aa,4", "ada,01,4,6,graded,aa,4", None),
         ("ada,01,0,6,absent,,0", "ada,01,6,6,graded,bb,6", None),
-        ("ben,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", None),
-        ("ada,02,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", None),
+        ("ben,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", "nothing handed in any more"),
+        ("ada,02,4,6,error,aa,4", "ada,01,6,6,graded,aa,6", "nothing handed in any more"),
+        ("ben,01,0,6,absent,,0", "ada,01,6,6,graded,aa,6", None),
     ],
 )
 def test_what_is_a_change(before, after, why):
-    """Another score, maximum or status of somebody who had a result; not what is new, nor what is gone."""
+    """Another score, maximum or status of somebody who had a result, or no row any more; not what is new."""
     assert [why_ for *_, why_ in told(book(before), book(after))] == ([why] if why else [])
 
 
@@ -138,7 +140,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.record", lambda *_: 1 / 0)
+        patch.setattr("grader.grading.record", lambda *_, **__: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     out = klass.grade()
@@ -165,3 +167,16 @@ def test_a_gradebook_in_another_form_is_said(klass):
     assert ended.exit_code == 0
     assert "saved in another form" in ended.stderr.replace("\n", " ")
     assert (klass.out / "gradebook.csv").read_text(encoding="utf-8").startswith("student,assignment,")
+
+
+def test_who_is_gone_is_named_but_not_for_another_class(klass):
+    """A folder that was lost or renamed loses a result, which is told; other submissions are another class."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", RIGHT)
+    klass.grade()
+    shutil.rmtree(klass.submissions / "ben")
+    (told,) = [line for line in klass.grade().splitlines() if "nothing handed in any more" in line]
+    assert told.split()[0] == "ben"
+    klass.submissions = klass.submissions.with_name("others")
+    klass.hand_in("cem", RIGHT)
+    assert "nothing handed in any more" not in klass.grade()

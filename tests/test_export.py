@@ -290,6 +290,27 @@ def test_junit_is_xml_whatever_a_student_wrote(desk):
     assert failure.text == "Look again."
 
 
+def test_what_is_exported_is_what_the_gradebook_has(desk):
+    """A result outlives its notebook; who is absent now, or handed nothing in any more, is left out."""
+    desk.results = store(desk.results.parent / "class", made("ada"), made("ben"), made("=cem"))
+    book = "student,assignment,score,max_score,status,notebook_sha256\n"
+    book += "ada,01_tiny,4.5,10,graded,1\nben,01_tiny,0,10,absent,\n'=cem,01_tiny,4.5,10,graded,3\n"
+    (desk.results / "gradebook.csv").write_text(book, encoding="utf-8")
+    ended = desk.export("junit")
+    assert "no longer in the gradebook: ben/01_tiny.ipynb." in ended.output
+    suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
+    assert [suite.get("name") for suite in suites] == ["=cem", "ada"]
+
+
+def test_the_gradebook_of_a_stopped_run_leaves_nobody_out(desk):
+    """It is older than the results."""
+    desk.results = store(desk.results.parent / "class", made("ada"))
+    (desk.results / "gradebook.csv").write_text("student,assignment,score,max_score,status,notebook_sha256\n")
+    (desk.results / "run.json").write_text(json.dumps({"finished": False}))
+    assert "no longer in the gradebook" not in desk.export("junit").output
+    assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 1
+
+
 def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
     """It has its points, none, in each form, and whoever exports is told."""
     broken = made("dan", status="error", error="It is not a notebook.")
@@ -344,7 +365,7 @@ def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas
     desk.results = store(desk.results.parent / "r", *map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "so left out: zo." in ended.output
-    assert "several students one row: 11, Ada Lovelace, s-1." in ended.output
+    assert "several students one row: 11; Ada Lovelace; s-1." in ended.output
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace("A,7,3", "A,4.5,3").encode()
 
 

@@ -150,13 +150,13 @@ def test_a_diagnosis_is_told_once():
     checks = [check(title="First"), check(title="Second")]
     for text in both(result(question(checks=checks)), []):
         assert text.count("It is the result of Mul.") == 1
-        assert text.count("The same as above.") == 1
+        assert text.count("The same as for “First”.") == 1
 
 
 @pytest.mark.parametrize(
     ("hidden", "gone"),
     [
-        ("diagnoses", ["It is the result of Mul.", "The same as above."]),
+        ("diagnoses", ["It is the result of Mul.", "The same as"]),
         ("hints", ["Hint", "Print is"]),
         ("xrays", ["X-ray", "has 3 nodes", "mermaid", "<svg"]),
     ],

@@ -6,6 +6,7 @@ Nothing else in the file changes: neither other columns nor the rows of whoever 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from grader.errors import GraderError
@@ -14,6 +15,7 @@ from grader.exports.people import match
 from grader.exports.sheet import Sheet
 from grader.exports.stored import Stored
 from grader.gradebook import number
+from grader.text import some
 
 FILE_NAME = "canvas.csv"
 _NAMED_BY = ("ID", "SIS User ID", "SIS Login ID", "Student")
@@ -43,17 +45,19 @@ def export(export: Export, sheet: Sheet, column: str | None, numbers: Mapping[st
             export.note(f"{sheet.path} has no column for {stem}, so its results are left out.")
             continue
         if where is None:
+            there = _columns(sheet.headings)
             raise GraderError(
                 f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the"
-                f" gradebook again, or name a column by --column; there are {_columns(sheet.headings)}"
+                f" gradebook again, or name a column, as in --column {shlex.quote(there[0])}; there are"
+                f" {', '.join(some(there, 20))}"
             )
         filled = _fill(export, sheet, where, results, numbers)
         _count(export, sheet, where, filled)
         values |= filled
     if not values:
         raise GraderError(
-            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)}"
-            f" Its columns are {_columns(sheet.headings)}"
+            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students' folders are looked"
+            f" for in the columns {', '.join(_NAMED_BY)}: name them as one of these does"
         )
     export.write(FILE_NAME, sheet.filled(values))
 
@@ -105,9 +109,9 @@ def _called(heading: str) -> set[str]:
     return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
 
 
-def _columns(headings: list[str]) -> str:
-    titled = [heading.strip() for heading in headings if _TITLE.fullmatch(heading.strip())]
-    return ", ".join(titled or headings)
+def _columns(headings: list[str]) -> list[str]:
+    """The columns of assignments, or all where there is none."""
+    return [heading.strip() for heading in headings if _TITLE.fullmatch(heading.strip())] or headings
 
 
 def _fill(

@@ -14,7 +14,8 @@ from grader.exports.autograder import autograder
 from grader.exports.collected import numbers
 from grader.exports.exported import Export, exportable
 from grader.exports.sheet import Sheet, read_sheet
-from grader.exports.stored import Stored, read_results, was_stopped
+from grader.exports.stored import Stored, read_results, still_handed_in, was_stopped
+from grader.text import some
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ def write_export(form: str, asked: Asked, out: Path) -> Export:
 
 def _chosen(asked: Asked, out: Path) -> Export:
     """The results that are wanted, and what is known of their assignments."""
-    chosen, notes = exportable(read_results(asked.results), asked.stem)
+    stored, gone = still_handed_in(read_results(asked.results), asked.results)
+    chosen, notes = exportable(stored, asked.stem)
+    if gone:
+        notes.append(f"Left out, because they are no longer in the gradebook: {', '.join(some(gone, 20))}.")
     return _export(asked, out, chosen, notes)
 
 

@@ -65,15 +65,16 @@ def _output(answer: StoredAnswer, shows: Feedback) -> str:
     if answer.status != "answered":
         return str(markdown_text(next((c.message for c in answer.checks if c.message), "Not answered.")))
     lines: list[str] = []
-    said: set[str] = set()
+    said: dict[str, str] = {}
     for check in answer.checks:
         sign = "✅" if check.outcome == "passed" else "❌"
         points = f"{number(check.points)} of {number(check.max_points)}"
         lines += [f"- {sign} **{markdown_text(check.title)}** ({points})", ""]
         if check.message and check.message in said:
-            lines += ["  The same as above.", ""]
+            if shows.diagnoses:
+                lines += [f"  The same as for “{markdown_text(said[check.message])}”.", ""]
             continue
-        said.add(check.message or "")
+        said[check.message or ""] = check.title
         if check.message and shows.diagnoses:
             lines += [f"  {markdown_text(check.message)}", ""]
         if check.hint and shows.hints:

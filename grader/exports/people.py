@@ -29,11 +29,11 @@ class Matched:
         """What whoever exports has to know."""
         told = []
         if self.unknown:
-            told.append(f"Not in {place}, so left out: {', '.join(some(self.unknown, MOST))}.")
+            told.append(f"Not in {place}, so left out: {'; '.join(some(self.unknown, MOST))}.")
         if self.ambiguous:
             told.append(
                 f"Left out, because several rows of {place} fit, or several students one row:"
-                f" {', '.join(some(self.ambiguous, MOST))}."
+                f" {'; '.join(some(self.ambiguous, MOST))}."
             )
         return told
 

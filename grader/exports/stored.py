@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import GraderError
+from grader.gradebook import harmless
 from grader.result import SCHEMA, Result
 from grader.text import file_name
 from grader.worth import is_capped
@@ -95,6 +99,30 @@ def read_results(results: Path) -> list[Stored]:
     if not paths:
         raise GraderError(f"{folder} holds no results: grade a class first, or name another by --results")
     return [_read(path) for path in paths]
+
+
+def still_handed_in(stored: Sequence[Stored], results: Path) -> tuple[list[Stored], list[str]]:
+    """The results that the gradebook has too, and where the notebooks of the others were.
+
+    A result outlives its notebook, in case that comes back; what is exported has to equal the gradebook. That
+    of a run which did not come to its end is older than the results, and decides nothing.
+    """
+    try:
+        text = (results / "gradebook.csv").read_text(encoding="utf-8-sig")
+        rows = [*csv.DictReader(io.StringIO(text, newline=""))]
+        known = {(row["student"], row["assignment"]) for row in rows if row["status"] in _STATUSES}
+    except (OSError, ValueError, KeyError, csv.Error):
+        return [*stored], []
+    if was_stopped(results):
+        return [*stored], []
+    kept: list[Stored] = []
+    gone: list[str] = []
+    for one in stored:
+        if (harmless(one.student), harmless(one.assignment or one.notebook)) in known:
+            kept.append(one)
+        else:
+            gone.append(one.notebook)
+    return kept, gone
 
 
 def _read(path: Path) -> Stored:
