@@ -170,7 +170,7 @@ def test_a_gradebook_in_another_form_is_said(klass):
 
 
 def test_who_is_gone_is_named_but_not_for_another_class(klass):
-    """A folder that was lost or renamed loses a result, which is told; other submissions are another class."""
+    """A folder that was lost or renamed loses a result, and that is told; others are another class."""
     klass.hand_in("ada", RIGHT)
     klass.hand_in("ben", RIGHT)
     klass.grade()
