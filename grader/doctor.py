@@ -17,8 +17,8 @@ from grader.answers import Answer, accept, read_answers
 from grader.blanks import without_unfinished
 from grader.build import outdated, student_notebook
 from grader.course import Course
+from grader.drawing.graph_facts import read_graph
 from grader.evidence import Evidence, Fault, Stopped
-from grader.graph_facts import read_graph
 from grader.judge import Verdict, judge
 from grader.live import observe_reference
 from grader.notebook import Cell

@@ -8,10 +8,10 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from grader.drawing.legend import LEGEND_HTML, LEGEND_MARKDOWN
+from grader.drawing.picture import Picture
 from grader.evidence import Evidence
 from grader.failed_cell import MAX_TOLD, FailedCell
-from grader.legend import LEGEND_HTML, LEGEND_MARKDOWN
-from grader.picture import Picture
 from grader.result import Result
 from grader.score import cap
 from grader.settings import Feedback
@@ -91,7 +91,7 @@ def _fenced(text: str) -> str:
 
 
 def _drawn(svg: str) -> Markup:
-    """A drawing of ours; see `grader.picture` for what makes it safe."""
+    """A drawing of ours; see `grader.drawing.picture` for what makes it safe."""
     return Markup(svg)  # noqa: S704
 
 

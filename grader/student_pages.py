@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from grader.drawing.picture import pictures_of
 from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.observatory import Observatory
 from grader.pages import failed_cells, feedback_html, feedback_markdown
-from grader.picture import pictures_of
 from grader.result import Result
 from grader.rubric import Rubric
 from grader.settings import Feedback

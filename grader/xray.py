@@ -10,11 +10,11 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from grader.graph import Graph, Named
-from grader.graph_facts import read_graph
-from grader.graph_summary import summary
-from grader.legend import LEGEND_HTML
-from grader.picture import Picture, draw
+from grader.drawing.graph import Graph, Named
+from grader.drawing.graph_facts import read_graph
+from grader.drawing.graph_summary import summary
+from grader.drawing.legend import LEGEND_HTML
+from grader.drawing.picture import Picture, draw
 
 _PAPER = "max-width:100%;height:auto"  # what the picture's own style says
 

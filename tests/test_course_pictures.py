@@ -6,9 +6,9 @@ import pytest
 
 from grader.answers import read_answers
 from grader.course import Course
+from grader.drawing.picture import pictures_of
 from grader.live import observe_reference
 from grader.observer import observe
-from grader.picture import pictures_of
 from grader.questionnaire import Limits
 
 SEED = 5

@@ -8,9 +8,9 @@ from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT, write_notebook
 
 from grader import station
-from grader.fact_text import MAX_ENTRIES, compared
+from grader.appeal.fact_text import MAX_ENTRIES, compared
+from grader.appeal.handwriting import MAX_PLACES, handwriting
 from grader.facts import Other, Raised, Tensor
-from grader.handwriting import MAX_PLACES, handwriting
 from grader.notebook import Cell
 
 

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.legend import LEGEND_MARKDOWN
+from grader.drawing.legend import LEGEND_MARKDOWN
+from grader.drawing.picture import Picture
 from grader.pages import feedback_html, feedback_markdown
-from grader.picture import Picture
 from grader.settings import Feedback
 from grader.worth import apportioned
 

@@ -4,9 +4,9 @@ import pytest
 from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, question, result
 from test_report_page import computed, contrast, luminance
 
-from grader.graph_facts import read_graph
+from grader.drawing.graph_facts import read_graph
+from grader.drawing.picture import draw
 from grader.pages import feedback_html
-from grader.picture import draw
 
 NAMES = "محمد <b>العربي</b> 李小龙 " + "x" * 180
 PHONE = {"width": 390, "height": 844}

@@ -3,9 +3,9 @@
 import pytest
 from observing import look, probe
 
-from grader.graph_facts import read_graph
-from grader.graph_summary import summary
-from grader.picture import draw
+from grader.drawing.graph_facts import read_graph
+from grader.drawing.graph_summary import summary
+from grader.drawing.picture import draw
 
 ANSWERED = "def f():\n    pass"
 

@@ -13,18 +13,18 @@ from tiny_course import CHECKS, RIGHT, write_course
 
 import grader
 from grader.course import Course
-from grader.diagram import MAX_LINES, Box, Diagram, Line, diagram_of
 from grader.doctor import examine
+from grader.drawing.diagram import MAX_LINES, Box, Diagram, Line, diagram_of
+from grader.drawing.graph_facts import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
+from grader.drawing.legend import LEGEND_HTML
+from grader.drawing.picture import _drawn, draw, pictures_of
+from grader.drawing.svg import svg
 from grader.errors import CourseError
 from grader.evidence import Evidence
-from grader.graph_facts import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.judge import judge
-from grader.legend import LEGEND_HTML
 from grader.live import observe_reference
 from grader.notebook import Cell
 from grader.observer import observe
-from grader.picture import _drawn, draw, pictures_of
-from grader.svg import svg
 
 TENSOR = {
     "name": "h",
@@ -305,8 +305,8 @@ def test_drawing_is_silent(capfd):
 
 
 def test_the_names_of_the_package_are_what_authors_use():
-    """`picture` and `xray` are functions, though modules are called so too, whatever was imported before."""
-    for name in ("picture", "xray"):
+    """`probe` and `xray` are functions, though modules are called so too, whatever was imported before."""
+    for name in ("probe", "xray"):
         importlib.import_module(f"grader.{name}")
         assert callable(getattr(grader, name))
 

@@ -27,11 +27,11 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from rich.console import Console
     from rich.text import Text
 
+    from grader.appeal.explanation import Explanation
+    from grader.appeal.replay import replay
     from grader.blanks import without_unfinished
     from grader.course import Course
     from grader.errors import GraderError
-    from grader.explanation import Explanation
-    from grader.replay import replay
     from grader.suggestion import nearest
     from grader.text import inert
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from grader.handwriting import defines
+from grader.appeal.handwriting import defines
 
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)[%!?].*$")  # IPython's lines, which Python cannot parse
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

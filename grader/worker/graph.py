@@ -57,7 +57,7 @@ _type, _id, _issubclass = type, id, issubclass
 
 
 def graph(**named: Any) -> dict[str, Any]:
-    """The autograd graph behind named tensors, as plain data that ``grader.picture`` draws.
+    """The autograd graph behind named tensors, as plain data that ``grader.drawing.picture`` draws.
 
     Args:
         named: tensors; a module stands for its parameters (``cell.weight_hh``), a list or a tuple for its

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from grader.appeal.handwriting import handwriting
+from grader.appeal.line import Line, entry
 from grader.evidence import Evidence
-from grader.handwriting import handwriting
-from grader.line import Line, entry
 from grader.notebook import Cell, NotebookError, read_notebook
 
 _SAME = "the file is still the same"

@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from grader.authored import OwnCode
+from grader.appeal.authored import OwnCode
+from grader.appeal.fact_text import compared
+from grader.appeal.line import Line, entry
+from grader.appeal.replay import Replay
 from grader.check import Check
 from grader.evidence import Evidence, Outcome
-from grader.fact_text import compared
 from grader.facts import MalformedError
 from grader.gradebook import number
-from grader.line import Line, entry
 from grader.pages import failed_cells
-from grader.replay import Replay
 from grader.rubric import Rubric
 from grader.text import some
 from grader.worth import is_capped, total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.svg import sample
+from grader.drawing.svg import sample
 
 _WORDS = {
     "gradient": "the way a gradient travels",

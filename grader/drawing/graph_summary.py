@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.diagram import operation
-from grader.graph import MOST, Graph, Named, Node
+from grader.drawing.diagram import operation
+from grader.drawing.graph import MOST, Graph, Named, Node
 
 _REACHED, _MISSED = 3, 2  # so many names are listed
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from grader import __version__
+from grader.appeal.differences import differences
+from grader.appeal.lookup import stored_result
+from grader.appeal.nowhere import Nowhere
 from grader.course import Course
-from grader.differences import differences
 from grader.errors import CourseError
 from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.index import Index
 from grader.judge import judge
-from grader.lookup import stored_result
-from grader.nowhere import Nowhere
 from grader.observatory import Conditions, Observatory
 from grader.questionnaire import Limits
 from grader.result import Result, graded

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import pairwise
 
-from grader.diagram import Box, Diagram, Line
+from grader.drawing.diagram import Box, Diagram, Line
 
 _CHARACTER, _ROW, _SIZE = 7.4, 16.0, 12  # pixels: of a monospaced letter, of a row of text, of the font
 _PADDING, _POINT, _MARGIN = 9.0, 72.0, 4.0  # Graphviz counts in inches of 72 points, which are our pixels

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from grader.diagram import diagram_of
+from grader.drawing.diagram import diagram_of
+from grader.drawing.graph import Graph
+from grader.drawing.graph_facts import read_graph
+from grader.drawing.graph_summary import summary
+from grader.drawing.mermaid import mermaid
+from grader.drawing.svg import svg
 from grader.facts import MalformedError, decode
-from grader.graph import Graph
-from grader.graph_facts import read_graph
-from grader.graph_summary import summary
-from grader.mermaid import mermaid
-from grader.svg import svg
 
 if TYPE_CHECKING:  # imported with the package itself, so it imports little
     from grader.evidence import Evidence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.diagram import Box, Diagram
+from grader.drawing.diagram import Box, Diagram
 
 _SHAPES = {
     "result": ("[[", "]]"),

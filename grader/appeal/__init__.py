@@ -1,0 +1,1 @@
+"""Outside: everything an appeal needs, from what a run has stored; nobody's code is run for it."""
