@@ -28,13 +28,14 @@ def scores(counts: Sequence[tuple[float, int]], max_score: float) -> str:
         values=[between * n for n in range(int(max_score / between) + 1)], format="~g", grid=False
     )
     values = alt.InlineData([{"score": score, "submissions": number} for score, number in counts])
+    few = min(5, max(number for _, number in counts))  # or Vega writes 0.5 of a submission
     middle = median(score for score, number in counts for _ in range(number))
     bars = (
         alt.Chart(values)
         .mark_bar(color="var(--full)")
         .encode(
             x=alt.X("score:Q", bin=alt.Bin(extent=extent, step=step, nice=False), axis=ticks, title="score"),
-            y=alt.Y("sum(submissions):Q", title="submissions", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("sum(submissions):Q", title="submissions", axis=alt.Axis(tickMinStep=1, tickCount=few)),
         )
     )
     rule = (

@@ -1,6 +1,7 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -357,6 +358,13 @@ def test_a_single_submission_needs_no_chart(drawn):
     """Its numbers say the same, and nobody waits for a drawing."""
     assert "<svg" not in report_html([row("a")], [], "landlock")
     assert not drawn
+
+
+def test_submissions_are_counted_in_whole_numbers():
+    """An axis up to one or two submissions has no halves between."""
+    svg = Charts().scores(summarise([row("a"), row("b"), row("c", score=0.0)])[0])
+    assert {"0", "1", "2"} <= set(re.findall(r">([\d.]+)</text>", svg))
+    assert "0.5</text>" not in svg
 
 
 def test_text_in_a_chart_is_no_markup():
