@@ -218,19 +218,19 @@ def test_a_full_disk_ends_the_run_and_costs_nothing(quiet_class, disk, whole_and
 @pytest.mark.parametrize("room", [0, 3, 20, 40, 52])
 def test_what_cannot_be_written_whole_is_not_there(quiet_class, whole_and_quiet, monkeypatch, room):
     """The same where nothing can be mounted: a disk that takes some files, and half of the next."""
-    out, write, left = quiet_class.new_out(), Path.write_text, list(range(room))
+    out, write, left = quiet_class.new_out(), Path.write_bytes, list(range(room))
 
-    def write_half(path, text, *args, **options):
-        if out not in path.parents:
-            return write(path, text, *args, **options)
+    def write_half(path, content):
+        if out not in path.parents or not content:  # an empty file is the trial of the folder
+            return write(path, content)
         if left:
             left.pop()
-            return write(path, text, *args, **options)
-        write(path, text[: len(text) // 2], *args, **options)
+            return write(path, content)
+        write(path, content[: len(content) // 2])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", write_half)
+        patch.setattr(Path, "write_bytes", write_half)
         ended = quiet_class.finish(out)
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert json.loads((out / "run.json").read_text(encoding="utf-8"))["seed"]
