@@ -349,3 +349,11 @@ def test_very_many_facts_are_cut():
     lines = list(compared({str(number): "x" for number in range(100)}, None))
     assert len(lines) == MAX_ENTRIES + 1
     assert lines[-1] == "and 40 more entries"
+
+
+def test_what_differs_is_not_lost_among_what_is_equal():
+    """Of many equal facts the first are shown, the others counted; each difference stands there."""
+    expected = {f"n{number}": number for number in range(30)}
+    lines = list(compared({**expected, "n25": -1}, expected))
+    assert lines[:2] == ["n0: as expected, 0", "n1: as expected, 1"]
+    assert lines[10:] == ["n25:", "    seen      -1", "    expected  25", "and 19 more as expected"]

@@ -9,6 +9,7 @@ from grader.evidence import Fault, Outcome, Stopped
 from grader.facts import Other, Raised, Tensor
 
 MAX_ENTRIES = 60
+_MAX_EQUAL = 10  # of more, what differs could not be found among them
 _MAX_NUMBERS = 8
 _MAX_TEXT = 200
 _PARTS = " | "
@@ -26,15 +27,19 @@ def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
         yield from (f"{name}: {text}" for name, text in list(entries.items())[:MAX_ENTRIES])
     else:
         ours, theirs = dict(_Side().entries(seen, "")), dict(_Side().entries(expected, ""))
-        entries = theirs | ours
+        entries, equal = theirs | ours, 0
         for name in list(entries)[:MAX_ENTRIES]:
             seen_text, expected_text = ours.get(name, "nothing"), theirs.get(name, "nothing")
             if seen_text == expected_text:
-                yield f"{name}: as expected, {seen_text}"
+                equal += 1
+                if equal <= _MAX_EQUAL:
+                    yield f"{name}: as expected, {seen_text}"
             else:
                 yield f"{name}:"
                 yield f"    seen      {seen_text}"
                 yield f"    expected  {_what_differs(expected_text, seen_text)}"
+        if equal > _MAX_EQUAL:
+            yield f"and {equal - _MAX_EQUAL} more as expected"
     if len(entries) > MAX_ENTRIES:
         yield f"and {len(entries) - MAX_ENTRIES} more entries"
 
