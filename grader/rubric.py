@@ -131,7 +131,7 @@ def _import(path: Path) -> ModuleType:
 def _lint(path: Path) -> None:
     """Refuse an assertion that could only say that it failed."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(path.read_text(encoding="utf-8"), path.name)
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise CourseError(f"{path} cannot be read: {error}") from error
     for node in ast.walk(tree):
