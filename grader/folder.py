@@ -79,8 +79,7 @@ class ResultsFolder:
 
     def run(self) -> dict[str, Any]:
         """What is known of the run before; empty where there was none."""
-        run = self._read(self.path / "run.json")
-        return run if isinstance(run, dict) else {}
+        return read_run(self.path)
 
     def write_run(self, run: dict[str, Any]) -> None:
         """Keep what the next run needs to go on from here."""
@@ -204,6 +203,15 @@ class ResultsFolder:
             return json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What a results folder says of its last run; empty where it says nothing that can be read."""
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return run if isinstance(run, dict) else {}
 
 
 def _recalled(memory: Memory[T], key: Key, path: str, read: Callable[[], T | None]) -> T | None:

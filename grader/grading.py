@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ from grader.report import report_html
 from grader.result import Result, failed, graded
 from grader.student_pages import StudentPages
 from grader.submission import Submission, find_submissions
+from grader.suggestion import nearest
 
 RELEASED = ".handout/release.json"  # what a release leaves; see grader/release/folder.py
 
@@ -107,10 +107,9 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
     selected = [s for s in found if _is_selected(s, wanted, options)]
     if not selected:
         asked = ", ".join([*options.students, *options.assignments])
-        students = sorted({s.student for s in found})
-        near = [name for asked in options.students for name in get_close_matches(asked, students, 1, 0.4)]
-        did_you_mean = f"; did you mean {' and '.join(near)}?" if near else ""
-        raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}{did_you_mean}")
+        students = {s.student for s in found}
+        meant = "".join(f"; {nearest(name, students)}" for name in options.students if name not in students)
+        raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}{meant}")
     with ResultsFolder(out, index) as folder:
         return _Grading(course, folder, selected, options, progress).run(found, submissions)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -18,6 +17,7 @@ from grader.collect.listing import UnreadableError
 from grader.collect.record import Record
 from grader.collect.students import RECORD
 from grader.collect.targets import Target
+from grader.complete_file import replacing
 from grader.errors import GraderError
 
 
@@ -119,15 +119,11 @@ class Layout:
 
     @staticmethod
     def _write(path: Path, content: bytes, modified: int | None = None) -> None:
-        unfinished = path.with_name(f".{path.name}.unfinished")
         try:
-            path.parent.mkdir(exist_ok=True)
-            with suppress(FileNotFoundError):
-                unfinished.unlink()  # of a run that was killed
-            unfinished.write_bytes(content)
-            if modified is not None:
-                os.utime(unfinished, ns=(modified, modified))
-            unfinished.replace(path)
+            with replacing(path) as place:
+                place.write_bytes(content)
+                if modified is not None:
+                    os.utime(place, ns=(modified, modified))
         except OSError as error:
             raise GraderError(
                 f"{path} cannot be written ({error.strerror}): make room or choose another --out, and"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from grader.collect.students import RECORD
+from grader.folder import read_run
 from grader.gradebook import harmless
 
 
@@ -22,9 +22,8 @@ def numbers(results: Path, system: str, students: Iterable[str]) -> dict[str, st
         students: names of their folders.
     """
     found: dict[str, set[str]] = {}
-    with suppress(OSError, ValueError, KeyError, TypeError, csv.Error, RecursionError):
-        run = json.loads((results / "run.json").read_text(encoding="utf-8"))
-        record = (Path(run["submissions"]) / RECORD).read_text(encoding="utf-8-sig")
+    with suppress(OSError, ValueError, KeyError, TypeError, csv.Error):
+        record = (Path(read_run(results)["submissions"]) / RECORD).read_text(encoding="utf-8-sig")
         for row in csv.DictReader(io.StringIO(record)):
             if row["system"] == system and row["id"]:
                 found.setdefault(row["student"], set()).add(row["id"])

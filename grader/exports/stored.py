@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import GraderError
+from grader.folder import read_run
 from grader.gradebook import harmless
 from grader.result import SCHEMA, Result
 from grader.text import file_name
@@ -220,8 +221,4 @@ def _points(value: Any) -> float:
 
 def was_stopped(results: Path) -> bool:
     """Whether the last run of ``grade`` has not come to its end."""
-    try:
-        run = json.loads((results / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(run, dict) and run.get("finished") is False
+    return read_run(results).get("finished") is False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from grader.complete_file import replacing
 from grader.errors import GraderError
 from grader.student.bindings import binds
 from grader.student.document import Document, DocumentCell, read_document
@@ -88,20 +88,18 @@ def carry_out(exercise: Exercise, reset: Reset) -> Path | None:
     """
     document = exercise.document
     changed = _changed(document, reset)
-    unfinished = document.path.with_name(f".{document.path.name}.unfinished")
     try:
         kept = _keep(document.path, reset)
-        unfinished.write_bytes(changed.encode(document.encoding))
-        shutil.copymode(document.path, unfinished)
-        if read_document(document.path).notebook.sha256 != document.notebook.sha256:
-            raise GraderError(f"{exercise.name} was saved meanwhile, so nothing was changed: reset again.")
-        unfinished.replace(document.path)
+        with replacing(document.path) as place:
+            place.write_bytes(changed.encode(document.encoding))
+            shutil.copymode(document.path, place)
+            if read_document(document.path).notebook.sha256 != document.notebook.sha256:
+                raise GraderError(
+                    f"{exercise.name} was saved meanwhile, so nothing was changed: reset again."
+                )
     except OSError as error:
         name = inert(str(error.filename or document.path))
         raise GraderError(f"{name} cannot be written ({error.strerror}): nothing was changed.") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
     return kept
 
 
