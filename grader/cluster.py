@@ -19,7 +19,6 @@ from grader import outpost
 from grader.crew import GO_ON, Crew, unless_problem
 from grader.errors import BrokenRunError
 from grader.evidence import Evidence, readable_evidence
-from grader.facts import MalformedError
 from grader.notebook import Cell
 from grader.questionnaire import Limits, Questionnaire
 from grader.station import Settings
@@ -114,7 +113,7 @@ class Cluster:
             if (seen["digest"], seen["protection"]) != (self._common.digest, protection.name):
                 self._refuse(seen["worker"])
             return readable_evidence(seen["evidence"])
-        except (KeyError, MalformedError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError):
             raise BrokenRunError(f"a Dask worker of {self._address} sent no evidence. {GO_ON}") from None
         finally:
             self._waiting.discard(task)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
-from grader.reason import NOT_REACHED
+from grader.reason import ENDED, NOT_REACHED
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -17,12 +18,14 @@ UNANSWERED = {
 
 #: What a worker noticed (one of the words below), and the cell it happened in, or None.
 Trace = tuple[str, int | None]
+_Noticed = TypeVar("_Noticed", bound=str | Trace)
 _NOTICED = {
     *("builtins", "code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch"),
     *("modes of torch", "names put together", "past the instance", "patched", "raw memory", "settrace"),
     *("the grader itself", "version counter"),
 }
 _MAX_TRACES = 100
+_MAX_UNITED = 100  # kept of what the workers of one notebook noticed: more nobody reads
 
 
 @dataclass(frozen=True)
@@ -156,29 +159,36 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
 def readable_evidence(answer: Any) -> Evidence:
     """Another machine's evidence, once it is known that it can be decoded.
 
-    Raises:
-        MalformedError: it breaks the schema.
+    What cannot is that notebook's fault, and costs no other notebook anything.
     """
     try:
         evidence = Evidence.from_json(answer)
-        for probe in evidence.probes:
-            evidence.outcome(probe)
-        for cell in evidence.cells:
-            if cell["raised"] is not None:
-                decode_raised(cell["raised"])
-        good = (
-            {*evidence.names.values()} <= {"answered", "untouched", "missing"}
-            and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
-            and all(what in {*_NOTICED, "raw descriptors"} for what, _ in evidence.traces)
-            and _is_words(evidence.patched)
-            and _is_sentence(evidence.fault)
-            and (type(evidence.starved), type(evidence.size)) == (bool, int)
-        )
-    except (AttributeError, KeyError, TypeError, ValueError):
+        good = _is_good(evidence)
+    except (AttributeError, KeyError, MalformedError, TypeError, ValueError):
         good = False
-    if not good:
-        raise MalformedError("the answer is malformed")
-    return evidence
+    return evidence if good else Evidence(fault=ENDED["malformed"])
+
+
+def _is_good(evidence: Evidence) -> bool:
+    """Whether all fields are of the form of evidence; raises where one is of quite another."""
+    outcomes = [evidence.outcome(probe) for probe in evidence.probes]
+    for cell in evidence.cells:
+        if cell["raised"] is not None:
+            decode_raised(cell["raised"])
+    return (
+        {*evidence.names.values()} <= {"answered", "untouched", "missing"}
+        and all(_is_sentence(outcome.reason) for outcome in outcomes if isinstance(outcome, Fault))
+        and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
+        and all(what in {*_NOTICED, "raw descriptors"} for what, _ in evidence.traces)
+        and _is_words(evidence.patched)
+        and _is_sentence(evidence.fault)
+        and (type(evidence.starved), type(evidence.size)) == (bool, int)
+    )
+
+
+def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
+    """What several workers of one notebook noticed, in order and once; of too much the first."""
+    return sorted({*known, *more}, key=str)[:_MAX_UNITED]
 
 
 def readable_traces(notices: bytes) -> set[Trace]:

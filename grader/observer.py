@@ -23,6 +23,7 @@ from grader.evidence import (
     readable_error,
     readable_survey,
     readable_traces,
+    united,
 )
 from grader.facts import MalformedError
 from grader.notebook import Cell
@@ -82,8 +83,8 @@ class _Observer:
         self._hurries = True  # until a cell was slow or did harm
         self._place = 0  # of the cell that is run, among all
         self._names: dict[str, str] = {}  # the status of each function
-        self._patched: set[str] = set()
-        self._traces: set[Trace] = set()
+        self._patched: list[str] = []
+        self._traces: list[Trace] = []
 
     def shared(self) -> Evidence:
         """All questions in one worker; probes that asked for one of their own get it."""
@@ -112,8 +113,8 @@ class _Observer:
             self._names,
             probes,
             cells,
-            sorted(self._patched),
-            sorted(self._traces, key=str),
+            self._patched,
+            self._traces,
             fault,
             starved=self._starved,
             size=self._size,
@@ -184,7 +185,7 @@ class _Observer:
                 found[probe.name] = readable_answer(raw)
             except (_KilledError, MalformedError, WireError):
                 raise _NeedsIsolationError from None
-            self._patched.update(raw["patched"])
+            self._patched = united(self._patched, raw["patched"])
             if raw["patched"] or raw["changed"]:
                 raise _NeedsIsolationError
         return found
@@ -201,7 +202,7 @@ class _Observer:
             raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
             for picture, one in zip(pictures, raw if type(raw) is list else (), strict=False):
                 answer = readable_answer(one)
-                self._patched.update(one["patched"])
+                self._patched = united(self._patched, one["patched"])
                 if one["patched"]:
                     break
                 found[picture.name] = answer
@@ -232,7 +233,7 @@ class _Observer:
             raise _ProbeFaultError(probe.name, reason) from None
         except MalformedError:
             raise _ProbeFaultError(probe.name, ENDED["malformed"]) from None
-        self._patched.update(raw["patched"])
+        self._patched = united(self._patched, raw["patched"])
         if raw["patched"]:
             changed = ", ".join(raw["patched"][:3])
             raise _ProbeFaultError(
@@ -277,7 +278,7 @@ class _Observer:
 
     def _take_stock(self, worker: Worker) -> None:
         self._size += worker.wire.received
-        self._traces.update(readable_traces(worker.notices()))
+        self._traces = united(self._traces, readable_traces(worker.notices()))
 
     def _give_up_cells(self, place: int) -> None:
         """The cells before this one took all the time that cells may take; what is defined by now counts.
@@ -346,7 +347,7 @@ class _Observer:
     def _survey(self, worker: Worker) -> dict[str, str]:
         answer = self._put(worker, "survey", {"stubs": self._asked.stubs}, self._limits.cell)
         names, patched = readable_survey(answer, set(self._asked.stubs))
-        self._patched.update(patched)
+        self._patched = united(self._patched, patched)
         return names
 
     def _put(self, worker: Worker, operation: str, arguments: Any, seconds: float) -> Any:

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -24,8 +25,7 @@ from grader.cli import main
 from grader.cluster import Cluster
 from grader.course import Course
 from grader.errors import BrokenRunError, GraderError
-from grader.evidence import Evidence, readable_evidence
-from grader.facts import MalformedError
+from grader.evidence import Evidence
 from grader.grading import Options, grade
 from grader.notebook import Cell
 from grader.questionnaire import Questionnaire
@@ -375,17 +375,30 @@ def test_a_zygote_that_broke_is_replaced(zygotes, monkeypatch, faults, answered)
         {"cells": [{"cell": "1", "raised": None, "fault": None}]},
         {"traces": [["praise", None]]},
         {"patched": [1]},
+        {"probes": {"p": {"fault": 1}}},
         {"starved": 1},
         {"more": 1},
     ],
     ids=str,
 )
-def test_evidence_of_another_machine_is_looked_at(change):
-    """What is not of the form of evidence is refused before anything is judged by it."""
-    stored = Evidence(names={"f": "answered"}).to_json()
-    assert readable_evidence(json.loads(json.dumps(stored))) == Evidence(names={"f": "answered"})
-    with pytest.raises(MalformedError):
-        readable_evidence(stored | change)
+def test_evidence_of_another_machine_is_looked_at(change, monkeypatch):
+    """What is not of the form of evidence is its notebook's fault, and ends nobody's run."""
+    sent = Evidence(names={"f": "answered"}).to_json()
+    assert received(sent, monkeypatch) == Evidence(names={"f": "answered"})
+    refused = received(sent | change, monkeypatch)
+    assert refused == Evidence(
+        fault="the process of your notebook sent something that is not an answer, so it was not used"
+    )
+
+
+def received(sent, monkeypatch):
+    """What a cluster makes of the evidence that a Dask worker sent."""
+    station = Cluster("tcp://nobody:1", SETTINGS)
+    station._protection, station._common = Protection("none", "0"), SimpleNamespace(digest="0")
+    answer = {"worker": "one", "digest": "0", "protection": "none", "evidence": sent}
+    monkeypatch.setattr(Cluster, "_submit", Mock())
+    monkeypatch.setattr(Cluster, "_result", lambda *_: outpost.packed(answer))
+    return station.observe([], Questionnaire({}, {}), QUICK)
 
 
 def test_who_grades_alone_needs_no_dask():

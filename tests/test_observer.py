@@ -1,5 +1,6 @@
 """Outside: one question's code cannot spoil another's facts, and no answer of a worker spoils the grader."""
 
+import json
 import math
 import time
 
@@ -7,7 +8,7 @@ import pytest
 from observing import QUICK, look, probe
 
 from grader import observer
-from grader.evidence import Evidence, Fault, Stopped
+from grader.evidence import Evidence, Fault, Stopped, readable_evidence
 from grader.facts import Other, Tensor
 from grader.questionnaire import Assigned, Limits
 
@@ -492,6 +493,25 @@ def test_a_malformed_answer_is_a_fault(zygote, form):
     """Whatever a worker answers with the right id, its own probe has no facts and nothing else happens."""
     seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
     assert isinstance(seen["one"], Fault)
+
+
+def test_what_all_workers_noticed_can_be_read_elsewhere(zygote):
+    """Every worker may notice much; what is kept of it is so little that another machine accepts it."""
+    flood = """
+def f():
+    many = ['f%d' % n for n in range(6_000)]
+    reply({**WON, 'patched': many})
+    os.write(12, b''.join(b'ctypes\\t%d\\n' % n for n in range(99)))
+    os._exit(0)
+"""
+    floods = [
+        flood.replace("f()", "p()").replace("'f", "'p"),
+        flood.replace("f()", "q()").replace("'f", "'q"),
+    ]
+    evidence = look(zygote, [FORGE, *floods], p="student.p()", q="student.q()").evidence
+    assert (len(evidence.patched), evidence.names) == (100, {"p": "answered", "q": "answered"})
+    assert 10 < len(evidence.traces) <= 100
+    assert readable_evidence(json.loads(json.dumps(evidence.to_json()))).fault is None
 
 
 @pytest.mark.parametrize("length", ["0xffffffff", "5 << 20"])
