@@ -28,6 +28,7 @@ reaches: Any = PLACEHOLDERS["reaches"]
 freed: Any = PLACEHOLDERS["freed"]
 graph: Any = PLACEHOLDERS["graph"]
 saved: Any = PLACEHOLDERS["saved"]
+untouched: Any = PLACEHOLDERS["untouched"]
 vjp: Any = PLACEHOLDERS["vjp"]
 reseed: Any = PLACEHOLDERS["reseed"]
 

@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from .facts import Raised, Snap, is_tensor
 from .graph import graph
+from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -314,6 +315,7 @@ WORDS = {
     "freed": freed,
     "graph": graph,
     "saved": saved,
+    "untouched": Untouched,
     "vjp": vjp,
     "reseed": reseed,
 }

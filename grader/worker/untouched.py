@@ -1,0 +1,176 @@
+"""Inside: the word ``untouched``, which records what a call may change in the things it was given.
+
+A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
+whatever a class of the student's defines. Objects are told apart by numbers that count from 0. What is on a
+path says its ``kind``:
+
+``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
+``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
+``optimizer``  ``class``, ``hooks``.
+``container``  ``type`` (list, tuple, dict), ``length``, ``entries`` (numbers of the objects in it).
+``value``      ``value``: a number, a text or None.
+``object``     ``object``: the number of any other object, or of one that has a path already.
+
+The path ``torch`` holds the modes of torch, of Python, and the number of global hooks.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from . import facts, guard
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_MAX_DEPTH = 8
+_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
+_module_dict = _Module.__dict__["__dict__"].__get__
+_optimizer_dict = _Optimizer.__dict__["__dict__"].__get__
+_tensor_dict = torch.Tensor.__dict__["__dict__"].__get__
+_hooks_of_tensor = tuple(
+    torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
+)
+_type, _id, _issubclass = type, id, issubclass
+_PLAIN = (bool, int, float, str, type(None))
+#: The tables of a module; what they hold has paths of its own.
+_TABLES = ("_parameters", "_buffers", "_modules")
+_Parts = Iterator[tuple[str, Any]]  # the ends of paths, and what is there
+
+
+class Untouched:
+    """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
+
+    Args:
+        named: tensors, modules, optimizers, and lists, tuples and dicts of these, to any depth.
+    """
+
+    def __init__(self, **named: Any) -> None:
+        self._named = named
+        self._objects = _Numbers()
+        self._kept: dict[str, Any] = {}
+
+    def __enter__(self) -> dict[str, Any]:
+        self._kept["before"] = self._record()
+        return self._kept
+
+    def __exit__(self, *error: object) -> None:
+        self._kept["after"] = self._record()
+
+    def _record(self) -> dict[str, Any]:
+        recorder = _Recorder(self._objects)
+        for name, value in self._named.items():
+            recorder.add(name, value)
+        return recorder.record
+
+
+class _Numbers:
+    """A number for each object, counted from 0; it holds them, so that no identity is used twice."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, Any]] = {}
+
+    def of(self, thing: Any) -> int:
+        return self._known.setdefault(_id(thing), (len(self._known), thing))[0]
+
+
+class _Recorder:
+    """Records what is on a path, and all that can be reached from there, each object once."""
+
+    def __init__(self, objects: _Numbers) -> None:
+        self._objects, self._seen = objects, set[int]()
+        self.record: dict[str, Any] = {"torch": {"kind": "modes", **guard.modes()}}
+
+    def add(self, path: str, value: Any, depth: int = 0) -> None:
+        if _type(value) in _PLAIN:
+            self.record[path] = {"kind": "value", "value": value}
+            return
+        number = self._objects.of(value)
+        parts: _Parts = iter(())
+        entry: dict[str, Any] = {"kind": "object", "object": number}
+        if number not in self._seen and depth <= _MAX_DEPTH:
+            entry, parts = self._looked_into(value, entry)
+        self._seen.add(number)
+        self.record[path] = entry
+        for name, part in parts:
+            self.add(path + name, part, depth + 1)
+
+    def _looked_into(self, value: Any, entry: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
+        kind = _type(value)
+        if facts.is_tensor(value):
+            return _tensor(value, self._objects), iter(())
+        if _issubclass(kind, _Module):
+            return _module(value, self._objects)
+        if _issubclass(kind, _Optimizer):
+            return _optimizer(value, self._objects)
+        if kind in (list, tuple, dict):
+            return _container(value, self._objects)
+        return entry, iter(())
+
+
+def _tensor(tensor: Any, objects: _Numbers) -> dict[str, Any]:
+    hooks = _hooks([read(tensor) for read in _hooks_of_tensor], objects)
+    attributes = sorted(_tensor_dict(tensor))
+    return {"kind": "tensor", "tensor": facts.Snap(tensor), "hooks": hooks, "attributes": attributes}
+
+
+def _module(module: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
+    held = _module_dict(module)
+    tables = {name: held.get(name) for name in _TABLES}
+    buffers = tables["_buffers"]
+    left_out = held.get("_non_persistent_buffers_set")
+    entry = {
+        "kind": "module",
+        "class": objects.of(_type(module)),
+        "training": held.get("training") is True,
+        "hooks": _hooks([table for name, table in held.items() if name.endswith("hooks")], objects),
+        "attributes": sorted(name for name in held if _type(name) is str),
+        "persistent": sorted(set(_items(buffers)) - (left_out if _type(left_out) is set else set())),
+    }
+    return entry, _parts_of_module(held, tables)
+
+
+def _parts_of_module(held: dict[str, Any], tables: dict[str, Any]) -> _Parts:
+    for table in tables.values():
+        for name, part in _items(table).items():
+            yield f".{name}", part
+    for name, value in held.items():
+        if _type(name) is str and not name.startswith("_") and name != "training":
+            yield f".{name}", value
+
+
+def _optimizer(optimizer: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
+    held = _optimizer_dict(optimizer)
+    hooks = _hooks([table for name, table in held.items() if name.endswith("hooks")], objects)
+    entry = {"kind": "optimizer", "class": objects.of(_type(optimizer)), "hooks": hooks}
+    groups = held.get("param_groups")
+    state = _items(held.get("state"))
+    states = [value if _type(value) is dict else dict(_items(value)) for value in state.values()]
+    return entry, iter([(".param_groups", groups), (".state", states)])
+
+
+def _container(value: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
+    items = list(dict.values(value)) if _type(value) is dict else list(value)
+    entry = {
+        "kind": "container",
+        "type": facts._name(_type(value)),
+        "length": len(items),
+        "entries": [0 if _type(item) in _PLAIN else objects.of(item) for item in items],
+    }
+    keys = [repr(k) if _type(k) is str else str(n) for n, k in enumerate(value)]
+    names = keys if _type(value) is dict else [str(n) for n in range(len(items))]
+    return entry, ((f"[{name}]", item) for name, item in zip(names, items, strict=True))
+
+
+def _items(table: Any) -> dict[Any, Any]:
+    """The items of a table, which is a dict whatever its class says."""
+    return dict(dict.items(table)) if _issubclass(_type(table), dict) else {}
+
+
+def _hooks(tables: list[Any], objects: _Numbers) -> list[int]:
+    """The hooks in some tables, each by its number; several tables name a hook that has options."""
+    hooks = (hook for table in tables for hook in _items(table).values())
+    return sorted(objects.of(hook) for hook in hooks if not isinstance(hook, bool))

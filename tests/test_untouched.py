@@ -1,0 +1,126 @@
+"""Whatever a student's function changes in what it was given is seen, and told in a sentence."""
+
+import pytest
+from observing import look
+
+from grader import assert_untouched
+from grader.untouched import changes
+
+GIVEN = """
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.tied = nn.Linear(3, 2), nn.Linear(3, 2, bias=False)
+        self.tied.weight = self.body.weight
+        self.norm = nn.BatchNorm1d(2).eval()
+        self.register_buffer("shift", torch.ones(2), persistent=False)
+        self.rate = 0.5
+
+model = Held()
+model.body.weight.register_hook(lambda g: None)
+model.body.weight.grad = torch.ones(2, 3)
+opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+opt.step()
+w = torch.randn(3, 4, requires_grad=True)
+batches = [(torch.randn(2, 3), torch.zeros(2)), {"more": [torch.ones(1)]}]
+with untouched(model=model, w=w, opt=opt, batches=batches) as kept:
+    failed = attempt(student.f, model, w, opt, batches)
+return {"failed": failed, "kept": kept}
+"""
+
+
+@pytest.fixture
+def told(zygote):
+    """The sentences about what a function does to the things it is given."""
+
+    def sentences(deed, *but):
+        body = "\n    ".join(deed.split("; "))
+        cells = ["import copy, torch\nfrom torch import nn", f"def f(model, w, opt, batches):\n    {body}"]
+        seen = look(zygote, cells, f=GIVEN)["f"]
+        assert seen["failed"] is None
+        return [*changes(seen["kept"], but=but)]
+
+    return sentences
+
+
+CHANGED = {
+    "w.data += 1": "The values of the caller's w were changed.",
+    "w.data = w.data.clone()": "The caller's w lies in other memory now",
+    "w.data = w.data.double()": "The caller's w was of torch.float32 and is of torch.float64 now.",
+    "w.data = w.data.reshape(2, 6)": "The caller's w had the shape (3, 4) and has the shape (2, 6) now.",
+    "w.detach().add_(0)": "its version counter went from 0 to 1",
+    "w.requires_grad_(False)": "requires_grad of the caller's w was True and is False now.",
+    "w.sum().backward()": "w.grad was None and is filled now",
+    "w.register_hook(print)": "After your call a hook of yours is still registered on the caller's w.",
+    "w.register_post_accumulate_grad_hook(print)": "a hook of yours is still registered on the caller's w.",
+    "w.note = 1": "The caller's w has an attribute note now",
+    "model.zero_grad()": "model.body.weight.grad was filled and is None now",
+    "model.body.weight.grad += 1": "The values of model.body.weight.grad were changed",
+    "model.body.weight._backward_hooks.clear()": "A hook on the caller's model.body.weight is gone",
+    "model.body.weight = nn.Parameter(model.body.weight.data)": "model.body.weight is another object now",
+    "model.tied.weight = nn.Parameter(torch.ones(2, 3))": "model.tied.weight is another object now",
+    "model.train()": "The caller's model.norm was in eval mode and is in training mode now.",
+    "model.eval()": "The caller's model was in training mode and is in eval mode now.",
+    "model.norm.num_batches_tracked += 1": "The values of the caller's model.norm.num_batches_tracked",
+    "model.shift.mul_(2)": "The values of the caller's model.shift were changed.",
+    "model.register_buffer('shift', model.shift)": "The state_dict of the caller's model has shift among",
+    "model.rate = 0.25": "The caller's model.rate was 0.5 and is 0.25 now.",
+    "model.forward = print": "The caller's model has an attribute forward now",
+    "model.__class__ = nn.Module": "The caller's model is of another class now.",
+    "model.norm.register_forward_hook(print)": "still registered on the caller's model.norm.",
+    "del model.tied": "The caller's model.tied is gone.",
+    "opt.param_groups[0]['lr'] = 1.0": "opt.param_groups[0]['lr'] was 0.1 and is 1.0 now.",
+    "opt.param_groups[0]['params'].pop()": "opt.param_groups[0]['params'] had 4 entries and has 3 now.",
+    "opt.state.clear()": "The caller's opt.state had 1 entries and has 0 now.",
+    "opt.state[model.body.weight]['momentum_buffer'].zero_()": "[0]['momentum_buffer'] were changed.",
+    "opt.register_step_post_hook(print)": "still registered on the caller's opt.",
+    "batches.pop()": "The caller's batches had 2 entries and has 1 now.",
+    "batches[0] = tuple(list(batches[0]))": "An entry of the caller's batches is another object now.",
+    "batches[1]['more'][0] += 1": "The values of the caller's batches[1]['more'][0] were changed.",
+    "batches[0][0].unsqueeze_(0)": "batches[0][0] had the shape (2, 3) and has the shape (1, 2, 3) now.",
+    "torch.set_grad_enabled(False)": "Your function leaves gradients switched off",
+    "torch.set_default_dtype(torch.float64)": "default dtype changed: it was torch.float32",
+    "nn.modules.module.register_module_forward_hook(print)": "Your function leaves a global hook behind",
+}
+
+
+@pytest.mark.parametrize(("deed", "sentence"), CHANGED.items(), ids=CHANGED)
+def test_a_change_is_told(told, deed, sentence):
+    """Each way to change what was given is told by a sentence that names the place and what happened."""
+    assert any(sentence in one for one in told(deed))
+
+
+HARMLESS = {
+    "nothing": "pass",
+    "working on copies": "m = copy.deepcopy(model); m.zero_grad(); m.train(); m.shift.zero_()",
+    "reading": "[p.grad for p in model.parameters()]; w.detach().sum(); list(opt.state.values())",
+    "hooks that are removed": "h = w.register_hook(print); h.remove()",
+    "modes that are put back": "model.train(False); model.train(); model.norm.eval()",
+    "torch.autograd.grad": "torch.autograd.grad((w * 2).sum(), w)",
+    "gradients put back": "g = model.body.weight.grad; model.zero_grad(); model.body.weight.grad = g.clone()",
+}
+
+
+@pytest.mark.parametrize("deed", HARMLESS.values(), ids=HARMLESS)
+def test_what_leaves_everything_as_it_was_is_not_told(told, deed):
+    """Who looks, copies, or puts back what was there is told nothing."""
+    assert told(deed) == []
+
+
+def test_what_may_change_is_not_told(told):
+    """A path in `but` frees all below it, a path with a part that part only."""
+    deed = "model.body.weight.grad += 1; model.norm.weight.data += 1; opt.param_groups[0]['lr'] = 1.0"
+    assert len(told(deed)) == 3
+    assert told(deed, "model", "opt") == []
+    assert [*told(deed, "model.*:grad", "opt.param_groups")] == [
+        "The values of the caller's model.norm.weight were changed."
+    ]
+    assert len(told(deed, "mod", "opt.state", "model:grad")) == 3
+
+
+def test_the_first_change_fails_a_check(zygote):
+    """assert_untouched raises what changed first, and nothing where nothing did."""
+    kept = look(zygote, "def f(model, w, opt, batches): w.data += 1", f=GIVEN)["f"]["kept"]
+    with pytest.raises(AssertionError, match=r"^The values of the caller's w were changed\.$"):
+        assert_untouched(kept)
+    assert_untouched(kept, but=["w"])
