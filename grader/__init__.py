@@ -25,11 +25,22 @@ if interrupt.is_the_command():  # before the half second of imports, so that Ctr
 
 from grader import check as _check
 from grader.check import assert_close, points, raised
+from grader.difference import how_it_differs
 from grader.probe import picture, probe
 from grader.untouched import assert_untouched
 from grader.xray import xray
 
-__all__ = ["__version__", "assert_close", "assert_untouched", "picture", "points", "probe", "raised", "xray"]
+__all__ = [
+    "__version__",
+    "assert_close",
+    "assert_untouched",
+    "how_it_differs",
+    "picture",
+    "points",
+    "probe",
+    "raised",
+    "xray",
+]
 
 
 class _NotOtter(ModuleType):

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest
 
+from grader.closeness import TOLERANCE, are_close
+from grader.difference import how_it_differs
 from grader.errors import CourseError
 from grader.facts import Raised, Tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; what is not listed has to be
-#: exact. A number counts as float32's, because most often it is the .item() of one.
-TOLERANCE = {
-    "torch.float64": 1e-5,
-    "torch.complex128": 1e-5,
-    "torch.float32": 1e-4,
-    "torch.complex64": 1e-4,
-    "torch.float16": 1e-2,
-    "torch.bfloat16": 1e-2,
-}
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,7 @@ def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
     return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text
 
 
-def assert_close(seen: Any, expected: Any, message: str) -> None:
+def assert_close(seen: Any, expected: Any, message: str, others: Mapping[str, Any] | None = None) -> None:
     """Fail unless two facts are numerically the same, element by element.
 
     Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of
@@ -102,61 +93,75 @@ def assert_close(seen: Any, expected: Any, message: str) -> None:
     Args:
         seen: a tensor, a number, None, or a list, tuple or dict of these.
         expected: the same of the reference.
-        message: the diagnosis; what was seen instead is added where it tells more.
+        message: the diagnosis; what kind of difference there is is added, see ``how_it_differs``.
+        others: what may have been taken for the expected, by name, as for ``how_it_differs``.
 
     Raises:
         AssertionError: they differ; the text is the diagnosis.
         TypeError: the expected fact is nothing that can be compared in this way.
         ValueError: the expected tensor is too large to be compared.
     """
+    others = others or {}
     if isinstance(expected, dict):
         assert isinstance(seen, dict), _because(message, f"{describe(seen)} was found")
         for key, value in expected.items():
-            assert_close(seen.get(key), value, f"{key}: {message}")
+            assert_close(seen.get(key), value, f"{key}: {message}", {**others, **_siblings(expected, key)})
     elif isinstance(expected, list | tuple):
-        assert isinstance(seen, list | tuple), _because(message, f"{describe(seen)} was found")
-        assert len(seen) == len(expected), _because(message, f"there are {len(seen)} of them")
-        for one, value in zip(seen, expected, strict=True):
-            assert_close(one, value, message)
+        _assert_sequence_close(seen, expected, message, others)
     elif isinstance(expected, Tensor):
-        _assert_tensor_close(seen, expected, message)
+        _assert_tensor_close(seen, expected, message, others)
     elif expected is None:
         assert seen is None, _because(message, f"{describe(seen)} was found")
-    elif type(expected) is int and type(seen) is int:
-        assert seen == expected, message
     elif isinstance(expected, int | float):
         assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
-        assert _close([seen], [expected], TOLERANCE["torch.float32"]), message
+        assert _is_same_number(seen, expected), _because(message, how_it_differs(seen, expected, others))
     else:
         raise TypeError(
             f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
         )
 
 
-def _assert_tensor_close(seen: Any, expected: Tensor, message: str) -> None:
+def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The other entries of a dict, for which one of them may have been taken."""
+    return {f"what {name} should be": value for name, value in expected.items() if name != key}
+
+
+def _assert_sequence_close(
+    seen: Any, expected: Sequence[Any], message: str, others: Mapping[str, Any]
+) -> None:
+    assert isinstance(seen, list | tuple), _because(message, f"{describe(seen)} was found")
+    assert len(seen) == len(expected), _because(message, f"there are {len(seen)} of them")
+    named = {f"entry {number}": value for number, value in enumerate(expected)}
+    is_of_numbers = all(type(value) in {int, float} for value in [*seen, *expected])
+    for one, (name, value) in zip(seen, named.items(), strict=True):
+        if is_of_numbers:
+            assert _is_same_number(one, value), _because(message, how_it_differs(seen, expected, others))
+        else:
+            assert_close(one, value, message, {**others, **_siblings(named, name)})
+
+
+def _is_same_number(seen: float, expected: float) -> bool:
+    exact = type(expected) is int and type(seen) is int
+    return seen == expected if exact else are_close([seen], [expected], TOLERANCE["torch.float32"])[0]
+
+
+def _assert_tensor_close(seen: Any, expected: Tensor, message: str, others: Mapping[str, Any]) -> None:
     assert isinstance(seen, Tensor), _because(message, f"{describe(seen)} was found")
-    assert seen.shape == expected.shape, _because(message, f"its shape is {seen.shape}")
+    if seen.shape != expected.shape:
+        how = how_it_differs(seen, expected)
+        raise AssertionError(_because(message, f"its shape is {seen.shape}{f', {how}' if how else ''}"))
     assert seen.dtype == expected.dtype, _because(message, f"its dtype is {seen.dtype}")
     if expected.value is None:
         raise ValueError(
             f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
         )
     assert seen.value is not None, _because(message, "its values cannot be read")
-    assert _close(seen.value, expected.value, TOLERANCE.get(expected.dtype, 0.0)), message
+    if not all(are_close(seen.value, expected.value, TOLERANCE.get(expected.dtype, 0.0))):
+        raise AssertionError(_because(message, how_it_differs(seen, expected, others)))
 
 
-def _close(seen: Any, expected: Any, tolerance: float) -> bool:
-    """Element by element; a hundredth of the largest element is the floor below which only noise differs."""
-    finite = [abs(e) for e in expected if math.isfinite(e)]
-    floor = max(finite, default=0.0) / 100
-    return all(
-        s == e or (math.isfinite(e) and abs(s - e) <= tolerance * max(abs(e), floor))
-        for s, e in zip(seen, expected, strict=True)
-    )
-
-
-def _because(message: str, reason: str) -> str:
-    return f"{message.rstrip('.')} ({reason})."
+def _because(message: str, reason: str | None) -> str:
+    return f"{message.rstrip('.')} ({reason})." if reason else message
 
 
 def describe(fact: Any) -> str:

@@ -1,0 +1,32 @@
+"""Outside: when two numbers count as the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; what is not listed has to be
+#: exact. A number counts as float32's, because most often it is the .item() of one.
+TOLERANCE = {
+    "torch.float64": 1e-5,
+    "torch.complex128": 1e-5,
+    "torch.float32": 1e-4,
+    "torch.complex64": 1e-4,
+    "torch.float16": 1e-2,
+    "torch.bfloat16": 1e-2,
+}
+
+
+def are_close(seen: Sequence[float], expected: Sequence[float], tolerance: float) -> list[bool]:
+    """Whether each element is as expected; below a hundredth of the largest element only noise differs.
+
+    Args:
+        seen: the elements.
+        expected: as many.
+        tolerance: relative, see ``TOLERANCE``.
+    """
+    floor = max((abs(e) for e in expected if math.isfinite(e)), default=0.0) / 100
+    return [
+        s == e or (math.isfinite(e) and abs(s - e) <= tolerance * max(abs(e), floor))
+        for s, e in zip(seen, expected, strict=True)
+    ]

@@ -1,0 +1,78 @@
+"""Outside: what kind of difference there is between two facts, said without saying what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.closeness import TOLERANCE, are_close
+from grader.difference_kinds import KINDS, Pair
+from grader.facts import Tensor
+
+
+def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
+    """Say what kind of difference there is, as a clause that fits behind a message: ``it is 0 everywhere``.
+
+    It is certain, because it is read off the numbers; what a student did to get there is not said. Expected
+    values are never printed.
+
+    Args:
+        seen: a tensor, a number, or a list or tuple of numbers.
+        expected: the same of the reference.
+        others: what it may have been taken for, by a name that goes on after "it is", as in
+            ``{"the gradient of the last step": t}``.
+
+    Returns:
+        The clause, or None where the values agree or differ in no way that has a name.
+    """
+    one, other = _values(seen), _values(expected)
+    if one is None or other is None:
+        return None
+    if one.shape != other.shape:
+        return _other_shape(one, other)
+    pair = Pair(one.numbers, other.numbers, other.shape, other.tolerance)
+    if all(pair.right):
+        return None
+    known = {name: values.numbers for name, fact in (others or {}).items() if (values := _values(fact))}
+    alike = {name: numbers for name, numbers in known.items() if len(numbers) == len(pair.seen)}
+    return next(filter(None, (kind(pair, alike) for kind in KINDS)), None)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The numbers of a fact, in row-major order."""
+
+    numbers: Sequence[float]
+    shape: tuple[int, ...]
+    tolerance: float
+
+
+def _values(fact: Any) -> _Values | None:
+    if isinstance(fact, Tensor):
+        tolerance = TOLERANCE.get(fact.dtype, 0.0)
+        return None if fact.value is None else _Values(fact.value, fact.shape, tolerance)
+    numbers = list(fact) if isinstance(fact, list | tuple) else [fact]
+    if not numbers or not all(type(number) in {int, float} for number in numbers):
+        return None
+    shape = (len(numbers),) if isinstance(fact, list | tuple) else ()
+    return _Values(numbers, shape, TOLERANCE["torch.float32"])
+
+
+def _other_shape(seen: _Values, expected: _Values) -> str | None:
+    """What can be said where the shapes differ."""
+    same = len(seen.numbers) == len(expected.numbers)
+    if len(seen.shape) == len(expected.shape) == 2 and seen.shape == expected.shape[::-1]:
+        rows, columns = expected.shape
+        turned = [expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]
+        if all(are_close(seen.numbers, turned, expected.tolerance)):
+            return "it is transposed"
+    if same and seen.numbers and all(are_close(seen.numbers, expected.numbers, expected.tolerance)):
+        return "its values are right"
+    fewer = len(seen.numbers) < len(expected.numbers)
+    if fewer and seen.numbers and seen.shape[1:] == expected.shape[1:]:
+        if all(are_close(seen.numbers, expected.numbers[: len(seen.numbers)], expected.tolerance)):
+            return "it holds the first entries only"
+        if all(are_close(seen.numbers, expected.numbers[-len(seen.numbers) :], expected.tolerance)):
+            return "it holds the last entries only"
+    return None

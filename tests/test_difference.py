@@ -1,0 +1,124 @@
+"""How two facts differ is said in words that are certain, and that do not say what was expected."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from test_check import TENSOR
+
+from grader import assert_close, how_it_differs
+
+
+def tensor(values, *shape, dtype="torch.float32"):
+    return replace(TENSOR, value=tuple(values), shape=shape or (len(values),), dtype=dtype)
+
+
+EXPECTED = tensor([3.1, -1.7, 0.4, 2.9, -0.6, 1.3], 2, 3)
+E = EXPECTED.value
+LAST = tensor([0.7, 0.2, -0.9, 1.1, 0.8, -2.3], 2, 3)
+SUM = [e + o for e, o in zip(E, LAST.value, strict=True)]
+REST = [e - o for e, o in zip(E, LAST.value, strict=True)]
+LONG = tensor([3.1, -1.7, 0.4, 2.9, -0.6])
+
+#: What was seen, what was expected, and what is said.
+KINDS = [
+    (E, EXPECTED, None),
+    ([E[0], math.nan, *E[2:]], EXPECTED, "1 of its 6 entries are nan or infinite"),
+    ([0.0] * 6, EXPECTED, "it is 0 everywhere"),
+    ([3 * e for e in E], EXPECTED, "it is 3 times what it should be"),
+    ([e / 4 for e in E], EXPECTED, "it is 1/4 of what it should be"),
+    ([-2 * e for e in E], EXPECTED, "it is 2 times what it should be and has the wrong sign"),
+    ([-e for e in E], EXPECTED, "its sign is wrong"),
+    ([0.37 * e for e in E], EXPECTED, "it is too small by the same factor everywhere"),
+    ([1.37 * e for e in E], EXPECTED, "it is too large by the same factor everywhere"),
+    (LAST.value, EXPECTED, "it is the gradient before"),
+    (
+        SUM,
+        EXPECTED,
+        "it is what it should be, plus the gradient before",
+    ),
+    (
+        REST,
+        EXPECTED,
+        "it is what it should be, minus the gradient before",
+    ),
+    ([*E[:4], *LAST.value[4:]], EXPECTED, "2 of its 6 entries are those of the gradient before"),
+    ([*E[3:], *E[:3]], EXPECTED, "its rows are in reverse order"),
+    (LONG.value[::-1], LONG, "its entries are in reverse order"),
+    ([LONG.value[-1], *LONG.value[:-1]], LONG, "its entries are moved by one"),
+    ([*LONG.value[1:], LONG.value[0]], LONG, "its entries are moved by one, the other way"),
+    ([E[1], E[0], *E[2:]], EXPECTED, "it holds the right numbers, in another order"),
+    ([E[0]] * 6, EXPECTED, "all its entries are the same number, right for the first one only"),
+    ([0.5] * 6, EXPECTED, "all its entries are the same number"),
+    ([*E[:3], *E[:3]], EXPECTED, "all its rows are the same, right for the first one only"),
+    ([5.0, 5.0, 5.0, 7.0, 7.0, 7.0], EXPECTED, "all its columns are the same"),
+    ([max(-1.0, min(e, 1.0)) for e in E], EXPECTED, "4 of its 6 entries are cut off, all at the same size"),
+    ([E[0], 0.0, *E[2:]], EXPECTED, "1 of its 6 entries are 0, and should not be"),
+    ([*E[:2], 9.0, E[3], 8.0, E[5]], EXPECTED, "2 of its 6 entries are wrong"),
+    ([abs(e) for e in E], EXPECTED, "2 of its 6 entries have the wrong sign"),
+    ([e + 0.25 for e in E], EXPECTED, "it is off by the same amount everywhere"),
+    ([3.14, -1.26], tensor([3.14159, -1.2592]), "it is right to 2 decimals only"),
+    ([e * (1 + 0.0015 * n) for n, e in enumerate(E)], EXPECTED, "it is nearly right"),
+    ([*LONG.value[:2], 9.0, 8.0, 7.0], LONG, "only the first 2 of its 5 entries are right"),
+    ([9.0, 8.0, 7.0, 5.5, LONG.value[4]], LONG, "only the last of its 5 entries is right"),
+    ([9.1, -8.3, 7.7, 5.2, 0.1, 6.4], EXPECTED, None),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected", "told"), KINDS)
+def test_each_kind_of_difference_has_its_clause(seen, expected, told):
+    """What was seen is told apart by its numbers alone."""
+    others = {"the gradient before": LAST}
+    assert how_it_differs(replace(expected, value=tuple(seen)), expected, others) == told
+
+
+@pytest.mark.parametrize("seen", [seen for seen, *_ in KINDS])
+def test_no_expected_number_is_said(seen):
+    """The clause holds no number of the reference."""
+    told = how_it_differs(replace(EXPECTED, value=(*seen, *E)[:6]), EXPECTED) or ""
+    assert not any(str(abs(e)) in told for e in E)
+
+
+SHAPES = [
+    (tensor([3.1, 2.9, -1.7, -0.6, 0.4, 1.3], 3, 2), "it is transposed"),
+    (tensor(E), "its values are right"),
+    (tensor(E[:3], 1, 3), "it holds the first entries only"),
+    (tensor(E[3:], 1, 3), "it holds the last entries only"),
+    (tensor([9.0, 8.0], 2), None),
+    (tensor([], 0), None),
+]
+
+
+@pytest.mark.parametrize(("seen", "told"), SHAPES)
+def test_another_shape_is_told_apart_too(seen, told):
+    """A transposed tensor, one that is only reshaped, and one that was cut short."""
+    assert how_it_differs(seen, EXPECTED) == told
+
+
+NUMBERS = [
+    (6.2, 3.1, "it is 2 times what it should be"),
+    (0.0, 3.1, "it is 0"),
+    (math.nan, 3.1, "it is nan"),
+    (math.inf, 3.1, "it is infinite"),
+    (-3.1, 3.1, "its sign is wrong"),
+    (1.3, 3.1, None),
+    ([1.0, 2.0], [2.0, 4.0], "it is 1/2 of what it should be"),
+    (None, 3.1, None),
+    ([], [], None),
+    ("3.1", 3.1, None),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected", "told"), NUMBERS)
+def test_numbers_and_lists_of_them_are_told_apart(seen, expected, told):
+    """A single number is not called a multiple by any factor, and what is no number has no clause."""
+    assert how_it_differs(seen, expected) == told
+
+
+def test_of_several_entries_one_may_be_taken_for_another():
+    """Where gradients of layers are compared, that of another layer is named."""
+    seen, expected = {"first": LAST, "second": LAST}, {"first": EXPECTED, "second": LAST}
+    with pytest.raises(AssertionError, match=r"^first: Wrong \(it is what second should be\)\.$"):
+        assert_close(seen, expected, "Wrong.")
+    with pytest.raises(AssertionError, match=r"^Wrong \(it is what entry 1 should be\)\.$"):
+        assert_close([LAST, LAST], [EXPECTED, LAST], "Wrong.")
