@@ -129,7 +129,7 @@ def _remark(row: Row, *, noticed: bool) -> str:
         return escape(inert(row.error))
     remarks = [f"not answered: {', '.join(row.unanswered)}"] if row.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({what for what, _ in row.flags}))}"] if row.flags else []
-    remarks += [f"{len(row.superseded)} older left aside"] if row.superseded else []
+    remarks += [f"{len(row.superseded)} more left aside"] if row.superseded else []
     remarks += ["look at it, see report.html"] if noticed and not (row.flags or row.superseded) else []
     return escape(inert("; ".join(remarks)))
 

@@ -53,6 +53,18 @@ def clone(folder, *names, cell="x = 1", git=True):
     return folder
 
 
+def commit(folder, when, **notebooks):
+    """Commit notebooks of a clone, by what is in them, at a time in seconds since 1970."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, cell in notebooks.items():
+        (folder / f"{name}.ipynb").write_bytes(text(cell))
+    stamp = f"@{when} +0000"
+    variables = {**os.environ, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "saved"]):
+        subprocess.run(["git", *who, *command], cwd=folder, check=True, env=variables)
+
+
 def laid_out(folder):
     return sorted(
         p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix != ".csv" and p.is_file()
@@ -116,6 +128,48 @@ def test_students_are_not_merged_by_a_guess(tmp_path):
     collect(tmp_path / "in", tmp_path / "out")
     students = {name.partition("/")[0] for name in laid_out(tmp_path / "out")}
     assert students == {"anna-lee", "anna-kim", "ben-lee", "ben-kim"}
+
+
+def test_what_was_committed_last_counts_however_it_was_cloned(tmp_path):
+    """All files of a clone have the time of cloning, in whatever order; the time of the commit decides."""
+    ada = tmp_path / "in" / "hw-ada"
+    commit(ada, 1_700_000_000, **{"01_tiny": "second try", "été": "x = 2"})
+    commit(ada, 1_800_000_000, tiny_again="last")
+    commit(ada, 1_790_000_000, **{"01_tiny": "first try, edited"})
+    for path in ada.glob("*.ipynb"):
+        os.utime(path, (1_900_000_000, 1_900_000_000))
+    collect(tmp_path / "in", tmp_path / "out")
+    modified = {path.name: path.stat().st_mtime for path in (tmp_path / "out" / "hw-ada").iterdir()}
+    assert modified == {
+        "01_tiny.ipynb": 1_790_000_000,
+        "tiny_again.ipynb": 1_800_000_000,
+        "été.ipynb": 1_700_000_000,
+    }
+    (found,) = find_submissions(tmp_path / "out", FUNCTIONS)
+    assert found.path.name == "tiny_again.ipynb"
+
+
+SIGNS = """#!/bin/sh
+echo ran >> {ran}
+echo "[GNUPG:] SIG_CREATED " >&2
+printf -- "-----BEGIN PGP SIGNATURE-----\n\n=\n-----END PGP SIGNATURE-----\n"
+"""
+
+
+def test_no_program_that_a_clone_names_runs(tmp_path):
+    """A folder that came back may name a program which checks its signatures; git is asked without it."""
+    ada, ran, program = tmp_path / "in" / "hw-ada", tmp_path / "ran", tmp_path / "program"
+    program.write_text(SIGNS.format(ran=ran))
+    program.chmod(0o755)
+    commit(ada, 1_700_000_000, **{"01_tiny": "x = 1"})
+    for setting in (["gpg.program", program], ["log.showSignature", "true"], ["user.signingKey", "ada"]):
+        subprocess.run(["git", "config", *setting], cwd=ada, check=True)
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *who, "commit", "-q", "--amend", "-S", "--no-edit"], cwd=ada, check=True)
+    subprocess.run(["git", "log"], cwd=ada, check=True, capture_output=True)
+    assert ran.read_text() == "ran\n" * 2  # it signed, and a careless log asked it
+    collect(tmp_path / "in", tmp_path / "out")
+    assert ran.read_text() == "ran\n" * 2
 
 
 def test_copies_of_clones_are_known_by_what_was_handed_out(tmp_path):
@@ -185,17 +239,18 @@ def test_a_zip_that_was_cut_off_is_called_that(tmp_path):
 
 
 def test_a_real_clone_is_collected_with_its_time(tmp_path):
-    """What git cloned is laid out, `.git` is not, and the file's time goes along."""
+    """What git cloned is laid out, `.git` is not, and the time of the commit goes along."""
     origin = clone(tmp_path / "origin", "01_tiny.ipynb", "notes.md", git=False)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(origin)]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *command], check=True)
     for student in ("ada", "ben"):
         subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / f"in/hw-{student}")], check=True)
-    os.utime(tmp_path / "in/hw-ada/01_tiny.ipynb", ns=(1_700_000_000_123_456_789,) * 2)
+    stamp = subprocess.run([*git, "log", "--format=%ct"], check=True, capture_output=True).stdout
+    os.utime(tmp_path / "in/hw-ada/01_tiny.ipynb", (1_700_000_000,) * 2)
     collect(tmp_path / "in", tmp_path / "out")
     assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb", "ben/01_tiny.ipynb"]
-    assert (tmp_path / "out/ada/01_tiny.ipynb").stat().st_mtime_ns == 1_700_000_000_123_456_789
+    assert (tmp_path / "out/ada/01_tiny.ipynb").stat().st_mtime == int(stamp)
 
 
 def test_a_clone_without_a_notebook_is_named(tmp_path):
@@ -324,6 +379,17 @@ def test_a_number_names_the_folder_also_of_who_changed_the_name(tmp_path):
     collect(pack(tmp_path / "1.zip", [("lovelaceada_11_91_a.ipynb", text())]), tmp_path / "out")
     collect(pack(tmp_path / "2.zip", [("byronada_11_92_b.ipynb", text())]), tmp_path / "out")
     assert laid_out(tmp_path / "out") == ["lovelaceada/a.ipynb", "lovelaceada/b.ipynb"]
+
+
+def test_a_folder_of_texts_beside_the_notebook_is_nobody_without_one(tmp_path):
+    """Moodle lays what a student typed into a folder of its own; only who handed in no file is named."""
+    members = [
+        ("Ada Lovelace_3_assignsubmission_file_/01_tiny.ipynb", text()),
+        ("Ada Lovelace_3_assignsubmission_onlinetext_/onlinetext.html", b"<p>done</p>"),
+        ("Ada Lovelace_4_assignsubmission_onlinetext_/onlinetext.html", b"<p>another Ada</p>"),
+        ("Ben_5_assignsubmission_onlinetext_/onlinetext.html", b"<p>no file</p>"),
+    ]
+    assert collect(pack(tmp_path / "m.zip", members), tmp_path / "out").empty == ("Ada Lovelace", "Ben")
 
 
 def test_moodle_numbers_tell_people_apart_in_one_assignment_only(tmp_path):

@@ -402,7 +402,11 @@ def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
         (CANVAS.replace("Tiny", "Other"), [], "there are Other (4242), Essay (7)"),
         (CANVAS.replace("Essay", "Tiny"), [], "more than one column for 01_tiny (Tiny (4242), Tiny (7))"),
         (CANVAS, ["--column", "Final Score"], "Canvas computes the column Final Score itself"),
-        (CANVAS, ["--column", "ID"], "no column for 01_tiny"),
+        *(
+            (CANVAS, ["--column", of_people], f"{of_people} is no column of points")
+            for of_people in ("ID", "Student", "Section", "SIS Login ID")
+        ),
+        (CANVAS.partition("\r\n")[0] + "\r\n", ["--column", "Section"], "there are Tiny (4242), Essay (7)"),
         (CANVAS.replace("Lovelace, Ada", "A").replace("ada", "a"), [], "nothing could be filled in"),
         ("student,score\nada,1\n", [], "not a gradebook of Canvas"),
         ("", [], "is empty"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from grader.collect.commit_times import commit_times
 from grader.collect.listing import (
     A_LINK,
     MAX_NOTEBOOK_BYTES,
@@ -52,7 +55,19 @@ def list_folder(folder: Path) -> Listing:
                     pending.append(inner)
                 else:
                     _take(listing, inner, Path(entry.path))
+    for clone in listing.clones:
+        _date(listing, clone, commit_times(folder.joinpath(*clone)))
     return listing
+
+
+def _date(listing: Listing, clone: Place, times: Mapping[Place, int]) -> None:
+    """Give the notebooks of a clone the times of their last commits, where git knows any."""
+    if times:
+        listing.dated.add(clone)
+    depth = len(clone)
+    for at, item in enumerate(listing.items):
+        if item.place[:depth] == clone:
+            listing.items[at] = replace(item, modified=times.get(item.place[depth:], item.modified))
 
 
 def _take(listing: Listing, place: Place, path: Path) -> None:

@@ -74,6 +74,7 @@ class Listing:
         metadata: Gradescope's files, by the folder they lie in.
         repositories: folders that are clones, or copies of them, as far as what lies in them tells.
         clones: those of them that git has made for certain.
+        dated: those of them whose notebooks have the times of their last commits.
         folders: folders, one or two names deep, that hold any file.
         left: (place, why) of what looks handed in and is not taken.
     """
@@ -83,6 +84,7 @@ class Listing:
     metadata: dict[Place, Item] = field(default_factory=dict)
     repositories: set[Place] = field(default_factory=set)
     clones: set[Place] = field(default_factory=set)
+    dated: set[Place] = field(default_factory=set)
     folders: set[Place] = field(default_factory=set)
     left: list[tuple[str, str]] = field(default_factory=list)
 

@@ -14,7 +14,15 @@ from grader.collect.clones import Prefixes, prefixes_of, unit_of
 from grader.collect.gradescope import EXPORT, FOLDER, read_metadata
 from grader.collect.handed import Handed, HandedIn, Owner
 from grader.collect.listing import METADATA, MOST_NAMED, Item, Listing, Place, stem_of
-from grader.collect.systems import canvas, gradescope, is_canvas, is_moodle, moodle, without_moodle
+from grader.collect.systems import (
+    canvas,
+    gradescope,
+    is_canvas,
+    is_moodle,
+    moodle,
+    moodle_person,
+    without_moodle,
+)
 from grader.text import some
 
 
@@ -36,6 +44,7 @@ def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
         items=[replace(item, place=item.place[depth:], above=root) for item in listing.items],
         repositories={unit[depth:] for unit in listing.repositories if len(unit) > depth},
         clones={unit[depth:] for unit in listing.clones if len(unit) > depth},
+        dated={unit[depth:] for unit in listing.dated if len(unit) > depth},
         folders={folder[depth:] for folder in listing.folders if len(folder) > depth},
     )
     if exported is not None:
@@ -115,7 +124,7 @@ def _folders(
         unit = units.get(item.place, ())
         owner = owners[unit] if unit else Owner(stem_of(item.place[0]), item.place[0], "file")
         modified = item.modified
-        if unit in listing.repositories and newest[unit] - modified < 60 * 10**9:
+        if unit in listing.repositories - listing.dated and newest[unit] - modified < 60 * 10**9:
             modified = newest[unit]  # these times say in which order they were cloned, no more
         notebooks.append(HandedIn(item, owner, item.place[-1], modified))
     guessed = {owner: unit for unit, owner in owners.items() if prefixes[unit[:-1]].is_guess}
@@ -146,6 +155,11 @@ def _empty(listing: Listing, units: set[Place], prefixes: Mapping[Place, Prefixe
     """The students of folders beside those of others, in which there is no notebook."""
     depths = {unit[:-1] for unit in units} or {()}
     holding = units | {item.place[:1] for item in listing.items}
-    beside = {folder for folder in listing.folders | listing.repositories if folder[:-1] in depths} - holding
+    persons = {moodle_person(folder[-1]) for folder in holding}  # who may have a folder of texts besides
+    beside = {
+        folder
+        for folder in (listing.folders | listing.repositories) - holding
+        if folder[:-1] in depths and moodle_person(folder[-1]) not in persons
+    }
     named = {without_moodle(folder[-1]): folder[:-1] for folder in beside}
     return sorted(prefixes[at].split(name)[1] if at in prefixes else name for name, at in named.items())

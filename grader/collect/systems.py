@@ -34,6 +34,12 @@ def without_moodle(name: str) -> str:
     return _MOODLE.sub(lambda found: found["name"], name)
 
 
+def moodle_person(name: str) -> tuple[str, str]:
+    """What tells the person of a folder from others: the name and Moodle's number, or the folder's name."""
+    found = _MOODLE.fullmatch(name)
+    return (found["name"], found["id"]) if found else (name, "")
+
+
 def moodle(item: Item) -> HandedIn | None:
     """``Full Name_123_assignsubmission_file_/name.ipynb``, or the same with ``_`` for the slash."""
     first = _MOODLE.fullmatch(item.place[0])

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from grader.errors import GraderError
 from grader.exports.exported import Export
 from grader.exports.people import match
-from grader.exports.sheet import Sheet
+from grader.exports.sheet import Cell, Sheet
 from grader.exports.stored import Stored
 from grader.gradebook import number
 from grader.text import some
@@ -45,11 +45,9 @@ def export(export: Export, sheet: Sheet, column: str | None, numbers: Mapping[st
             export.note(f"{sheet.path} has no column for {stem}, so its results are left out.")
             continue
         if where is None:
-            there = _columns(sheet.headings)
             raise GraderError(
                 f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the"
-                f" gradebook again, or name a column, as in --column {shlex.quote(there[0])}; there are"
-                f" {', '.join(some(there, 20))}"
+                f" gradebook again{_others(sheet)}"
             )
         filled = _fill(export, sheet, where, results, numbers)
         _count(export, sheet, where, filled)
@@ -93,7 +91,12 @@ def _column(sheet: Sheet, stem: str, title: str | None, column: str | None) -> i
     found = [at for at, heading in enumerate(sheet.headings) if _called(heading) & wanted]
     if column is not None:  # whoever gives the whole heading means no other
         found = [at for at in found if sheet.headings[at].strip() == column.strip()] or found
-    assignments = [at for at in found if sheet.headings[at] not in _NAMED_BY]
+    assignments = [at for at in found if _holds_points(sheet, at)]
+    if found and not assignments:
+        raise GraderError(
+            f"{sheet.path}: {sheet.headings[found[0]].strip()} is no column of points, and scores would"
+            f" overwrite what it says: export a gradebook that has the assignment{_others(sheet)}"
+        )
     if len(assignments) > 1:
         named = ", ".join(sheet.headings[at] for at in assignments)
         raise GraderError(
@@ -109,9 +112,24 @@ def _called(heading: str) -> set[str]:
     return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
 
 
-def _columns(headings: list[str]) -> list[str]:
-    """The columns of assignments, or all where there is none."""
-    return [heading.strip() for heading in headings if _TITLE.fullmatch(heading.strip())] or headings
+def _holds_points(sheet: Sheet, at: int) -> bool:
+    """Whether a column is an assignment's: Canvas numbers it, or says how many points are possible."""
+    possible = next((row for row in sheet.rows[1:] if _is_points_possible(sheet, row)), [])
+    return bool(_TITLE.fullmatch(sheet.headings[at].strip()) or sheet.value(possible, at)) and at > 0
+
+
+def _is_points_possible(sheet: Sheet, row: list[Cell]) -> bool:
+    return sheet.value(row, 0).casefold() == _POINTS_POSSIBLE
+
+
+def _others(sheet: Sheet) -> str:
+    """The columns of assignments that there are, as the end of a sentence."""
+    there = [heading.strip() for at, heading in enumerate(sheet.headings) if _holds_points(sheet, at)]
+    if not there:
+        return ""
+    return (
+        f", or name a column, as in --column {shlex.quote(there[0])}; there are {', '.join(some(there, 20))}"
+    )
 
 
 def _fill(
@@ -120,7 +138,7 @@ def _fill(
     """The scores, by their cells; notes of whoever is left out, and of points that differ."""
     heading = sheet.headings[column]
     for row in sheet.rows[1:]:
-        if sheet.value(row, 0).casefold() == _POINTS_POSSIBLE:
+        if _is_points_possible(sheet, row):
             _compare(export, heading, sheet.value(row, column), max(one.max_score for one in results))
     matched = match((one.student for one in results), _people(sheet, numbers))
     export.notes.extend(note for note in matched.notes(str(sheet.path)) if note not in export.notes)
