@@ -148,7 +148,7 @@ def _is_same_number(seen: float, expected: float) -> bool:
 def _assert_tensor_close(seen: Any, expected: Tensor, message: str, others: Mapping[str, Any]) -> None:
     assert isinstance(seen, Tensor), _because(message, f"{describe(seen)} was found")
     if seen.shape != expected.shape:
-        how = how_it_differs(seen, expected)
+        how = how_it_differs(seen, expected, others)
         raise AssertionError(_because(message, f"its shape is {seen.shape}{f', {how}' if how else ''}"))
     assert seen.dtype == expected.dtype, _because(message, f"its dtype is {seen.dtype}")
     if expected.value is None:

@@ -29,13 +29,13 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
     one, other = _values(seen), _values(expected)
     if one is None or other is None:
         return None
+    known = {name: values for name, fact in (others or {}).items() if (values := _values(fact))}
     if one.shape != other.shape:
-        return _other_shape(one, other)
+        return _taken_for(one, known) or _other_shape(one, other)
     pair = Pair(one.numbers, other.numbers, other.shape, other.tolerance)
     if all(pair.right):
         return None
-    known = {name: values.numbers for name, fact in (others or {}).items() if (values := _values(fact))}
-    alike = {name: numbers for name, numbers in known.items() if len(numbers) == len(pair.seen)}
+    alike = {name: values.numbers for name, values in known.items() if len(values.numbers) == len(pair.seen)}
     return next(filter(None, (kind(pair, alike) for kind in KINDS)), None)
 
 
@@ -57,6 +57,14 @@ def _values(fact: Any) -> _Values | None:
         return None
     shape = (len(numbers),) if isinstance(fact, list | tuple) else ()
     return _Values(numbers, shape, TOLERANCE["torch.float32"])
+
+
+def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
+    """What else it is, shape and all."""
+    for name, other in others.items():
+        if seen.shape == other.shape and all(are_close(seen.numbers, other.numbers, other.tolerance)):
+            return f"it is {name}"
+    return None
 
 
 def _other_shape(seen: _Values, expected: _Values) -> str | None:

@@ -18,7 +18,9 @@ _MODES = {
 _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
 
 
-def assert_untouched(kept: Mapping[str, Any], *, but: Iterable[str] = ()) -> None:
+def assert_untouched(
+    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> None:
     """Fail where something is not as it was before the call that ``untouched`` watched.
 
     Compared are, of a tensor: identity, shape, dtype, values, memory, version, requires_grad, whether it is
@@ -28,27 +30,30 @@ def assert_untouched(kept: Mapping[str, Any], *, but: Iterable[str] = ()) -> Non
 
     Args:
         kept: what ``with untouched(...) as kept`` filled.
-        but: what may change: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as in
-            file names (``"model.*:grad"``, ``"*:version"``).
+        only: what is looked at: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as
+            in file names (``"model.*:grad"``, ``"*:version"``).
+        but: what of that may change, said in the same way.
 
     Raises:
         AssertionError: the first thing that changed, in a sentence for the student.
     """
-    for change in changes(kept, but=but):
+    for change in changes(kept, only=only, but=but):
         raise AssertionError(change)
 
 
-def changes(kept: Mapping[str, Any], *, but: Iterable[str] = ()) -> Iterator[str]:
+def changes(
+    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> Iterator[str]:
     """All that ``assert_untouched`` would complain about, a sentence each, the gravest of a path first."""
     before, after = kept["before"], kept["after"]
     for path, then in before.items():
         for what, sentence in _compared(path, then, after.get(path)):
-            if not _may_change(path, what, but):
+            if _is_named(path, what, only) and not _is_named(path, what, but):
                 yield sentence
 
 
-def _may_change(path: str, what: str, but: Iterable[str]) -> bool:
-    for rule in but:
+def _is_named(path: str, what: str, rules: Iterable[str]) -> bool:
+    for rule in rules:
         pattern, _, part = rule.partition(":")
         is_below = not part and any(fnmatchcase(path, pattern + below) for below in (".*", "[[]*"))
         if is_below or (fnmatchcase(path, pattern) and fnmatchcase(what, part or "*")):

@@ -122,3 +122,6 @@ def test_of_several_entries_one_may_be_taken_for_another():
         assert_close(seen, expected, "Wrong.")
     with pytest.raises(AssertionError, match=r"^Wrong \(it is what entry 1 should be\)\.$"):
         assert_close([LAST, LAST], [EXPECTED, LAST], "Wrong.")
+    small = tensor([1.0, 2.0], 1, 2)
+    with pytest.raises(AssertionError, match=r"its shape is \(1, 2\), it is what second should be"):
+        assert_close({"first": small, "second": small}, {"first": EXPECTED, "second": small}, "Wrong.")

@@ -118,6 +118,15 @@ def test_what_may_change_is_not_told(told):
     assert len(told(deed, "mod", "opt.state", "model:grad")) == 3
 
 
+def test_only_a_part_is_looked_at_where_only_names_it(zygote):
+    """With `only`, other parts of the same things are not told, and `but` takes away from it."""
+    deed = "def f(model, w, opt, batches): model.body.weight.grad += 1; model.norm.train(); w.data += 1"
+    kept = look(zygote, deed, f=GIVEN)["f"]["kept"]
+    (told,) = changes(kept, only=["model.*:grad"])
+    assert "The values of model.body.weight.grad were changed" in told
+    assert [*changes(kept, only=["w", "model"], but=["model", "w:value"])] == []
+
+
 def test_the_first_change_fails_a_check(zygote):
     """assert_untouched raises what changed first, and nothing where nothing did."""
     kept = look(zygote, "def f(model, w, opt, batches): w.data += 1", f=GIVEN)["f"]["kept"]
