@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,10 +25,28 @@ def accepted(question: str) -> Callable[[Definition], Definition]:
     return lambda definition: definition
 
 
-def wrong(question: str, *, fails: list[str]) -> Callable[[Definition], Definition]:
-    """Mark an answer that must fail exactly these checks. Decorates; does nothing else."""
-    del question, fails
+def wrong(question: str, *, fails: list[str], public: bool = False) -> Callable[[Definition], Definition]:
+    """Mark an answer that must fail exactly these checks. Decorates; does nothing else.
+
+    Args:
+        question: the id of its question.
+        fails: the names of the checks.
+        public: whether the public check passes it, so that nothing tells the student before the grading.
+    """
+    del question, fails, public
     return lambda definition: definition
+
+
+def equal(question: str, *change: str, why: str, answers: Sequence[str] = ()) -> None:
+    """Say of an edit that no promise of the task tells the mutant from the answer. Does nothing.
+
+    Args:
+        question: the id of the question.
+        change: the lines that differ, as ``doctor --mutants`` prints them.
+        why: what makes it the same.
+        answers: the answers meant, by name (``reference`` for the reference's); all where none is named.
+    """
+    del question, change, why, answers
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,39 @@ class Answer:
     cells: tuple[Cell, ...]
 
 
+@dataclass(frozen=True)
+class Equal:
+    """An edit that leaves an answer right; as text, where it is written down.
+
+    Attributes:
+        question: the id of the question.
+        change: the lines that differ, each with ``- `` or ``+ `` before it.
+        answers: names of the answers meant; all where there is none.
+        line: where it stands.
+    """
+
+    question: str
+    change: tuple[str, ...]
+    answers: tuple[str, ...]
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.question}, equal (line {self.line})"
+
+
+def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
+    """Read the edits that are written down as equal.
+
+    Args:
+        path: the file of answers.
+        functions: the function's name for each question's id.
+
+    Raises:
+        CourseError: the file is missing, or one of them says too little.
+    """
+    return [_equal(call, functions, path) for node in _statements(path) if (call := _equal_call(node))]
+
+
 def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
     """Read the known answers of an assignment.
 
@@ -60,17 +111,43 @@ def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
     Raises:
         CourseError: the file is missing, or an answer belongs to no question.
     """
-    try:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read: {error}") from error
-    marked = [(node, _mark(node)) for node in body]
+    marked = [(node, _mark(node)) for node in _statements(path)]
     preamble = "\n".join(ast.unparse(node) for node, mark in marked if mark is None and not _is_ours(node))
     names = [node.name for node, mark in marked if mark is not None and isinstance(node, Named)]
     for name in names:
         if names.count(name) > 1:
             raise CourseError(f"{path}: two answers are called {name}; give each a name of its own")
     return [_answer(node, mark, preamble, functions, path) for node, mark in marked if mark is not None]
+
+
+def _statements(path: Path) -> list[ast.stmt]:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from error
+
+
+def _equal_call(node: ast.stmt) -> ast.Call | None:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="equal")) as call):
+            return call
+    return None
+
+
+def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
+    where = f"{path}, line {call.lineno}"
+    try:
+        question, *change = [ast.literal_eval(argument) for argument in call.args]
+        said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except ValueError:
+        question, change, said = None, [], {}
+    if not change or not said.get("why") or not set(said) <= {"why", "answers"}:
+        raise CourseError(
+            f'{where}: write equal("q1", "- x = y", "+ x = y.clone()", why="...") with literals'
+        )
+    if question not in tuple(functions):
+        raise CourseError(f"{where}: the assignment has no question {question!r}")
+    return Equal(question, tuple(change), tuple(said.get("answers", ())), call.lineno)
 
 
 def accept(path: Path, fails: Mapping[str, list[str]]) -> None:
@@ -122,7 +199,9 @@ def _is_ours(node: ast.stmt) -> bool:
     """Whether a statement is for this file only: its docstring, and the import of the decorators."""
     if isinstance(node, ast.ImportFrom):
         return node.module == "grader.answers"
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return _equal_call(node) is not None or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
 
 
 def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, str], path: Path) -> Answer:

@@ -3,8 +3,9 @@
 For every assignment: the reference passes everything; the untouched notebook earns nothing; every stub
 fails its public check; every accepted answer passes everything, its public check included; every wrong
 answer fails exactly the checks it names and earns no more than partial credit; every check catches
-something; several seeds give the same verdicts; every picture shows a graph of the reference; the four
-files of a stem are there; ``assignments/`` is what ``build`` would write.
+something; several seeds give the same verdicts; every picture shows a graph of the reference; every edit
+that is written down as equal can still be made; the four files of a stem are there; ``assignments/`` is what
+``build`` would write.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from grader.drawing.graph_facts import read_graph
 from grader.evidence import Evidence, Fault, Stopped
 from grader.judge import Verdict, judge
 from grader.live import observe_reference
+from grader.mutation_testing import rotten
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.question import Question
@@ -116,6 +118,7 @@ class _Doctor:
         self._check_answers(answers, by_seed, seeds)
         self._check_public(answers)
         self._check_untouched()
+        self._complain(*rotten(self._course, self._stem))
         self._found.answers = (
             sum(a.fails is None for a in answers),
             sum(a.fails is not None for a in answers),

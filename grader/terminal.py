@@ -21,6 +21,7 @@ from grader.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
     from grader.doctor import Examination
+    from grader.mutation_testing import Mutation
 
 
 @contextmanager
@@ -96,5 +97,19 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         for question, name, _, message in found.diagnoses:
             table.add_row(question, name, escape(message))
         console.print("", table, "")
+    for complaint in found.complaints:
+        console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_mutation(console: Console, found: Mutation) -> None:
+    """What the doctor says about the mutants of one assignment."""
+    counts = f"{found.mutants} mutants, {found.killed} killed, {found.equal} equal by hand"
+    console.print(f"[bold]{escape(found.stem)}[/]: {counts}, {len(found.survivors)} survive", highlight=False)
+    for one in found.survivors:
+        where = f"{one.origin.name} (line {one.origin.line})" if one.origin.line else "the reference"
+        luck = f"; seeds that see it: {', '.join(map(str, one.killed_by))}" if one.killed_by else ""
+        lines = [f"  ✗ {one.origin.question}, {where}: {one.mutant.edit}{luck}"]
+        lines += [f"      {line}" for line in one.mutant.change]
+        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)

@@ -6,7 +6,7 @@ import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 
-from grader import doctor, station
+from grader import doctor, mutation_testing, station
 from grader.zygote import Zygote
 
 
@@ -22,6 +22,6 @@ def zygote():
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
     """Lets grading and the doctor use the one zygote instead of starting their own, seconds each time."""
-    for module in (doctor, station):
+    for module in (doctor, mutation_testing, station):
         monkeypatch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote

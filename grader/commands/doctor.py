@@ -24,17 +24,35 @@ from grader.processors import cores
 @click.option(
     "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
 )
+@click.option("--mutants", is_flag=True, help="Only look for mistakes in answers that no check finds.")
+@click.option("--question", metavar="q1", help="With --mutants: only this question.")
 @click.option(
     "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
 )
-def doctor(verbose: bool, cage: bool, accept_lists: bool, wanted: tuple[str, ...], jobs: int) -> None:
-    """Prove that the course agrees with itself, or, with --cage, that students' code is confined.
+def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
+    verbose: bool,
+    cage: bool,
+    accept_lists: bool,
+    wanted: tuple[str, ...],
+    mutants: bool,
+    question: str | None,
+    jobs: int,
+) -> None:
+    """Prove that the course agrees with itself.
+
+    With --cage, show instead that students' code is confined. With --mutants, look instead for mistakes in
+    the reference and in accepted answers that no check finds.
 
     Exit status: 0 when there is nothing to complain about; 1 when there is; 3 when students' code cannot be
     confined here.
     """
     if cage:
         _examine_cage()
+        return
+    if question is not None and not mutants:
+        raise click.UsageError("--question goes with --mutants")
+    if mutants:
+        _try_mutants(wanted, question, jobs)
         return
     from rich.console import Console
 
@@ -56,6 +74,33 @@ def doctor(verbose: bool, cage: bool, accept_lists: bool, wanted: tuple[str, ...
         click.echo(said if complaints == 1 else f"{said} the first often causes the others.")
         sys.exit(1)
     click.echo("The course agrees with itself.")
+
+
+def _try_mutants(wanted: tuple[str, ...], question: str | None, jobs: int) -> None:
+    from rich.console import Console
+
+    from grader.course import Course
+    from grader.mutation_testing import try_mutants
+    from grader.terminal import print_mutation
+
+    course = Course.find()
+    stems = course.select(wanted)
+    known = {q.id for stem in stems for q in course.assignments[stem].questions}
+    if question is not None and question not in known:
+        raise click.BadParameter(f"there is no question {question}; here are {', '.join(sorted(known))}")
+    console = Console()
+    complaints = 0
+    with console.status("making mutants") as status:
+        tell: Callable[[str, int, int], None] = lambda stem, done, total: status.update(  # noqa: E731
+            f"{stem}: {done} of {total} mutants"
+        )
+        for found in try_mutants(course, stems, question=question, jobs=jobs, tell=tell):
+            complaints += len(found.survivors) + len(found.complaints)
+            print_mutation(console, found)
+    if complaints:
+        click.echo("Kill each survivor by a check or a better input, or write down why it is equal.")
+        sys.exit(1)
+    click.echo("No survivor is unexplained.")
 
 
 def _examine_cage() -> None:

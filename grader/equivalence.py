@@ -1,0 +1,129 @@
+"""Outside: edits that plainly change nothing, so that nobody has to say so of each mutant by hand.
+
+What is told here can be seen in the text alone. Where it takes knowledge of the task, an author writes
+``equal``.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from grader.places import Place
+
+MODULES = {"torch", "nn", "F", "copy", "math", "functools", "itertools", "contextlib", "collections", "np"}
+_NO_TENSORS = {"range", "len", "isinstance", "type", "id", "enumerate", "zip", "print", "super", "getattr"}
+_CONTAINERS = {"parameters", "named_parameters", "buffers", "modules", "items", "keys", "values", "append"}
+_PROPERTIES = {"shape", "dtype", "device", "ndim", "is_leaf", "requires_grad", "size", "dim", "numel"}
+_READ_FROM = {"backward", "register_hook", "retain_grad", "data", "detach", "view", "grad", "grad_fn"}
+_WRITES = {"add_", "sub_", "mul_", "div_", "neg_", "clamp_", "zero_", "fill_", "copy_", "lerp_", "normal_"}
+_WRITES |= {"uniform_", "addcmul_", "addcdiv_", "masked_fill_", "exp_", "sqrt_", "tanh_", "pow_"}
+_UNRECORDED = {"requires_grad_", "retain_grad", "zero_grad", "step", "append", "remove", "train", "eval"}
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Nonlocal, ast.Global, ast.Pass)
+_PLAIN = (ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.expr_context)
+
+
+def may_be_tensor(place: Place) -> bool:
+    """Whether an expression that is read may be a tensor, as far as its text tells."""
+    node, parent = place.node, place.parent
+    if isinstance(parent, ast.keyword):
+        return isinstance(node, ast.Name | ast.Attribute) and _names_a_value(node)
+    if isinstance(parent, ast.Expr | ast.withitem | ast.Compare | ast.FormattedValue | ast.Starred):
+        return False
+    if place.field in {"func", "slice", "iter"} or _asks_for_no_tensor(parent):
+        return False
+    return _names_a_value(node)
+
+
+def _names_a_value(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=function):
+            return last_name(function) not in _CONTAINERS | _NO_TENSORS
+        case ast.Attribute(value=base, attr=name, ctx=ast.Load()):
+            return name not in _PROPERTIES and not is_module(base)
+        case ast.Name(id=name, ctx=ast.Load()):
+            return name not in MODULES | {"self", "ctx", "cls"}
+    return isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
+
+
+def _asks_for_no_tensor(parent: ast.AST) -> bool:
+    """Whether something asks for a shape, a length, ..., which a copy has as well."""
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in _PROPERTIES
+    return isinstance(parent, ast.Call) and last_name(parent.func) in _NO_TENSORS
+
+
+def makes_a_difference(place: Place, name: str) -> bool:
+    """Whether `.detach()`, `.clone()` or `.data` can make one here.
+
+    A copy of what nobody else has, or of what is only read, does not; nor does a cut where nothing is
+    recorded, or a second one.
+    """
+    if place.unrecorded and _is_written(place):
+        return _is_target(place) and name != "detach"
+    if name == "clone":
+        is_new = isinstance(place.node, ast.BinOp) or last_name(place.node) in {"clone", "zeros_like"}
+        return not (_is_only_read(place.parent) or is_new)
+    before, behind = last_name(place.node), getattr(place.parent, "attr", "")
+    is_cut = before == "data" or (before == "detach" and name == "detach") or behind in {"detach", "data"}
+    return not (is_cut or (_is_only_read(place.parent) and place.unrecorded))
+
+
+def _is_only_read(parent: ast.AST) -> bool:
+    if isinstance(parent, ast.Attribute):
+        return not (parent.attr.endswith("_") or parent.attr in _READ_FROM)
+    return isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Subscript)
+
+
+def _is_written(place: Place) -> bool:
+    """Whether the statement does no more than write into a tensor, as `w.copy_(values)`."""
+    match place.statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            return name in _WRITES
+    return False
+
+
+def _is_target(place: Place) -> bool:
+    """Whether the expression is what such a statement writes into."""
+    statement = place.statement
+    return isinstance(statement, ast.Expr) and place.parent is getattr(statement.value, "func", None)
+
+
+def may_record(statement: ast.stmt) -> bool:
+    """Whether autograd may record something that a statement does."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=args)) if name in _UNRECORDED:
+            return not all(isinstance(argument, ast.Name | ast.Constant) for argument in args)
+    works = any(isinstance(node, ast.Call | ast.BinOp | ast.AugAssign) for node in ast.walk(statement))
+    return works and not isinstance(statement, DEFINITIONS)
+
+
+def returns_a_name(statement: ast.stmt) -> bool:
+    """Whether a statement returns what is computed already."""
+    return isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name | ast.Constant | None)
+
+
+def are_independent(one: ast.stmt, two: ast.stmt) -> bool:
+    """Whether it makes no difference which comes first: no name in common, and one of them calls nothing."""
+    names = [{node.id for node in ast.walk(s) if isinstance(node, ast.Name)} for s in (one, two)]
+    return not names[0] & names[1] and (_is_plain(one) or _is_plain(two))
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    """Whether a statement only gives names to what exists."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    parts = [*statement.targets, statement.value]
+    return all(isinstance(node, _PLAIN) for part in parts for node in ast.walk(part))
+
+
+def is_module(node: ast.expr) -> bool:
+    """Whether a name is a module's, such as `torch.autograd`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in MODULES
+
+
+def last_name(node: ast.expr) -> str:
+    """The last name of a function or attribute, or of the function that is called."""
+    function = node.func if isinstance(node, ast.Call) else node
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

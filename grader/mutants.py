@@ -1,0 +1,111 @@
+"""Outside: the mutants of an answer: the texts it becomes when an edit changes one place of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from textwrap import dedent
+
+from grader.block_edits import BLOCK_EDITS
+from grader.expression_edits import EXPRESSION_EDITS
+from grader.places import blocks, places
+
+_FEW = 4
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An answer with one edit.
+
+    Attributes:
+        edit: what was done, in plain English.
+        source: the text of the definition as it is now, without docstrings and remarks.
+        before: the same before the edit.
+    """
+
+    edit: str
+    source: str
+    before: str
+
+    @property
+    def change(self) -> tuple[str, ...]:
+        """The lines that differ, each with ``- `` or ``+ `` before it, indented as among themselves.
+
+        Of few lines that changed places all are given, in the old order and in the new.
+        """
+        old, new = self.before.splitlines(), self.source.splitlines()
+        parts = [
+            part
+            for part in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+            if part[0] != "equal"
+        ]
+        (_, begin, _, begun, _), (_, _, end, _, ended) = parts[0], parts[-1]
+        if end - begin <= _FEW and sorted(old[begin:end]) == sorted(new[begun:ended]):
+            parts = [("replace", begin, end, begun, ended)]
+        marks: list[str] = []
+        lines: list[str] = []
+        for _, begin, end, begun, ended in parts:
+            marks += ["- "] * (end - begin) + ["+ "] * (ended - begun)
+            lines += old[begin:end] + new[begun:ended]
+        shown = dedent("\n".join(lines)).split("\n")
+        return tuple(mark + line for mark, line in zip(marks, shown, strict=True))
+
+
+def mutants(source: str) -> Iterator[Mutant]:
+    """The mutants of a definition, each text once; name and signature stay.
+
+    Args:
+        source: of one function or class, alone.
+    """
+    definition = _without_docstrings(source)
+    before = ast.unparse(definition)
+    known = {before}
+    for edit, text in _edited(definition):
+        if text not in known and _compiles(text):
+            yield Mutant(edit, text, before)
+        known.add(text)
+
+
+def gist(source: str) -> str:
+    """A definition's text without its name, docstrings, remarks and spacing: equal for equal answers."""
+    return nameless(ast.unparse(_without_docstrings(source)))
+
+
+def nameless(source: str) -> str:
+    """The text of a definition without its name."""
+    name = re.search(r"^(?:def|class) (\w+)", source, re.MULTILINE)
+    return re.sub(rf"\b{name[1]}\b", "_", source) if name else source
+
+
+def _edited(definition: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The name of an edit and what it makes of the definition; afterwards this is as it was."""
+    for block in blocks(definition):
+        for edit, rewrite_block in BLOCK_EDITS.items():
+            for statements in rewrite_block(block):
+                with block.replaced(statements):
+                    yield edit, ast.unparse(definition)
+    for place in places(definition):
+        for edit, rewrite in EXPRESSION_EDITS.items():
+            for expression in rewrite(place):
+                with place.replaced(expression):
+                    yield edit, ast.unparse(definition)
+
+
+def _without_docstrings(source: str) -> ast.stmt:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree.body[0]
+
+
+def _compiles(text: str) -> bool:
+    """Whether an edit left Python: `break` needs a loop, not everything can be assigned to."""
+    try:
+        compile(text, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True

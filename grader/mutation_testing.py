@@ -1,0 +1,238 @@
+"""Outside: mutation testing: what do the hidden checks say of answers with a mistake nobody thought of?
+
+Each mutant of the reference and of every accepted answer is judged like an answer. One that fails nothing has
+survived: a check is missing or an input too kind, or no promise of the task tells the mutant from the answer.
+The latter is written down by hand, as `equal(...)` in the file of answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from grader.answers import Answer, Equal, read_answers, read_equals
+from grader.course import Course
+from grader.evidence import Evidence
+from grader.judge import MAX_BATCH, judge
+from grader.live import observe_reference, reference_cells
+from grader.mutants import Mutant, gist, mutants, nameless
+from grader.notebook import Cell
+from grader.observer import observe
+from grader.questionnaire import Limits
+from grader.score import is_passed
+from grader.zygote import Zygote
+
+LIMITS = Limits(cell=2, question=3, notebook=10)
+SEEDS = (1, 2, 3, 4, 5)
+_LOOKS = 3  # at a mutant that had too little of the machine
+
+
+@dataclass(frozen=True)
+class Origin:
+    """An answer that mutants are made of.
+
+    Attributes:
+        question: its question's id.
+        name: of the answer; ``reference`` for the reference.
+        line: where it stands in the file of answers; None for the reference.
+        cells: a notebook with this answer.
+        place: of the cell that holds the answer, among them.
+    """
+
+    question: str
+    name: str
+    line: int | None
+    cells: tuple[Cell, ...]
+    place: int
+
+    @property
+    def source(self) -> str:
+        """The answer's own text."""
+        return self.cells[self.place].source
+
+    def mutated(self, mutant: Mutant) -> list[Cell]:
+        """The notebook with a mutant in the answer's place."""
+        cell = self.cells[self.place]
+        return [*self.cells[: self.place], replace(cell, source=mutant.source), *self.cells[self.place + 1 :]]
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that not every seed finds wrong.
+
+    Attributes:
+        origin: what it was made of.
+        mutant: itself.
+        killed_by: the seeds that do find it wrong.
+    """
+
+    origin: Origin
+    mutant: Mutant
+    killed_by: tuple[int, ...] = ()
+
+
+@dataclass
+class Mutation:
+    """What became of the mutants of one assignment.
+
+    Attributes:
+        stem: the assignment's.
+        mutants: how many there were.
+        killed: how many failed a check, with every seed they were tried with.
+        equal: how many survived and are written down as equal.
+        survivors: the others.
+        complaints: one sentence for each `equal` that no longer tells the truth.
+    """
+
+    stem: str
+    mutants: int = 0
+    killed: int = 0
+    equal: int = 0
+    survivors: list[Survivor] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+#: What is told how many mutants of an assignment were tried: stem, how many, of how many.
+Told = Callable[[str, int, int], None]
+
+
+def try_mutants(
+    course: Course, stems: Sequence[str], *, question: str | None, jobs: int, tell: Told
+) -> Iterator[Mutation]:
+    """Judge the mutants of assignments.
+
+    Args:
+        course: the course.
+        stems: the assignments.
+        question: the id of the one question of interest; None for all.
+        jobs: how many workers at a time.
+        tell: is told how far it is.
+
+    Raises:
+        CourseError: an assignment cannot be read, or its reference not be judged.
+    """
+    with Zygote() as zygote:
+        for stem in stems:
+            yield _Tester(course, stem, zygote, jobs).test(question, tell)
+
+
+def rotten(course: Course, stem: str) -> list[str]:
+    """One sentence for each `equal` of an assignment that names an edit which cannot be made any more."""
+    equals = _equals(course, stem)
+    origins = [
+        origin for origin in _origins(course, stem) if any(e.question == origin.question for e in equals)
+    ]
+    made = [(origin, mutant) for origin in origins for mutant in mutants(origin.source)]
+    return [
+        f"{equal} names an edit that cannot be made: remove it, or copy the lines doctor --mutants prints"
+        for equal in equals
+        if not any(_covers(equal, origin, mutant) for origin, mutant in made)
+    ]
+
+
+class _Tester:
+    """Tries the mutants of one assignment."""
+
+    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int) -> None:
+        self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
+        self._rubric = replace(course.rubric(stem), pictures={}, shows={})
+        self._equals = _equals(course, stem)
+        self._references: dict[int, Evidence] = {}
+
+    def test(self, question: str | None, tell: Told) -> Mutation:
+        made = _made(self._course, self._stem, question)
+        found = Mutation(self._stem, mutants=len(made))
+        alive = []
+        for done, (one, survives) in enumerate(self._tried(made, SEEDS[0]), start=1):
+            alive += [one] if survives else []
+            tell(self._stem, done, len(made))
+        killed_by: dict[int, list[int]] = {id(one): [] for one in alive}
+        for seed in SEEDS[1:]:
+            for one, survives in self._tried(alive, seed):
+                killed_by[id(one)] += [] if survives else [seed]
+        survivors = [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
+        found.killed = found.mutants - len(survivors)
+        found.survivors = [one for one in survivors if one.killed_by or not self._is_equal(one)]
+        found.equal = len(survivors) - len(found.survivors)
+        found.complaints = [
+            f"{equal} is not equal: a check tells it from the answer; remove the line"
+            for equal in self._equals
+            if question in {None, equal.question}
+            and any(_covers(equal, one.origin, one.mutant) for one in made)
+            and not any(_covers(equal, one.origin, one.mutant) for one in survivors)
+        ]
+        return found
+
+    def _is_equal(self, one: Survivor) -> bool:
+        return any(_covers(equal, one.origin, one.mutant) for equal in self._equals)
+
+    def _tried(self, made: Sequence[Survivor], seed: int) -> Iterator[tuple[Survivor, bool]]:
+        """Every mutant, and whether it survives."""
+        if not made:
+            return
+        if seed not in self._references:
+            self._references[seed] = observe_reference(self._zygote, self._course, self._stem, seed)
+        with ThreadPoolExecutor(self._jobs) as pool:
+            observed = zip(made, pool.map(lambda one: self._observed(one, seed), made), strict=True)
+            while batch := list(islice(observed, MAX_BATCH)):
+                evidence = {str(number): seen for number, (_, seen) in enumerate(batch)}
+                verdicts = judge(self._rubric, evidence, self._references[seed])
+                for number, (one, _) in enumerate(batch):
+                    checks = self._rubric.checks_of(one.origin.question)
+                    yield one, all(is_passed(check, verdicts[str(number)]) for check in checks)
+
+    def _observed(self, one: Survivor, seed: int) -> Evidence:
+        asked = self._rubric.questionnaire(seed, only=one.origin.question)
+        cells = one.origin.mutated(one.mutant)
+        for _ in range(_LOOKS):
+            evidence = observe(self._zygote, cells, asked, LIMITS)
+            if not evidence.starved:
+                break
+        return evidence
+
+
+def _made(course: Course, stem: str, question: str | None) -> list[Survivor]:
+    """The mutants of an assignment, each once, and none that is a known answer; none has been tried."""
+    answers = _answers(course, stem)
+    known = {(answer.question, gist(answer.cells[1].source)) for answer in answers}
+    made = []
+    for origin in _origins(course, stem):
+        for mutant in mutants(origin.source) if question in {None, origin.question} else ():
+            key = origin.question, nameless(mutant.source)
+            if key not in known:
+                known.add(key)
+                made.append(Survivor(origin, mutant))
+    return made
+
+
+def _origins(course: Course, stem: str) -> Iterator[Origin]:
+    """The reference of every question, and every accepted answer."""
+    cells = tuple(reference_cells(course, stem))
+    for question in course.assignments[stem].questions:
+        place = next(i for i, cell in enumerate(cells) if cell.source == question.answer)
+        yield Origin(question.id, "reference", None, cells, place)
+    for answer in _answers(course, stem):
+        if answer.fails is None:
+            yield Origin(answer.question, answer.name, answer.line, answer.cells, 1)
+
+
+def _answers(course: Course, stem: str) -> list[Answer]:
+    return read_answers(course.answers_file(stem), _functions(course, stem))
+
+
+def _equals(course: Course, stem: str) -> list[Equal]:
+    return read_equals(course.answers_file(stem), _functions(course, stem))
+
+
+def _functions(course: Course, stem: str) -> Mapping[str, str]:
+    return {question.id: question.function for question in course.assignments[stem].questions}
+
+
+def _covers(equal: Equal, origin: Origin, mutant: Mutant) -> bool:
+    return (
+        equal.question == origin.question
+        and (not equal.answers or origin.name in equal.answers)
+        and equal.change == mutant.change
+    )

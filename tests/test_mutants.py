@@ -1,0 +1,164 @@
+"""Mutants: each edit changes what its name says, and makes none that plainly makes no difference."""
+
+import ast
+
+import pytest
+
+from grader.block_edits import BLOCK_EDITS
+from grader.expression_edits import EXPRESSION_EDITS
+from grader.mutants import gist, mutants
+
+#: An edit, the body of a function of x, y, model and opt, and a change that the edit makes of it.
+TABLE = [
+    ("a statement is left out", "opt.step(); return x", ["- opt.step()"]),
+    ("a statement is left out", "return x", ["- return x", "+ pass"]),
+    ("a statement is moved by one", "y = x(); x(y)", ["- y = x()", "- x(y)", "+ x(y)", "+ y = x()"]),
+    ("a statement is moved into a block", "x()\nfor y in x: y()", ["- x()", "+     x()"]),
+    ("a statement is moved into a block", "for y in x: y()\nx()", ["- x()", "+     x()"]),
+    ("a statement is moved out of a block", "for y in x: x(); y()", ["-     y()", "+ y()"]),
+    (
+        "with, try or if is taken away",
+        "with torch.no_grad(): x()",
+        ["- with torch.no_grad():", "-     x()", "+ x()"],
+    ),
+    ("with, try or if is taken away", "if x: y()", ["- if x:", "-     y()", "+ y()"]),
+    (
+        "with, try or if is taken away",
+        "try: x()\nfinally: y()",
+        ["- try:", "-     x()", "- finally:", "-     y()", "+ x()", "+ y()"],
+    ),
+    ("a statement is put under no_grad", "x(y)", ["- x(y)", "+ with torch.no_grad():", "+     x(y)"]),
+    ("a loop ends after its first round", "for y in x: y()", ["+ break"]),
+    ("the function returns early", "x()\nx(y)\ny()\nreturn x", ["- x(y)", "- y()"]),
+    (
+        "zero_grad and step are exchanged",
+        "opt.zero_grad(); y.backward(); opt.step()",
+        [
+            "- opt.zero_grad()",
+            "- y.backward()",
+            "- opt.step()",
+            "+ opt.step()",
+            "+ y.backward()",
+            "+ opt.zero_grad()",
+        ],
+    ),
+    ("in place and out of place are exchanged", "x += y", ["- x += y", "+ x = x + y"]),
+    ("in place and out of place are exchanged", "x += y", ["- x += y", "+ x.add_(y)"]),
+    ("in place and out of place are exchanged", "x = x + y", ["- x = x + y", "+ x += y"]),
+    ("in place and out of place are exchanged", "x[:] = y", ["- x[:] = y", "+ x = y"]),
+    ("in place and out of place are exchanged", "x.data = y", ["- x.data = y", "+ x.data.copy_(y)"]),
+    ("in place and out of place are exchanged", "x.grad.copy_(y)", ["- x.grad.copy_(y)", "+ x.grad = y"]),
+    ("a decorator is left out", "@torch.no_grad()\ndef g(): pass", ["- @torch.no_grad()"]),
+    ("detach, clone, data or item is put in", "return x", ["- return x", "+ return x.detach()"]),
+    ("detach, clone, data or item is put in", "return x", ["- return x", "+ return x.clone()"]),
+    ("detach, clone, data or item is put in", "return x", ["- return x", "+ return x.data"]),
+    ("detach, clone, data or item is put in", "return x", ["- return x", "+ return x.item()"]),
+    ("detach, clone, data or item is put in", "y(x * 2)", ["- y(x * 2)", "+ y((x * 2).detach())"]),
+    ("a method is left out", "y = x.detach().sum()", ["- y = x.detach().sum()", "+ y = x.sum()"]),
+    ("a method is left out", "y = x.data", ["- y = x.data", "+ y = x"]),
+    ("a function is left out", "y = copy.deepcopy(x)", ["- y = copy.deepcopy(x)", "+ y = x"]),
+    ("a method is exchanged", "y = x.sum()", ["- y = x.sum()", "+ y = x.mean()"]),
+    ("a method is exchanged", "y = x.detach()", ["- y = x.detach()", "+ y = x.clone()"]),
+    ("a method is exchanged", "y = x.detach()", ["- y = x.detach()", "+ y = x.data"]),
+    ("a method is exchanged", "x.mul_(y)", ["- x.mul_(y)", "+ x.mul(y)"]),
+    ("a method is exchanged", "y = x.mul(2)", ["- y = x.mul(2)", "+ y = x.mul_(2)"]),
+    (
+        "an argument is dropped",
+        "x.backward(retain_graph=True)",
+        ["- x.backward(retain_graph=True)", "+ x.backward()"],
+    ),
+    ("an argument is dropped", "x(y, 2)", ["- x(y, 2)", "+ x(y)"]),
+    ("a keyword is put in", "x.backward()", ["- x.backward()", "+ x.backward(retain_graph=True)"]),
+    ("a keyword is put in", "opt.zero_grad()", ["- opt.zero_grad()", "+ opt.zero_grad(set_to_none=False)"]),
+    ("a constant is changed", "y = 3", ["- y = 3", "+ y = 4"]),
+    ("a constant is changed", "x(create_graph=True)", ["- x(create_graph=True)", "+ x(create_graph=False)"]),
+    ("a comparison is turned", "y = x < 3", ["- y = x < 3", "+ y = x <= 3"]),
+    ("a condition is changed", "if x: y()", ["- if x:", "+ if not x:"]),
+    ("a condition is changed", "y = x and opt", ["- y = x and opt", "+ y = x"]),
+    ("an operator is exchanged", "y = x * 2", ["- y = x * 2", "+ y = x / 2"]),
+    ("an operator is exchanged", "y = x - opt", ["- y = x - opt", "+ y = opt - x"]),
+    ("an operator is exchanged", "y = -x", ["- y = -x", "+ y = x"]),
+    ("an index is changed", "y = x[0]", ["- y = x[0]", "+ y = x[-1]"]),
+    ("an index is changed", "y = x[1:]", ["- y = x[1:]", "+ y = x[:]"]),
+    ("a loop goes through one less", "for y in x: y()", ["- for y in x:", "+ for y in list(x)[1:]:"]),
+    (
+        "a loop goes through one less",
+        "y = [z for z in x]",
+        ["- y = [z for z in x]", "+ y = [z for z in list(x)[:-1]]"],
+    ),
+]
+
+
+def function_of(body):
+    """A function with this body and a docstring."""
+    lines = [f"    {line}" for line in body.split("\n")]
+    return "\n".join(["def answer(x, y, model, opt=0):", '    """Docstring."""', *lines])
+
+
+@pytest.mark.parametrize(("edit", "body", "change"), TABLE)
+def test_an_edit_makes_its_change(edit, body, change):
+    """The mutants of a body include the one with this change, under the edit's name."""
+    assert (edit, tuple(change)) in [(one.edit, one.change) for one in mutants(function_of(body))]
+
+
+def test_every_edit_is_in_the_table():
+    """No edit is without an example."""
+    assert {edit for edit, _, _ in TABLE} == {*BLOCK_EDITS, *EXPRESSION_EDITS}
+
+
+ANSWER = '''\
+@functools.cache
+def answer(x: float, y=1, *, model=None):
+    """Docstring."""
+    with torch.no_grad():
+        for part in x[1:]:  # a remark
+            y += part * 2
+    while y < 3 and not x:
+        y = y + model(y.detach(), keep=True)
+    return [y.sum()]
+'''
+
+
+def test_name_and_signature_stay():
+    """Whatever is edited, the function is called as before; no two mutants are the same."""
+    made = list(mutants(ANSWER))
+    heads = {ast.unparse(ast.parse(one.source)).partition("\n    ")[0] for one in made}
+    assert heads == {"@functools.cache\ndef answer(x: float, y=1, *, model=None):"}
+    texts = [one.source for one in made]
+    assert len(set(texts)) == len(texts) > 60
+    assert ast.unparse(ast.parse(ANSWER)) not in texts
+
+
+def test_a_class_is_edited_in_its_methods():
+    """An answer may be a class: the signatures of its methods stay, their bodies are edited."""
+    made = list(
+        mutants("class Answer(nn.Module):\n    size = 3\n\n    def forward(self, x=1):\n        return x * 2")
+    )
+    changes = [one.change for one in made]
+    assert ("- return x * 2", "+ return x / 2") in changes
+    assert ("- size = 3", "+ size = 4") in changes
+    assert all("def forward(self, x=1):" in one.source or "- def" in one.change[0] for one in made)
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        ("return x * y", ["- return x * y", "+ return x.clone() * y"]),
+        ("y = x.shape", ["- y = x.shape", "+ y = x.detach().shape"]),
+        ("y = torch.zeros(3)", ["- y = torch.zeros(3)", "+ y = torch.detach().zeros(3)"]),
+        ("with torch.no_grad(): x.fill_(y)", ["- x.fill_(y)", "+ x.detach().fill_(y)"]),
+        ("y = x.detach()", ["- y = x.detach()", "+ y = x.detach().detach()"]),
+        ("x.step()", ["- x.step()", "+ x.step().detach()"]),
+        ("x = []; y = 1", ["- x = []", "- y = 1", "+ y = 1", "+ x = []"]),
+        ("with x: y()\nreturn y", ["- return y", "+     return y"]),
+    ],
+)
+def test_what_plainly_changes_nothing_is_no_mutant(body, change):
+    """A copy of what is only read, a second detach, ...: nobody has to explain these."""
+    assert tuple(change) not in [one.change for one in mutants(function_of(body))]
+
+
+def test_answers_that_differ_in_words_have_one_gist():
+    """Name, docstrings, remarks and spacing do not count; anything else does."""
+    assert gist('def a(x):\n    "Words."\n    return a( x )  # more') == gist("def b(x):\n    return b(x)")
+    assert gist("def a(x):\n    return x") != gist("def a(x):\n    return -x")

@@ -1,0 +1,178 @@
+"""Mutation testing: what no check finds is told, unless it is written down as equal, which has to hold."""
+
+import pytest
+from click.testing import CliRunner
+from tiny_course import ANSWERS, CHECKS, MASTER, write_course
+
+from grader import mutation_testing
+from grader.answers import equal, read_equals
+from grader.cli import main
+from grader.course import Course
+from grader.errors import CourseError
+from grader.mutation_testing import rotten, try_mutants
+
+DETACHED = '\n\nequal("q1", "- return x + x", "+ return x.detach() + x", why="nobody asks for a gradient")\n'
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """The tiny course, whose checks of q1 look at values only, so that whatever cuts the graph survives."""
+    monkeypatch.setattr(mutation_testing, "SEEDS", (1, 2))
+    return write_course(tmp_path / "course")
+
+
+def report(root, question=None):
+    course = Course.find(root)
+    told = []
+    tell = lambda *standing: told.append(standing)  # noqa: E731
+    (found,) = try_mutants(course, course.stems, question=question, jobs=2, tell=tell)
+    assert told == [("01_tiny", done, found.mutants) for done in range(1, found.mutants + 1)]
+    return found
+
+
+def changes(found):
+    return {(one.origin.name, one.mutant.change) for one in found.survivors}
+
+
+def add(root, text):
+    path = root / "tests" / "answers" / "01_tiny.py"
+    path.write_text(ANSWERS + text, encoding="utf-8")
+
+
+def test_what_no_check_finds_survives(course, shared_zygote):
+    """Mutants of the reference and of accepted answers are judged; those that pass every check are told."""
+    found = report(course, "q1")
+    assert ("added", ("- return x + x", "+ return x.detach() + x")) in changes(found)
+    assert ("reference", ("- return 2 * x", "+ return 2 * x.detach()")) in changes(found)
+    assert not any("- x" in change[-1] for _, change in changes(found))
+    assert found.killed + len(found.survivors) == found.mutants
+    assert found.equal == 0
+    assert {one.origin.question for one in found.survivors} == {"q1"}
+
+
+def test_a_check_kills_what_survived(course, shared_zygote):
+    """With a check that looks at the gradient, the detached answers are found."""
+    path = course / "tests" / "hidden" / "test_01_tiny.py"
+    text = CHECKS.replace("torch.randn(3)", "torch.randn(3, requires_grad=True)")
+    path.write_text(
+        text.replace(
+            "    assert_close(d", '    assert doubled.seen.requires_grad, "Cut."\n    assert_close(d'
+        )
+    )
+    cut = ("reference", ("- return 2 * x", "+ return 2 * x.detach()"))
+    assert cut not in changes(report(course, "q1"))
+
+
+def test_what_is_written_down_as_equal_is_no_survivor(course, shared_zygote):
+    """It is counted apart, and the others survive as before."""
+    before = report(course, "q1")
+    add(course, DETACHED)
+    found = report(course, "q1")
+    assert changes(before) - changes(found) == {("added", ("- return x + x", "+ return x.detach() + x"))}
+    assert (found.equal, found.complaints) == (1, [])
+
+
+def test_an_equal_may_name_its_answers(course, shared_zygote):
+    """Named for another answer, it covers nothing, and is rotten."""
+    add(course, DETACHED.replace("why=", 'answers=["reference"], why='))
+    assert report(course, "q1").equal == 0
+    assert len(rotten(Course.find(course), "01_tiny")) == 1
+    add(course, DETACHED.replace("why=", 'answers=["added"], why='))
+    assert report(course, "q1").equal == 1
+    assert rotten(Course.find(course), "01_tiny") == []
+
+
+def test_an_equal_that_a_check_finds_is_complained_about(course, shared_zygote):
+    """What was called equal, and is killed, was not."""
+    add(course, '\n\nequal("q1", "- return x + x", "+ return x - x", why="a mistake")\n')
+    line = len(ANSWERS.splitlines()) + 3
+    wanted = f"q1, equal (line {line}) is not equal: a check tells it from the answer; remove the line"
+    assert report(course, "q1").complaints == [wanted]
+
+
+def test_an_equal_whose_edit_is_gone_is_rotten(course):
+    """When the line it speaks of has changed, the plain doctor says so."""
+    add(course, DETACHED)
+    assert rotten(Course.find(course), "01_tiny") == []
+    add(course, DETACHED.replace("x + x", "y + x"))
+    (complaint,) = rotten(Course.find(course), "01_tiny")
+    assert complaint.startswith(f"q1, equal (line {len(ANSWERS.splitlines()) + 3}) names an edit")
+
+
+def test_luck_does_not_count(course, shared_zygote, monkeypatch):
+    """A mutant that only some seeds find wrong survives, equal or not; the seeds are told."""
+    monkeypatch.setattr(mutation_testing, "SEEDS", (1, 2, 3, 4, 5))
+    path = course / "tests" / "hidden" / "test_01_tiny.py"
+    path.write_text(CHECKS.replace("torch.randn(3)", "torch.randn(1).clamp(max=0)"))
+    add(course, '\n\nequal("q1", "- return x + x", "+ return x - x", why="zero")\n')
+    one = next(one for one in report(course, "q1").survivors if one.mutant.change[-1] == "+ return x - x")
+    assert one.killed_by
+    assert set(one.killed_by) < {1, 2, 3, 4, 5}
+
+
+def test_the_command_tells_each_survivor(course, shared_zygote, monkeypatch):
+    """Counts, then each survivor with its question, answer, line and change; exit status 1."""
+    monkeypatch.chdir(course)
+    monkeypatch.setenv("COLUMNS", "110")
+    run = CliRunner().invoke(main, ["doctor", "--mutants", "--question", "q1"])
+    assert run.exit_code == 1
+    assert (
+        "\n  ✗ q1, added (line 8): detach, clone, data or item is put in\n      - return x + x\n"
+        in run.output
+    )
+    assert "\n  ✗ q1, the reference: " in run.output
+    assert run.output.startswith("01_tiny: ")
+    assert run.output.endswith("or write down why it is equal.\n")
+
+
+def test_without_survivors_the_command_is_content(course, shared_zygote, monkeypatch):
+    """When every mutant is killed or written down, the exit status is 0."""
+    monkeypatch.chdir(course)
+    path = course / "solutions" / "01_tiny.py"
+    path.write_text(MASTER.replace("return 2 * x", "pass").replace("# return x", "# return"))
+    path = course / "tests" / "hidden" / "test_01_tiny.py"
+    path.write_text(CHECKS.replace("assert_close(doubled.seen, doubled.expected", "assert_close(1, 1"))
+    add(course, "")
+    path = course / "tests" / "answers" / "01_tiny.py"
+    path.write_text(ANSWERS.replace('@accepted("q1")\ndef added', "def added"))
+    run = CliRunner().invoke(main, ["doctor", "--mutants", "--question", "q1"])
+    assert (run.exit_code, run.output) == (
+        0,
+        "01_tiny: 0 mutants, 0 killed, 0 equal by hand, 0 survive\nNo survivor is unexplained.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--mutants", "--question", "q7"], "no question q7"), (["--question", "q1"], "--question goes with")],
+)
+def test_a_question_that_cannot_be_tried_is_refused(course, monkeypatch, options, words):
+    """An unknown question, or a question without --mutants, is refused with exit status 2."""
+    monkeypatch.chdir(course)
+    run = CliRunner().invoke(main, ["doctor", *options])
+    assert run.exit_code == 2
+    assert words in run.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'equal("q1", why="no change")',
+        'equal("q1", "- a", "+ b")',
+        'equal("q1", "- a", "+ b", why="")',
+        'equal("q1", line, why="no literal")',
+        'equal("q1", "- a", "+ b", why="y", answer="added")',
+        'equal("q9", "- a", "+ b", why="y")',
+    ],
+)
+def test_an_equal_that_says_too_little_is_refused(course, text):
+    """Without a known question, a change or a reason, it is refused with file and line."""
+    add(course, f"\n\n{text}\n")
+    path = course / "tests" / "answers" / "01_tiny.py"
+    with pytest.raises(CourseError, match=f"{path}, line {len(ANSWERS.splitlines()) + 3}: "):
+        read_equals(path, {"q1": "double", "q2": "leaf"})
+
+
+def test_equal_does_nothing():
+    """It stands in a file that is read as text; imported after all, it is harmless."""
+    assert equal("q1", "- a", "+ b", why="it is", answers=["c"]) is None
