@@ -75,9 +75,7 @@ def other_form(seen: Any, expected: Any, path: _Path = (), *, strict: bool = Fal
     Not strict, None and a raised error may stand for anything and lengths may differ, because checks
     ask for these. A list and a tuple, or two kinds of number, are alike always.
     """
-    if not strict and (
-        seen is None or expected is None or isinstance(seen, Raised) or isinstance(expected, Raised)
-    ):
+    if not strict and (_stands_for_anything(seen) or _stands_for_anything(expected)):
         return None
     if not _are_of_one_kind(seen, expected):
         return f"{_place(path)} is {describe(seen)}, {describe(expected)} was expected"
@@ -99,6 +97,13 @@ def other_form(seen: Any, expected: Any, path: _Path = (), *, strict: bool = Fal
 
 
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
+
+
+def _stands_for_anything(fact: Any) -> bool:
+    """None, an error, and what ``untouched`` kept, whose form follows what became of the things in it."""
+    if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
+        return fact is None or isinstance(fact, Raised)
+    return isinstance(fact["before"], dict) and "torch" in fact["before"]
 
 
 def _are_of_one_kind(one: Any, other: Any) -> bool:
