@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -52,12 +53,14 @@ class Worker:
         self._clock.close()
         self.wire.close()
 
-    def notices(self) -> bytes:
-        """What it noticed since it was asked before; the end of a flood is left out."""
-        try:
-            return os.read(self._noticed, _MOST_NOTICES)
-        except BlockingIOError:
-            return b""
+    def notices(self) -> tuple[bytes, bool]:
+        """What it noticed, and whether it lives on without that pipe; the end of a flood is left out."""
+        noticed = b""
+        with contextlib.suppress(BlockingIOError):  # no more for now
+            noticed = os.read(self._noticed, _MOST_NOTICES)
+            if not os.read(self._noticed, 1):
+                return noticed, not is_readable(self._pidfd, _END_SECONDS)
+        return noticed, False
 
     def was_killed(self) -> bool:
         """Whether SIGKILL has ended it, and not from here: the system needed its memory, or it hit itself.

@@ -24,8 +24,9 @@ _NOTICED = {
     *("modes of torch", "names put together", "past the instance", "patched", "raw memory", "settrace"),
     *("the grader itself", "version counter"),
 }
-_MAX_TRACES = 100
 _MAX_UNITED = 100  # kept of what the workers of one notebook noticed: more nobody reads
+_MAX_TRACES = 20 * len(_NOTICED)  # a worker tells of twenty cells for each
+_WRITTEN_BY_OTHERS: Trace = ("raw descriptors", None)
 
 
 @dataclass(frozen=True)
@@ -191,16 +192,21 @@ def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed
     return sorted({*known, *more}, key=str)[:_MAX_UNITED]
 
 
-def readable_traces(notices: bytes) -> set[Trace]:
-    """What a worker noticed; what is no notice was written by somebody else, which is a trace as well."""
-    lines = notices.decode("ascii", "replace").split("\n")
-    return {_trace(line) for line in lines[:_MAX_TRACES] if line}
+def readable_traces(notices: bytes, *, closed: bool) -> set[Trace]:
+    """What a worker noticed.
+
+    What is no notice, or is one too many, was written by the notebook, which is a trace as well; so is a
+    pipe that the notebook has closed. Thus nothing can be put into it that hides what comes later.
+    """
+    *lines, rest = notices.decode("ascii", "replace").split("\n")
+    traces = {_trace(line) for line in lines[:_MAX_TRACES]}
+    return traces | ({_WRITTEN_BY_OTHERS} if rest or closed or len(lines) > _MAX_TRACES else set())
 
 
 def _trace(line: str) -> Trace:
     what, _, number = line.partition("\t")
     if what not in _NOTICED or not (number == "" or (number.isdecimal() and len(number) < 6)):
-        return "raw descriptors", None
+        return _WRITTEN_BY_OTHERS
     return what, int(number) if number else None
 
 

@@ -278,7 +278,8 @@ class _Observer:
 
     def _take_stock(self, worker: Worker) -> None:
         self._size += worker.wire.received
-        self._traces = united(self._traces, readable_traces(worker.notices()))
+        noticed, closed = worker.notices()
+        self._traces = united(self._traces, readable_traces(noticed, closed=closed))
 
     def _give_up_cells(self, place: int) -> None:
         """The cells before this one took all the time that cells may take; what is defined by now counts.

@@ -10,6 +10,7 @@ from grader import flags
 from grader.flags import flags_of
 from grader.notebook import Cell, Notebook
 from grader.preload import modules_to_preload
+from grader.zygote import Zygote
 
 TRACES = {
     "import ctypes": "ctypes",
@@ -174,12 +175,44 @@ def test_a_notice_cannot_be_taken_back(zygote):
     assert ("frames", 1) in seen.evidence.traces
 
 
-def test_what_stands_in_the_pipe_of_notices_but_is_none_is_a_trace(zygote):
+@pytest.mark.parametrize("lines", ["nothing to see\\n", "\\n", "gc\\t1\\n", "frames"])
+def test_what_stands_in_the_pipe_of_notices_but_is_none_is_a_trace(zygote, lines):
     """Who writes there, or fills the pipe so that nothing more goes in, is noticed by that."""
-    seen = look(
-        zygote, "import os\nos.write(12, b'nothing to see\\n' * 6000)\ndef leaf():\n    return 1", leaf="1"
+    cell = f"import os\nos.write(12, b'{lines}' * (1 << 16))\ndef leaf():\n    return 1"
+    assert ("raw descriptors", None) in look(zygote, cell, leaf="1").evidence.traces
+
+
+@pytest.mark.parametrize(
+    "code", ["os.closerange(3, 64)", "fcntl.fcntl(12, fcntl.F_SETFD, 0)", "os.close(12)", "os.dup2(1, 12)"]
+)
+def test_the_pipe_of_notices_cannot_be_closed_or_moved(zygote, code):
+    """What happens later is noticed as if nothing had been tried."""
+    cell = (
+        "import contextlib, fcntl, os, sys\nwith contextlib.suppress(OSError):\n    " + code + "\n"
+        "def leaf():\n    getattr(sys, 'emarfteg_'[::-1])()\n    return 1"
     )
-    assert ("raw descriptors", None) in seen.evidence.traces
+    seen = look(zygote, cell, leaf="student.leaf()")
+    assert (seen["leaf"], seen.evidence.traces) == (1, [("frames", 1)])
+
+
+def test_without_a_cage_a_closed_pipe_of_notices_is_a_trace():
+    """Nothing keeps code from closing it there, so that it is closed is what is told."""
+    cell = "import os\nos.close(12)\ndef leaf():\n    return 1"
+    with Zygote(sandbox=False) as unprotected:
+        assert look(unprotected, cell, leaf="student.leaf()").evidence.traces == [("raw descriptors", None)]
+
+
+def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
+    """Code can pretend to be of any cell; of each kind of trace twenty are told."""
+    cell = (
+        "import sys\nfor number in range(500):\n    compile('1', f'<cell {number}>', 'eval')\n"
+        "    eval(compile('1', f'<cell {number}>', 'eval'))\n"
+        "    exec(compile('compile(\"1\", \"x\", \"eval\")', f'<cell {number}>', 'exec'))\n"
+        "getattr(sys, 'emarfteg_'[::-1])()\ndef leaf():\n    return 1"
+    )
+    traces = look(zygote, cell, leaf="1").evidence.traces
+    assert ("frames", 1) in traces
+    assert len(traces) < 30
 
 
 def test_no_trace_is_missed_for_want_of_a_clue():

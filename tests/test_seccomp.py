@@ -12,7 +12,7 @@ import struct
 import pytest
 
 from grader.worker import seccomp, syscalls
-from grader.worker.allowlist import OWN_PID
+from grader.worker.allowlist import NOTICES, OWN_PID, PIPES, REQUEST
 
 HEADERS = {
     "x86_64": pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -136,6 +136,13 @@ def test_sealed_means_that_files_cannot_even_be_looked_up(machine, call):
         ("fcntl", (1, fcntl.F_SETFL), ALLOWED),
         ("fcntl", (1, fcntl.F_SETOWN), errno.EPERM),
         ("fcntl", (1, 10), errno.EPERM),  # F_SETSIG
+        ("fcntl", (1, fcntl.F_DUPFD_CLOEXEC, NOTICES), ALLOWED),  # which gives the first free one behind it
+        ("fcntl", (9, fcntl.F_GETFD), ALLOWED),
+        *(("fcntl", (pipe, fcntl.F_SETFL), errno.EPERM) for pipe in PIPES),
+        ("close", (REQUEST - 1,), ALLOWED),
+        ("close", (NOTICES + 1,), ALLOWED),
+        *(("close", (pipe,), errno.EPERM) for pipe in PIPES),
+        ("close", (NOTICES + (1 << 32),), errno.EPERM),  # of which the kernel takes the lower half
         ("openat", (0, 0, os.O_RDONLY | os.O_CLOEXEC), ALLOWED),
         ("openat", (0, 0, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), ALLOWED),
         ("openat", (0, 0, os.O_RDONLY | os.O_TRUNC), errno.EPERM),

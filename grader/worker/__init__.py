@@ -23,7 +23,8 @@ answered by ``{"id", "ok"}``:
             the last request: proves that nothing else waited in the pipe.
 
 A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, written the moment something is
-noticed: whatever happens in the process afterwards cannot take it back.
+noticed: whatever happens in the process afterwards cannot take it back. In the cage no code can close or move
+the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace itself.
 
 An error is ``{"types", "text", "where"}``. Facts are described in ``facts.py``.
 """

@@ -9,18 +9,22 @@ import os
 import termios
 from typing import NamedTuple
 
+# A worker's pipes for requests, answers and notices, besides 0, 1 and 2. Students' code may read and write
+# whatever is open, but it can neither close nor move these: a notice reaches the outside or leaves a trace.
+PIPES = REQUEST, ANSWER, NOTICES = 10, 11, 12
 # Stands for the pid of the caged process, which is known only after the fork; no process has this number.
 OWN_PID = 0xFFFFFFFE
 _EVERY_BIT = 0xFFFFFFFF
 
 
 class Demand(NamedTuple):
-    """One 32-bit half of an argument, under a mask, has to be one of the values."""
+    """One 32-bit half of an argument, under a mask, has to be one of the values (`unless`: none of them)."""
 
     argument: int
     values: tuple[int, ...]
     mask: int = _EVERY_BIT
     upper_half: bool = False
+    unless: bool = False
 
 
 class Rule(NamedTuple):
@@ -38,7 +42,7 @@ _ENDING = ("exit", "exit_group")
 _SIGNALS = ("restart_syscall", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack")
 _TIMERS = ("alarm", "clock_nanosleep", "getitimer", "nanosleep", "setitimer")
 _CLOCKS = ("clock_getres", "clock_gettime", "getrusage", "gettimeofday", "time", "times")
-_DESCRIPTORS = ("close", "fstat", "lseek", "pread64", "read", "readv", "write", "writev")
+_DESCRIPTORS = ("fstat", "lseek", "pread64", "read", "readv", "write", "writev")
 _WAITING = ("poll", "ppoll", "pselect6", "select")
 _SELF = ("getegid", "geteuid", "getgid", "getpid", "getppid", "getrandom", "getuid", "sysinfo", "uname")
 _LOOKING_UP = (
@@ -50,7 +54,9 @@ _THREAD = 0x10900  # CLONE_VM | CLONE_SIGHAND | CLONE_THREAD
 _NAMESPACES = 0x7E020000  # every CLONE_NEW... there is
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
 
+_NO_PIPE = Demand(0, PIPES, unless=True)
 _CONDITIONAL = (
+    Rule("close", (_NO_PIPE,)),
     # glibc answers ENOSYS by falling back to clone, whose flags a filter can see.
     Rule("clone3", allowed=False, refusal=errno.ENOSYS),
     Rule("clone", (Demand(0, (_THREAD,), mask=_THREAD | _NAMESPACES),)),
@@ -68,7 +74,10 @@ _CONDITIONAL = (
     # F_SETOWN and F_SETSIG are missing: they would have the kernel send any signal to any own process.
     Rule(
         "fcntl",
-        (Demand(1, (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)),),
+        (
+            _NO_PIPE,
+            Demand(1, (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)),
+        ),
     ),
 )
 # Landlock before version 3 lets a file that is opened for reading (or with the odd mode 3) be truncated.

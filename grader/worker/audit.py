@@ -16,7 +16,7 @@ from typing import Any
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_MOST_NOTICES = 100
+_MOST_CELLS = 20  # told of one kind: a flood of one leaves room for the others
 #: What each event is a trace of, in the words of ``grader/flags.py``.
 _EVENTS = {
     "sys._getframe": "frames",
@@ -39,7 +39,7 @@ _ATTRIBUTES = {
 _MIDDLEMAN = "/ctypes/__init__.py"  # does it for whoever called it
 
 _frame_of, _write = sys._getframe, os.write
-_noticed: set[tuple[str, int | None]] = set()
+_noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _pipe = -1
 _is_looking = False
 _code_was_set = False
@@ -61,9 +61,10 @@ def notice(what: str, file: str) -> None:
     """Tell the outside what was found in a cell, by the name of its file."""
     digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
     cell = int(digits) if digits.isdecimal() and len(digits) < 6 else None
-    if (what, cell) not in _noticed and len(_noticed) < _MOST_NOTICES:
-        _noticed.add((what, cell))
-        with suppress(OSError):  # the pipe is full or closed, of which the outside sees the reason
+    cells = _noticed.setdefault(what, set())
+    if cell not in cells and len(cells) < _MOST_CELLS:
+        cells.add(cell)
+        with suppress(OSError):  # the pipe was filled or closed, which the outside sees
             _write(_pipe, f"{what}\t{'' if cell is None else cell}\n".encode())
 
 

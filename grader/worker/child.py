@@ -18,9 +18,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import audit, cells, facts, guard, standins, status, toolbox
+from .allowlist import ANSWER, NOTICES, PIPES, REQUEST
 from .cage import Cage
-
-_REQUEST, _ANSWER, _NOTICES = 10, 11, 12  # the descriptors of a worker, besides 0, 1 and 2
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -71,8 +70,8 @@ def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> Non
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
-    cage.enter(keep=(0, 1, 2, _REQUEST, _ANSWER, _NOTICES))
-    audit.begin(_NOTICES)
+    cage.enter(keep=(0, 1, 2, *PIPES))
+    audit.begin(NOTICES)
     for name in _modules:  # a list made before the fork: to look at every name copies the pages of all
         del sys.modules[name]  # nothing a notebook needs to import
     service = _Service(_notebook)
@@ -85,13 +84,13 @@ def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> Non
 def _arrange_descriptors(request: int, answer: int, output: int, notices: int) -> None:
     """Nothing to read on stdin, output into its pipe, the others on descriptors of their own."""
     high = [os.dup(d) for d in (request, answer, output, notices)]
-    while min(high) <= _NOTICES:
+    while min(high) <= NOTICES:
         high = [os.dup(d) for d in high]
     nothing = os.open("/dev/null", os.O_RDONLY)
-    places = ((nothing, 0), (high[2], 1), (high[2], 2), (high[0], _REQUEST), (high[1], _ANSWER))
-    for source, target in (*places, (high[3], _NOTICES)):
+    places = ((nothing, 0), (high[2], 1), (high[2], 2), (high[0], REQUEST), (high[1], ANSWER))
+    for source, target in (*places, (high[3], NOTICES)):
         os.dup2(source, target, inheritable=False)
-    os.set_blocking(_NOTICES, False)
+    os.set_blocking(NOTICES, False)
 
 
 def _receive() -> Any:
@@ -102,7 +101,7 @@ def _receive() -> Any:
 def _read_exactly(length: int) -> bytes:
     data = b""
     while len(data) < length:
-        chunk = _read(_REQUEST, length - len(data))
+        chunk = _read(REQUEST, length - len(data))
         if not chunk:
             _exit(0)  # the outside hung up
         data += chunk
@@ -113,7 +112,7 @@ def _send(message: Any) -> None:
     payload = "".join(_chunks(message, 0)).encode()
     data = _pack(">I", len(payload)) + payload
     while data:
-        data = data[_write(_ANSWER, data) :]
+        data = data[_write(ANSWER, data) :]
 
 
 class _Service:

@@ -61,13 +61,16 @@ def _gate(machine: str) -> list[Instruction]:
 
 
 def _demand(demand: allowlist.Demand, refusal: int) -> list[Instruction]:
-    """Fall through when the argument is one of the values, else refuse."""
+    """Fall through when the argument is one of the values (`unless`: none of them), else refuse."""
     word = _ARGUMENTS + 8 * demand.argument + (4 if demand.upper_half else 0)
-    count = len(demand.values)
+    last = len(demand.values) - 1
     return [
         _load(word),
         Instruction(_AND, 0, 0, demand.mask),
-        *(Instruction(_EQUAL, count - place, 0, value) for place, value in enumerate(demand.values)),
+        *(
+            Instruction(_EQUAL, last - place + (not demand.unless), demand.unless and place == last, value)
+            for place, value in enumerate(demand.values)
+        ),
         _answer(refusal),
     ]
 
