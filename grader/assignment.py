@@ -53,6 +53,11 @@ class Assignment:
         """The code cells of the reference solution: all but the checks, answers in place."""
         return tuple(cell.source for cell in self.cells if cell.role in ("code", "question"))
 
+    @property
+    def demonstrations(self) -> tuple[str, ...]:
+        """The code cells that students get as they are."""
+        return tuple(cell.source for cell in self.cells if cell.role == "code")
+
 
 def read_assignment(path: Path) -> Assignment:
     """Read a master.

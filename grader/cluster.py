@@ -102,7 +102,7 @@ class Cluster:
         task = self._submit(
             outpost.observe_here,
             self._bring(self._settings),
-            self._bring(outpost.packed([questionnaire.stubs, probes])),
+            self._bring(outpost.packed([questionnaire.stubs, probes, questionnaire.handed_out])),
             outpost.packed([(cell.number, cell.source) for cell in cells]),
             outpost.packed([limits.cell, limits.question, limits.notebook]),
         )

@@ -81,7 +81,9 @@ class Course:
     def rubric(self, stem: str) -> Rubric:
         """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
         if stem not in self._rubrics:
-            rubric = read_rubric(self.check_file(stem), self.assignments[stem].questions)
+            assignment = self.assignments[stem]
+            rubric = read_rubric(self.check_file(stem), assignment.questions)
+            rubric = replace(rubric, handed_out=assignment.demonstrations)
             self._rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
         return self._rubrics[stem]
 

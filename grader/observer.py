@@ -254,6 +254,8 @@ class _Observer:
                 stack.callback(self._take_stock, worker)  # before its end, which comes last
                 self._place, begun = 0, time.monotonic()
                 try:
+                    if self._asked.handed_out:
+                        self._put(worker, "begin", {"handed_out": self._asked.handed_out}, self._limits.cell)
                     run = self._run_together if self._hurries else self._run_one_by_one
                     run(worker)
                     names = self._survey(worker)

@@ -97,7 +97,7 @@ def _kind(error: GraderError) -> str:
 @lru_cache(maxsize=32)
 def _questionnaire(asked: bytes) -> Questionnaire:
     """The same for a whole class, so read once."""
-    stubs, questions = json.loads(asked)
+    stubs, questions, handed_out = json.loads(asked)
     probes = {
         name: tuple(
             Assigned(**{**probe, "oracle": tuple(probe["oracle"]) if probe["oracle"] else None})
@@ -105,7 +105,7 @@ def _questionnaire(asked: bytes) -> Questionnaire:
         )
         for name, of_function in questions.items()
     }
-    return Questionnaire(stubs, probes)
+    return Questionnaire(stubs, probes, tuple(handed_out))
 
 
 class _Lent:

@@ -32,7 +32,14 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """What to ask of a notebook: the stubs of its functions, and the probes of each function."""
+    """What to ask of a notebook.
+
+    Attributes:
+        stubs: of its functions, by name.
+        probes: of each function.
+        handed_out: the cells that students get besides stubs; unchanged, these take no name from a student.
+    """
 
     stubs: dict[str, str]
     probes: dict[str, tuple[Assigned, ...]]
+    handed_out: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ class Rubric:
         asks: the id of the question each probe belongs to.
         pictures: probes that nobody judges, by name.
         shows: the id of the question each picture belongs to.
+        handed_out: the code cells that students get besides stubs.
     """
 
     stem: str
@@ -41,6 +42,7 @@ class Rubric:
     asks: dict[str, str]
     pictures: dict[str, PictureProbe] = field(default_factory=dict)
     shows: dict[str, str] = field(default_factory=dict)
+    handed_out: tuple[str, ...] = ()
 
     def checks_of(self, question: str) -> list[Check]:
         """The checks of one question."""
@@ -69,6 +71,7 @@ class Rubric:
         return Questionnaire(
             stubs={question.function: question.stub for question in questions},
             probes={function: tuple(probes) for function, probes in asked.items()},
+            handed_out=self.handed_out if only is None else (),  # who asks for one question has only that
         )
 
     def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> Assigned:

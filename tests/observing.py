@@ -44,8 +44,8 @@ def probe(name, body, *, seed=1, seconds=5.0, **options):
     return Assigned(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
 
 
-def look(zygote, cells, *, limits=QUICK, stubs=None, **probes):
-    """Observe cells (a text or several).
+def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), **probes):
+    """Observe cells (a text or several), some of them perhaps as they were handed out.
 
     `probes` gives for each function that is asked for a probe, several, or the expression that the one probe
     of the function's name returns. Stubs take no argument where none are given.
@@ -54,7 +54,7 @@ def look(zygote, cells, *, limits=QUICK, stubs=None, **probes):
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
     asked = {name: _probes(name, given) for name, given in probes.items()}
     stubs = {name: f"def {name}():\n    ..." for name in asked} | (stubs or {})
-    return Seen(observe(zygote, numbered, Questionnaire(stubs, asked), limits))
+    return Seen(observe(zygote, numbered, Questionnaire(stubs, asked, tuple(handed_out)), limits))
 
 
 def _probes(name, given):

@@ -18,10 +18,10 @@ def binds(source: str, name: str) -> bool:
         tree = ast.parse(_MAGIC.sub(r"\g<indent>pass", source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return defines(source, name)
-    return name in _bound(tree)
+    return name in bound(tree)
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
+def bound(tree: ast.Module) -> Iterator[str]:
     """Every name that is bound outside of functions and classes, in blocks such as ``if`` too."""
     pending: list[ast.AST] = [tree]
     while pending:

@@ -45,6 +45,13 @@ class Exercise:
         """What names it in a command, as it would be typed here."""
         return argument_of(self.document.path)
 
+    @property
+    def demonstrations(self) -> list[str]:
+        """The code cells that were handed out besides stubs, where that is known."""
+        stubs = {task.stub.place for task in self.tasks if task.stub}
+        cells = self.handed_out.cells if self.handed_out else ()
+        return [cell.source for cell in cells if cell.number and cell.place not in stubs]
+
     def task(self, name: str) -> Task:
         """The question of an id (``q3``, ``3``) or of a function's name.
 

@@ -52,7 +52,12 @@ class Log:
             for cell in exercise.document.notebook.cells
             if (cell.number not in self.deadly or cell.number in self.heads) and cell.number < self._end()
         ]
-        return {"cells": cells, "seconds": self.seconds, "tasks": [_asked(task, exercise) for task in left]}
+        return {
+            "handed_out": exercise.demonstrations,
+            "cells": cells,
+            "seconds": self.seconds,
+            "tasks": [_asked(task, exercise) for task in left],
+        }
 
     def _end(self) -> float:
         """The first cell that is not run any more; the very first where leaving out some did not help."""

@@ -1,8 +1,9 @@
 """On a student's machine: the process that runs a student's notebook, and tells what happens, line by line.
 
-It answers one request, a line of JSON on standard input: ``{"cells": [[number, source], ...],
-"seconds": s, "tasks": [{"id", "function", "stub", "source"}, ...]}``. What it says goes, as lines of JSON,
-into a file of which the notebook knows nothing, so that nothing a cell prints can be taken for it:
+It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
+"cells": [[number, source], ...], "seconds": s, "tasks": [{"id", "function", "stub", "source"}, ...]}``.
+What it says goes, as lines of JSON, into a file of which the notebook knows nothing, so that nothing a cell
+prints can be taken for it:
 
 ``{"ready": true}``                  torch is imported; ``{"unusable": text}`` where it cannot be
 ``{"cell": n}``                      cell n begins

@@ -30,6 +30,7 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
     """
     notebook = Notebook()
     install(notebook)
+    notebook.begin(request["handed_out"])
     for number, source in request["cells"]:
         say({"cell": number})
         if not alarm.IS_THERE:
@@ -38,6 +39,7 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
         faulthandler.cancel_dump_traceback_later()
         if error is not None:
             say({"cell": number, "trouble": _trouble(error, f"<cell {number}>")})
+    notebook.bindings.put_back()
     _offer_otter()
     for task in request["tasks"]:
         status = _status(task, notebook)

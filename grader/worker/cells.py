@@ -17,13 +17,14 @@ import re
 import signal
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import notice
+from .bindings import Bindings, text_of
 from .facts import error_text
 from .wording import may_show_traces, traces_in
 
@@ -50,21 +51,23 @@ def _as_python(source: str) -> str:
 
 
 class _Piece(NamedTuple):
-    """A piece of a notebook, compiled, and the traces of deceiving that it shows."""
+    """A piece of a notebook, compiled, what it does as a text, and the traces of deceiving that it shows."""
 
     code: types.CodeType
+    text: str
     traces: list[str]
 
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _prepared: dict[str, _Piece] = {}  # by text
+_handed_out: dict[str, _Piece] = {}  # the same by source: to transform one takes longer than to look it up
 
 
 def prepare(source: str) -> None:
     """In the zygote: compile a cell that most notebooks have, because it was handed out with the others."""
     with suppress(SyntaxError, RecursionError, ValueError):
         text = _as_python(source)
-        _prepared[text] = _compiled(text, "<cell>", _FLAGS)
+        _prepared[text] = _handed_out[source] = _compiled(text, "<cell>", _FLAGS)
 
 
 def _compiled(text: str, file: str, flags: int) -> _Piece:
@@ -73,7 +76,7 @@ def _compiled(text: str, file: str, flags: int) -> _Piece:
     with suppress(SyntaxError, RecursionError, ValueError):  # a tree too deep to walk through
         if may_show_traces(code):
             traces.extend(traces_in(ast.parse(text)))
-    return _Piece(code, traces)
+    return _Piece(code, text_of(code), traces)
 
 
 def _placed(piece: _Piece, file: str) -> _Piece:
@@ -95,11 +98,24 @@ class Notebook:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
+        self.bindings = Bindings(self.names)
         self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
         self._trees: dict[str, ast.Module] = {}  # the same, parsed
         self.cell = "cell"  # the one that runs, as a student knows it
         self._flags = _FLAGS
         self._missing: set[str] = set()  # names that could not be defined, because of where this runs
+
+    def live_in(self, names: dict[str, Any]) -> None:
+        """Before the first cell: make this the dictionary of the notebook's names."""
+        names.update(self.names)
+        self.names, self.bindings = names, Bindings(names)
+
+    def begin(self, handed_out: Iterable[str]) -> None:
+        """Before the first cell: the sources of the cells that were handed out, other than stubs."""
+        for source in handed_out:
+            if source not in _handed_out:
+                prepare(source)
+        self.bindings.begin(_handed_out[source].text for source in handed_out if source in _handed_out)
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run one cell; returns what it raised, or None. Raises CellTimeout in the cell when time is up."""
@@ -121,10 +137,11 @@ class Notebook:
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
         self._trees.pop(file, None)
         known = _prepared.get(text) if self._flags == _FLAGS else None
-        code, traces = _placed(known, file) if known else _compiled(text, file, self._flags)
-        for what in traces:
+        piece = _placed(known, file) if known else _compiled(text, file, self._flags)
+        for what in piece.traces:
             notice(what, file)
-        self._run(code, text, file)
+        with self.bindings.following(piece.code, piece.text):
+            self._run(piece.code, text, file)
 
     def tree(self, file: str) -> ast.Module:
         """The syntax tree of a piece of the notebook, by its file; SyntaxError where it has none."""

@@ -60,8 +60,7 @@ def _be_main(notebook: cells.Notebook) -> None:
     """Give the notebook's names to the module ``__main__``, where pickle and inspect look for them."""
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     main.__dict__.clear()
-    main.__dict__.update(notebook.names)
-    notebook.names = main.__dict__
+    notebook.live_in(main.__dict__)
 
 
 def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> None:
@@ -122,23 +121,26 @@ class _Service:
         self._notebook = notebook
 
     def answer(self, operation: str, arguments: Any) -> Any:
-        if operation == "cell":
-            return self._cell(**arguments)
-        if operation == "cells":
-            return [self._cell(**cell) for cell in arguments]
-        if operation == "survey":
-            return self._survey(**arguments)
-        if operation == "probe":
-            return self._probe(**arguments)
-        if operation == "pictures":
-            return self._pictures(arguments)
-        return "end"
+        of_many: dict[str, Callable[[Any], Any]] = {"cells": self._cells, "pictures": self._pictures}
+        of_one: dict[str, Callable[..., Any]] = {
+            "begin": self._notebook.begin,
+            "cell": self._cell,
+            "survey": self._survey,
+            "probe": self._probe,
+        }
+        if operation in of_many:
+            return of_many[operation](arguments)
+        return of_one[operation](**arguments) if operation in of_one else "end"
+
+    def _cells(self, cells: list[dict[str, Any]]) -> list[Any]:
+        return [self._cell(**cell) for cell in cells]
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
         return {"raised": None if error is None else facts.describe_error(error)}
 
     def _survey(self, stubs: dict[str, str]) -> Any:
+        self._notebook.bindings.put_back()
         guard.restore_modes()
         patched = guard.restore_attributes()
         names = {name: status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}

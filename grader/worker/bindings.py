@@ -1,0 +1,133 @@
+"""Inside: which cells gave a notebook's names their values.
+
+A name that a student's cell gave counts, whatever a cell below that is still as it was handed out does to it:
+demonstrations have loops and variables called ``step``, ``loss`` or ``state`` too. So what such a cell takes
+away is kept, and put back once all cells have run. Between cells a notebook is what it is in Jupyter.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+_EXTENDED, _STORE = dis.opmap["EXTENDED_ARG"], dis.opmap["STORE_NAME"]
+_BINDING = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
+_kind_of = type.__dict__["__name__"].__get__
+
+
+class Binding(NamedTuple):
+    """A cell that gave a name a value.
+
+    Attributes:
+        code: the cell, compiled.
+        kind: the class of the value; nothing where the cell deleted the name.
+        is_own: whether it is a student's cell.
+    """
+
+    code: types.CodeType
+    kind: str
+    is_own: bool
+
+
+class Bindings:
+    """The bindings of one notebook.
+
+    Args:
+        names: of the notebook.
+    """
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+        self._handed_out: frozenset[str] = frozenset()
+        self._own: set[str] = set()  # names that a student's cell gave
+        self._taken: dict[str, Any] = {}  # of these, the values that cells as handed out took away
+        self._history: dict[str, list[Binding]] = {}
+        self._is_following = False
+
+    def begin(self, handed_out: Iterable[str]) -> None:
+        """Before the first cell: the texts, as ``text_of`` gives them, of the cells that were handed out."""
+        self._handed_out = frozenset(handed_out)
+
+    @contextmanager
+    def following(self, code: types.CodeType, text: str) -> Iterator[None]:
+        """Follow what a cell does to names while it runs.
+
+        Args:
+            code: the cell, compiled.
+            text: of that code, as ``text_of`` gives it.
+        """
+        if self._is_following:  # a piece of a cell, below a magic
+            yield
+            return
+        is_own = text not in self._handed_out
+        kept = {} if is_own else {name: self._names[name] for name in self._own & self._names.keys()}
+        before = _identities(self._names)  # a value is not kept alive: a student's cell may watch it die
+        ran_through, self._is_following = False, True
+        try:
+            yield
+            ran_through = True
+        finally:
+            self._is_following = False
+            given = _changed(before, self._names)
+            if is_own:
+                given |= _stored(code) & self._names.keys() if ran_through else set()
+                self._note_own(given, before)
+            self._taken = {name: value for name, value in kept.items() if name in given} | self._taken
+            for name in given if is_own else given - self._own:
+                kind = _kind_of(type(self._names[name])) if name in self._names else ""
+                self._history.setdefault(name, []).append(Binding(code, kind, is_own))
+
+    def _note_own(self, given: set[str], before: Mapping[str, int]) -> None:
+        """Names that a student's cell gave, or deleted, are its own; what was taken before is forgotten."""
+        for name in given:
+            if name not in self._names:
+                self._own.discard(name)
+                self._taken.pop(name, None)
+                continue
+            self._own.add(name)
+            if before.get(name) != id(self._names[name]):
+                self._taken.pop(name, None)
+
+    def put_back(self) -> None:
+        """Once all cells have run: give the names their student's values again."""
+        self._names.update(self._taken)
+        self._taken.clear()
+
+
+def text_of(code: types.CodeType) -> str:
+    """What a piece of code does, as a text; comments, blank lines and formatting are not in it."""
+    arguments = code.co_argcount, code.co_kwonlyargcount, code.co_varnames, code.co_freevars
+    return repr((code.co_code, code.co_names, arguments, *map(_text_of_constant, code.co_consts)))
+
+
+def _text_of_constant(constant: Any) -> str:
+    if isinstance(constant, types.CodeType):
+        return text_of(constant)
+    try:
+        return repr(constant)
+    except ValueError:  # an int of thousands of digits
+        return str(hash(constant))
+
+
+def _identities(names: Mapping[str, Any]) -> dict[str, int]:
+    return {name: id(value) for name, value in names.items()}
+
+
+def _changed(before: Mapping[str, int], names: Mapping[str, Any]) -> set[str]:
+    """Names that were given another value, or deleted."""
+    given = {name for name, value in names.items() if before.get(name) != id(value)}
+    return given | (before.keys() - names.keys())
+
+
+def _stored(code: types.CodeType) -> set[str]:
+    """Names to which a cell gives a value at its top level; it may be the same value as before."""
+    found, high, content = set(), 0, code.co_code
+    for operation, low in zip(content[::2], content[1::2], strict=True):
+        argument = high | low
+        high = argument << 8 if operation == _EXTENDED else 0
+        if operation == _STORE:
+            found.add(code.co_names[argument])
+    return found

@@ -1,0 +1,181 @@
+"""A name that a student's cell gave counts, whatever a cell that is still as it was handed out does to it."""
+
+import ast
+from dataclasses import replace
+
+import pytest
+from observing import look
+from student_notebooks import code, handed_out, worked, write
+
+from grader.course import Course
+from grader.judge import judge
+from grader.live import REFERENCE_LIMITS, observe_reference, reference_cells
+from grader.notebook import Cell
+from grader.observer import observe
+from grader.student.bindings import bound
+from grader.student.checking import check
+from grader.student.child import Child
+from grader.student.exercise import open_exercise
+
+COURSE = Course.find()
+HELPER = "def step(x):\n    return 2 * x\ndef f():\n    return step(21)"
+TAKERS = [
+    "step = 1",
+    "for step in range(3): pass",
+    "import math as step",
+    "def step(): return 1",
+    "class step: pass",
+    "with open('/dev/null') as step: pass",
+    "if (step := 3) > 2: pass",
+    "if True:\n    step = 1",
+    "try: 1 / 0\nexcept ZeroDivisionError as step: pass",
+    "step = 1\ndel step",
+    "del step",
+    "globals()['step'] = 1",
+    "[step := i for i in range(3)]",
+    "step = 1\nraise ValueError",
+    "match 3:\n    case step: pass",
+    "step, other = 1, 2",
+    "def change():\n    global step\n    step = 1\nchange()",
+    "%time step = 1",
+]
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_was_handed_out_takes_no_name(zygote, taker):
+    """A loop, a variable or an `except ... as` of a demonstration leaves a student's helper alone."""
+    again = "step = 'again'"
+    seen = look(zygote, [HELPER, taker, again], handed_out=[taker, again], f="student.f()")
+    assert seen["f"] == 42
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_the_student_wrote_last_counts(zygote, taker):
+    """The same in a cell of the student's own is what Jupyter would say too."""
+    assert look(zygote, [HELPER, taker], f="student.f()")["f"] != 42
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "from operator import neg as step",
+        "class step:\n    def __new__(cls, x): return -x",
+        "step = lambda x: -x",
+        "for step in [lambda x: -x]: pass",
+        "if True:\n    def step(x): return -x",
+        "(step := lambda x: -x)",
+        "step = lambda x: -x\nraise ValueError",
+        "def give():\n    global step\n    step = lambda x: -x\ngive()",
+    ],
+)
+def test_however_a_student_gave_the_name(zygote, given):
+    """Imported, defined, assigned or looped over: the student's value is put back."""
+    taker = "step = 3"
+    cells = [given, "def f(): return step(1)", taker]
+    assert look(zygote, cells, handed_out=[taker], f="student.f()")["f"] == -1
+
+
+def test_a_value_that_was_the_same_before_was_given_too(zygote):
+    """Giving a name the very number that it had makes it the student's."""
+    demos = ["steps = 3", "steps = 5"]
+    cells = [demos[0], "steps = 3\ndef f(): return steps", demos[1]]
+    assert look(zygote, cells, handed_out=demos, f="student.f()")["f"] == 3
+
+
+def test_between_cells_everything_is_as_in_jupyter(zygote):
+    """A demonstration sees what it gave a name; only once all cells have run is the name put back."""
+    demos = ["step = 1", "seen = step"]
+    cells = [HELPER, *demos, "def g(): return seen"]
+    seen = look(zygote, cells, handed_out=demos, f="student.f()", g="student.g()")
+    assert (seen["f"], seen["g"], seen.raised) == (42, 1, {})
+
+
+def test_what_only_demonstrations_gave_is_as_in_jupyter(zygote):
+    """The last of them counts; and what a demonstration does to an object stays done."""
+    demos = ["limit = 1", "limit = 2\nkept.append(3)"]
+    cells = [demos[0], "kept = []\ndef f(): return limit, kept", demos[1]]
+    assert look(zygote, cells, handed_out=demos, f="student.f()")["f"] == (2, [3])
+
+
+def test_formatting_changes_no_demonstration(zygote):
+    """Blank lines, comments, quotes and line breaks do not make a cell the student's."""
+    as_handed_out = "total = sum([1, 2])  # three\nname = 'x'\nfor step in range(2):\n    print(step)"
+    formatted = (
+        '# Mine\n\ntotal = sum(\n    [1, 2]\n)\nname = "x"\n\nfor step in range(2):  # loop\n  print(step)'
+    )
+    seen = look(zygote, [HELPER, formatted], handed_out=[as_handed_out], f="student.f()")
+    assert seen["f"] == 42
+    edited = as_handed_out.replace("2]", "2.0]")
+    assert look(zygote, [HELPER, edited], handed_out=[as_handed_out], f="student.f()")["f"] != 42
+
+
+def test_a_stub_that_is_run_again_stays_untouched(zygote):
+    """What was handed out as a stub is no demonstration: it takes its function back."""
+    stub = "def f():\n    ..."
+    assert look(zygote, ["def f(): return 1", stub], handed_out=["x = 1"], f="1").status == {"f": "untouched"}
+
+
+def test_a_name_the_student_gave_up_stays_given_up(zygote):
+    """What the student deletes, or gives another value later, is not put back."""
+    demo = "step = 1"
+    cells = [HELPER, demo, "del step"]
+    assert look(zygote, cells, handed_out=[demo], f="student.f()")["f"].error.type == "NameError"
+    cells = [HELPER, demo, "step = lambda x: 7"]
+    assert look(zygote, cells, handed_out=[demo], f="student.f()")["f"] == 7
+
+
+def test_nothing_of_a_students_is_kept_alive(zygote):
+    """A student's cell that watches a value of its own die sees it die."""
+    cells = [
+        "import gc, weakref\nclass Big: pass\nbig = Big()",
+        "alive = weakref.ref(big)\ndel big\ngc.collect()\nassert alive() is None",
+        "big = Big()\nalive = weakref.ref(big)\nbig = 1\ngc.collect()\nassert alive() is None",
+    ]
+    assert look(zygote, cells, handed_out=["unrelated = 1"]).raised == {}
+
+
+def test_in_every_worker_of_a_notebook(zygote):
+    """A worker of one question's own, and cells that are run one by one, follow the names as well."""
+    cells = [HELPER, "import os\ndef g(): os._exit(0)", "step = 1", "import time\ntime.sleep(1.2)\nstep = 2"]
+    seen = look(zygote, cells, handed_out=cells[2:], f="student.f()", g="student.g()")
+    assert seen["f"] == 42
+
+
+def _names(stem):
+    """Every name that a demonstration of an assignment gives a value."""
+    return {name for cell in COURSE.assignments[stem].demonstrations for name in bound(ast.parse(cell))}
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
+    """A right answer keeps its points, whichever name of a demonstration its helper bears."""
+    rubric, question = COURSE.rubric(stem), COURSE.assignments[stem].questions[0]
+    names = sorted(_names(stem) - {"torch", "nn", "F"})
+    assert len(names) > 10
+    asked = replace(rubric.questionnaire(1, only=question.id), handed_out=rubric.handed_out)
+    found = {}
+    for name in names:
+        renamed = question.answer.replace(f"def {question.function}(", f"def {name}(", 1)
+        helped = f"{renamed}\n\ndef {question.function}(*args, **named):\n    return {name}(*args, **named)"
+        sources = [helped if c.source == question.answer else c.source for c in reference_cells(COURSE, stem)]
+        cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+        found[name] = observe(zygote, cells, asked, REFERENCE_LIMITS)
+    verdicts = judge(rubric, found, observe_reference(zygote, COURSE, stem, 1))
+    own = [check.id for check in rubric.checks_of(question.id)]
+    assert [name for name in names if any(verdicts[name][c].outcome != "passed" for c in own)] == []
+
+
+def test_check_says_the_same(tmp_path):
+    """On the student's machine a demonstration takes no name from an answer either."""
+    demo = code("for times in range(3):\n    print(times)")
+    folder = tmp_path / ".handout"
+    given, answered = (
+        handed_out(),
+        worked(q1="def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"),
+    )
+    for notebook in (given, answered):
+        notebook["cells"].append(demo)
+    write(folder / "01_small.ipynb", given)
+    exercise = open_exercise(write(tmp_path / "01_small.ipynb", answered))
+    findings = check(exercise, [exercise.task("q1")], 20.0, Child)
+    assert [found.standing for found in findings.tasks] == ["passes"]
