@@ -58,6 +58,13 @@ class Assignment:
         """The code cells that students get as they are."""
         return tuple(cell.source for cell in self.cells if cell.role == "code")
 
+    @property
+    def handed_out(self) -> tuple[str, ...]:
+        """The same with the stubs in place."""
+        stubs = {question.id: question.stub for question in self.questions}
+        cells = (cell for cell in self.cells if cell.role in ("code", "question"))
+        return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
+
 
 def read_assignment(path: Path) -> Assignment:
     """Read a master.

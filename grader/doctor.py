@@ -21,17 +21,18 @@ from grader.course import Course
 from grader.drawing.graph_facts import read_graph
 from grader.evidence import Evidence, Fault, Stopped
 from grader.judge import Verdict, judge
-from grader.live import observe_reference
+from grader.live import asked_of_stubs, observe_reference, stub_cells
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.question import Question
-from grader.score import earned, is_passed
+from grader.score import PartialCredit, earned, is_passed
 from grader.trial import Trial
 from grader.worth import total
 from grader.zygote import Zygote
 
 SEEDS = (1, 2, 3, 4, 5)
+_REFERENCE, _STUBS = "", "the stubs"  # among the names of answers, which are those of functions
 
 
 @dataclass
@@ -129,7 +130,7 @@ class _Doctor:
         self._found.complaints.extend(complaints)
 
     def _verdicts(self, answers: list[Answer], seed: int) -> dict[str, dict[str, Verdict]]:
-        """The verdicts on the reference (named '') and on every answer, with one seed."""
+        """The verdicts on the reference, on the stubs and on every answer, with one seed."""
         reference = observe_reference(self._zygote, self._course, self._stem, seed)
 
         def observed(answer: Answer) -> Evidence:
@@ -148,7 +149,9 @@ class _Doctor:
                 kind = outcome if isinstance(outcome, Stopped | Fault) else "return graph(name=tensor, ...)"
                 self._complain(f"picture {picture} shows no graph of the reference: {kind}")
         submitted = observe_reference(self._zygote, self._course, self._stem, seed, oracle=False)
-        return judge(self._rubric, {"": submitted, **evidence}, reference)
+        cells, asked = stub_cells(self._course, self._stem), asked_of_stubs(self._rubric, seed)
+        stubs = observe(self._zygote, cells, asked, self._settings.limits)
+        return judge(self._rubric, {_REFERENCE: submitted, _STUBS: stubs, **evidence}, reference)
 
     def _failed(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:
         checks = self._rubric.checks_of(answer.question)
@@ -159,7 +162,7 @@ class _Doctor:
     ) -> None:
         for seed, verdicts in zip(seeds, by_seed, strict=True):
             for check in self._rubric.checks:
-                if not is_passed(check, verdicts[""]):
+                if not is_passed(check, verdicts[_REFERENCE]):
                     self._complain(
                         f"{check.id} fails the reference (seed {seed}): {verdicts[''].get(check.id)}"
                     )
@@ -197,10 +200,10 @@ class _Doctor:
         if answer.fails is not None and set(failed) != answer.fails:
             self._complain(f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}")
         checks = self._rubric.checks_of(answer.question)
-        credit = self._settings.partial_credit
-        most = credit * total(check.points for check in checks)
+        credit = PartialCredit.of(self._settings.partial_credit, checks, verdicts[_STUBS])
+        most = credit.most * total(check.points for check in checks)
         if answer.fails is not None and earned(checks, verdicts[answer.name], credit) > most:
-            part = "half" if credit == 1 / 2 else f"{credit:g} of the question, the partial credit"
+            part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
             self._complain(f"{who} is wrong and earns more than {part}")
 
     def _check_public(self, answers: list[Answer]) -> None:

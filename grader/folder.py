@@ -142,11 +142,25 @@ class ResultsFolder:
         path = self._reference_path(stem, fingerprint)
         return self._evidence(path) if self._fingerprint(path) == fingerprint else None
 
-    def references(self, stem: str) -> list[Evidence]:
-        """Everything that was observed of a reference before, the newest first."""
+    def references(self, stem: str) -> list[tuple[Evidence, Evidence | None]]:
+        """All that was observed of a reference before, each with its stubs, the newest first."""
         paths = (self.path / "reference").glob(f"{stem}-*.json")
         newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
-        return [evidence for path in newest if (evidence := self._evidence(path)) is not None]
+        known = ((self._evidence(path), path.parent / "stubs" / path.name) for path in newest)
+        return [(evidence, self._evidence(stubs)) for evidence, stubs in known if evidence is not None]
+
+    def stubs(self, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed of the stubs before, on the inputs of a reference with this fingerprint."""
+        path = self._stubs_path(stem, fingerprint)
+        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+
+    def write_stubs(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store what was observed of the stubs, beside their reference."""
+        self._write_evidence(self._stubs_path(stem, fingerprint), fingerprint, evidence)
+
+    def _stubs_path(self, stem: str, fingerprint: str) -> Path:
+        path = self._reference_path(stem, fingerprint)
+        return path.parent / "stubs" / path.name
 
     def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed of a reference, beside what was by other questions."""

@@ -36,10 +36,12 @@ from grader.progress import Progress, Standing
 from grader.questionnaire import Limits
 from grader.report import report_html
 from grader.result import Result, failed, graded
+from grader.score import PartialCredit
 from grader.student_pages import StudentPages
 from grader.submission import Submission, find_submissions
 from grader.suggestion import nearest
 
+_STUBS = ""  # a name that no submission has
 RELEASED = ".handout/release.json"  # what a release leaves; see grader/release/folder.py
 
 
@@ -259,16 +261,20 @@ class _Grading:
             self._judge(*key, batch.content)
 
     def _judge(self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]]) -> None:
+        rubric = self._rubrics[stem]
         names = {f"{submission.student}/{submission.name}": evidence for submission, evidence in batch}
-        verdicts = judge(self._rubrics[stem], names, self._observatory.reference(stem, seed))
+        names[_STUBS] = self._observatory.stubs(stem, seed)
+        verdicts = judge(rubric, names, self._observatory.reference(stem, seed))
+        most = self._course.settings.partial_credit
+        credit = PartialCredit.of(most, rubric.checks, verdicts[_STUBS])
         for submission, evidence in batch:
             result = graded(
                 submission,
-                self._rubrics[stem],
+                rubric,
                 evidence,
                 verdicts[f"{submission.student}/{submission.name}"],
                 self._provenance(submission),
-                self._course.settings.partial_credit,
+                credit,
             )
             self._write(submission, result, evidence, seed)
 

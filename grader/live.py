@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from grader.notebook import Cell, read_notebook
 from grader.observation import Observation
 from grader.observer import observe
 from grader.preload import modules_to_preload
-from grader.questionnaire import Limits
+from grader.questionnaire import Limits, Questionnaire
+from grader.rubric import Rubric
 from grader.zygote import Zygote
 
 REFERENCE_LIMITS = Limits(cell=60, question=120, notebook=600)
@@ -92,6 +93,18 @@ def reference_cells(course: Course, stem: str) -> list[Cell]:
     """The code cells of an assignment's master, answers in place."""
     sources = course.assignments[stem].reference
     return [Cell(number, source) for number, source in enumerate(sources, start=1)]
+
+
+def stub_cells(course: Course, stem: str) -> list[Cell]:
+    """The code cells of an assignment as they are handed out."""
+    sources = course.assignments[stem].handed_out
+    return [Cell(number, source) for number, source in enumerate(sources, start=1)]
+
+
+def asked_of_stubs(rubric: Rubric, seed: int) -> Questionnaire:
+    """What to ask the stubs: all that an answer is asked, because nothing counts as a stub."""
+    asked = rubric.questionnaire(seed)
+    return replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
 
 
 def observe_reference(

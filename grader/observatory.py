@@ -17,7 +17,7 @@ from grader.errors import CourseError
 from grader.evidence import Evidence, Fault, Stopped
 from grader.folder import ResultsFolder
 from grader.handout import texts_in_common
-from grader.live import REFERENCE_LIMITS, reference_cells
+from grader.live import REFERENCE_LIMITS, asked_of_stubs, reference_cells, stub_cells
 from grader.notebook import NotebookError
 from grader.questionnaire import Limits
 from grader.rubric import Rubric
@@ -73,6 +73,7 @@ class Observatory:
         self._asked: dict[tuple[str, int, bool], str] = {}
         self._circumstances: dict[tuple[str, int, str], str] = {}
         self._references: dict[tuple[str, int], Evidence] = {}
+        self._stubs: dict[tuple[str, int], Evidence] = {}
         known = [] if conditions.force else folder.seeds()
         # Who has read feedback may know the inputs and hands in again: a run that came to its end is over.
         self._seed = known[0] if known and not folder.run().get("finished") else secrets.randbits(63)
@@ -131,6 +132,24 @@ class Observatory:
         """The reference's evidence on the inputs of a seed, if it was observed before."""
         return self._folder.reference(stem, self._reference_fingerprint(stem, seed))
 
+    def stubs(self, stem: str, seed: int) -> Evidence:
+        """The evidence of the notebook as it is handed out, on the inputs of a seed."""
+        if (stem, seed) not in self._stubs:
+            evidence = self.known_stubs(stem, seed)
+            if evidence is None:
+                self._tell("observing the stubs")
+                asked = asked_of_stubs(self._rubrics[stem], seed)
+                cells = stub_cells(self._course, stem)
+                evidence = self._station.observe(cells, asked, self._conditions.limits)
+                if evidence.fault is None and not evidence.starved:
+                    self._folder.write_stubs(stem, self._reference_fingerprint(stem, seed), evidence)
+            self._stubs[stem, seed] = evidence
+        return self._stubs[stem, seed]
+
+    def known_stubs(self, stem: str, seed: int) -> Evidence | None:
+        """The stubs' evidence on the inputs of a seed, if it was observed before."""
+        return self._folder.stubs(stem, self._reference_fingerprint(stem, seed))
+
     def _reference_fingerprint(self, stem: str, seed: int) -> str:
         return self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
 
@@ -154,6 +173,7 @@ class Observatory:
         unknown = (s for s in submissions if not self.is_current(s))
         for stem in sorted({s.assignment for s in unknown if s.assignment}):
             self.reference(stem, self._seed)  # first, because nobody can be judged where it fails
+            self.stubs(stem, self._seed)
         self._tell("grading")
         starved: list[Submission] = []
         for submission, (seed, evidence) in self._observe_side_by_side(submissions):

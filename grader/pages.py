@@ -13,11 +13,10 @@ from grader.drawing.picture import Picture
 from grader.evidence import Evidence
 from grader.failed_cell import MAX_TOLD, FailedCell
 from grader.result import Result
-from grader.score import cap
+from grader.score import remarks
 from grader.settings import Feedback
 from grader.templating import HTML, MARKDOWN
 from grader.text import some, straight
-from grader.worth import is_capped
 
 _MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
 _CODE = re.compile(r"`([^`]+)`")
@@ -74,10 +73,10 @@ def _standing(question: Mapping[str, Any]) -> str:
     return "part" if question["score"] > 0 else "none"
 
 
-def _capped(question: Mapping[str, Any]) -> str:
+def _remarks(question: Mapping[str, Any]) -> str:
     """Why a question earned less than its passed checks are worth; nothing where it did not."""
-    is_less = is_capped(question["score"], (check["points"] for check in question["checks"]))
-    return cap(question["score"], question["max_score"]) if is_less else ""
+    checks = ((check["outcome"], check["points"]) for check in question["checks"])
+    return " ".join(remarks(question["score"], question["max_score"], checks))
 
 
 def _coded(text: str) -> Markup:
@@ -97,7 +96,7 @@ def _drawn(svg: str) -> Markup:
 
 for _environment in (HTML, MARKDOWN):
     _environment.filters.update(
-        standing=_standing, capped=_capped, coded=_coded, fenced=_fenced, drawn=_drawn
+        standing=_standing, remarks=_remarks, coded=_coded, fenced=_fenced, drawn=_drawn
     )
 
 

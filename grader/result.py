@@ -13,8 +13,7 @@ from grader.judge import Verdict
 from grader.question import Question
 from grader.reason import UNJUDGED
 from grader.rubric import Rubric
-from grader.score import earned
-from grader.settings import Settings
+from grader.score import PartialCredit, earned, earned_by_check
 from grader.submission import Submission
 from grader.worth import total
 
@@ -30,7 +29,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
     evidence: Evidence,
     verdicts: Mapping[str, Verdict],
     provenance: Provenance,
-    partial_credit: float = Settings.partial_credit,
+    credit: PartialCredit,
 ) -> Result:
     """The result of a notebook that was observed and judged."""
     if evidence.fault is not None:
@@ -41,7 +40,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
         status, checks = evidence.names[question.function], rubric.checks_of(question.id)
         if status != "answered":
             verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
-        questions.append(_question(question, status, checks, verdicts, partial_credit))
+        questions.append(_question(question, status, checks, verdicts, credit))
     flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
     return {**_result(submission, None, questions, flags, provenance), "cells": as_stored(evidence.cells)}
 
@@ -54,7 +53,8 @@ def failed(
 ) -> Result:
     """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
     asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
-    questions = [_question(q, "missing", checks, _all_failed(checks, error), 0.0) for q, checks in asked]
+    nothing = PartialCredit(0.0)
+    questions = [_question(q, "missing", checks, _all_failed(checks, error), nothing) for q, checks in asked]
     return _result(submission, error, questions, flags_of((), (), submission.traces), provenance)
 
 
@@ -87,18 +87,19 @@ def _question(
     status: str,
     checks: Sequence[Check],
     verdicts: Mapping[str, Verdict],
-    partial_credit: float,
+    credit: PartialCredit,
 ) -> dict[str, Any]:
+    points = earned_by_check(checks, verdicts, credit)
     return {
         "id": question.id,
         "title": question.title,
         "function": question.function,
         "status": status,
-        "score": earned(checks, verdicts, partial_credit),
+        "score": earned(checks, verdicts, credit),
         "max_score": total(check.points for check in checks),
         "checks": [
-            _check(check, verdicts.get(check.id, _UNJUDGED), answered=status == "answered")
-            for check in checks
+            _check(check, verdicts.get(check.id, _UNJUDGED), worth, answered=status == "answered")
+            for check, worth in zip(checks, points, strict=True)
         ],
     }
 
@@ -111,13 +112,13 @@ def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
 _UNJUDGED = Verdict("failed", UNJUDGED)
 
 
-def _check(check: Check, verdict: Verdict, *, answered: bool) -> dict[str, Any]:
+def _check(check: Check, verdict: Verdict, points: float, *, answered: bool) -> dict[str, Any]:
     passed = verdict.outcome == "passed"
     return {
         "id": check.id,
         "title": check.title,
         "outcome": verdict.outcome,
-        "points": check.points if passed else 0.0,
+        "points": points,
         "max_points": check.points,
         "message": verdict.message,
         "hint": None if passed or not answered else check.hint,

@@ -10,7 +10,7 @@ STEM = "01_small"
 SETUP = "import torch\nimport otter\n\ngrader = otter.Notebook('01_small.ipynb')"
 STUBS = {
     "q1": 'def double(x):\n    """Twice x."""\n    return x',
-    "q2": 'def leaf(n):\n    """A leaf of n zeros that requires grad."""\n    return torch.zeros(n)',
+    "q2": 'def leaf(n):\n    """A leaf of n zeros that requires grad."""\n    return n',
     "q3": 'class Counter:\n    """Counts its calls."""\n\n    def __call__(self):\n        return 0',
 }
 ANSWERS = {

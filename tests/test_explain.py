@@ -14,6 +14,19 @@ from grader.facts import Other, Raised, Tensor
 from grader.notebook import Cell
 
 
+def test_what_the_stub_passes_is_said(klass):
+    """The sum shows what a check was not worth, and judging again comes to the same."""
+    master = klass.course / "solutions" / "01_tiny.py"
+    master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
+    klass.hand_in("ben", HALF)
+    klass.grade()
+    out = said(klass, "ben", "01_tiny", "q2")
+    assert (
+        "1 of 2 checks passed, worth 0 (the stub passes one of them too, which is worth nothing here)" in out
+    )
+    assert "judged now  the same, check by check" in out
+
+
 @pytest.fixture
 def klass(tmp_path, monkeypatch, shared_zygote):
     made = TinyClass(tmp_path)
@@ -126,7 +139,7 @@ def test_a_new_probe_cannot_be_replayed(graded):
 
 def test_without_a_reference_what_was_seen_is_shown(graded):
     """A reference that was deleted leaves the facts of the submission."""
-    for path in (graded.out / "reference").iterdir():
+    for path in (graded.out / "reference").glob("*.json"):
         path.unlink()
     out = said(graded, "ben", "01_tiny")
     assert "What was expected is not stored any more" in out

@@ -92,6 +92,22 @@ def test_partial_credit_is_at_most_half(klass):
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
+def test_what_the_stub_passes_earns_nothing_by_itself(klass):
+    """Whoever changed nothing but the text of the stub earns nothing, and reads why."""
+    master = klass.course / "solutions" / "01_tiny.py"
+    master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
+    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", [*HALF[:2], f"{HALF[2]} * 1"])
+    klass.grade()
+    leaf = klass.result("ben")["questions"][1]
+    assert [(check["outcome"], check["points"]) for check in leaf["checks"]] == [("passed", 0), ("failed", 0)]
+    assert (leaf["score"], klass.scores()) == (0, {"ada": "6", "ben": "0"})
+    page = (klass.out / "feedback" / "ben" / "01_tiny.md").read_text(encoding="utf-8")
+    assert page.count("Checks that pass before anything is written earn nothing") == 1
+    before = klass.files()
+    assert "0 new" in klass.grade().stdout
+    assert klass.files() == before
+
+
 def test_a_second_run_grades_nothing_and_changes_nothing(klass):
     """What is graded stays as it is, byte for byte."""
     klass.grade()
@@ -345,7 +361,7 @@ def test_after_a_finished_run_the_inputs_are_new(klass):
     assert "2 judged again" in klass.grade().stdout
     assert klass.evidence_times() == before, "each was judged beside the reference on the inputs it had"
     assert klass.run()["seed"] == second["seed"]
-    assert len(list((klass.out / "reference").iterdir())) == 2, (
+    assert len(list((klass.out / "reference").glob("*.json"))) == 2, (
         "one for each seed that somebody was observed with"
     )
 

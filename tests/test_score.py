@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grader.check import Check
 from grader.judge import Verdict
 from grader.rubric import Rubric
-from grader.score import cap, earned, is_passed
+from grader.score import PartialCredit, earned, earned_by_check, is_passed, remarks
 from grader.worth import apportioned, is_capped, total
 
 
@@ -20,12 +20,17 @@ def check(number, points):
     )
 
 
-def earns(*pairs, partial_credit=0.5):
-    """What checks of these points with these outcomes earn; an outcome of None is no verdict."""
+def earns(*pairs, partial_credit=0.5, free=(), by_check=False):
+    """What checks of these points with these outcomes earn; an outcome of None is no verdict.
+
+    Those whose numbers are in `free` pass on the stub, too.
+    """
     checks = [check(number, points) for number, (points, _) in enumerate(pairs)]
     outcomes = {f"test_{number}": outcome for number, (_, outcome) in enumerate(pairs)}
     verdicts = {name: Verdict(said, None) for name, said in outcomes.items() if said}
-    return earned(checks, verdicts, partial_credit)
+    on_stubs = {f"test_{number}": Verdict("passed", None) for number in free}
+    credit = PartialCredit.of(partial_credit, checks, on_stubs)
+    return (earned_by_check if by_check else earned)(checks, verdicts, credit)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +55,22 @@ def earns(*pairs, partial_credit=0.5):
 def test_partial_credit(pairs, score):
     """All passed earns everything; else the passed checks count, up to half of the question."""
     assert earns(*pairs) == score
+
+
+@pytest.mark.parametrize(
+    ("pairs", "free", "shares"),
+    [
+        ([(1, "passed"), (2, "passed"), (3, "failed")], [0], [0, 2, 0]),
+        ([(1, "passed"), (2, "passed"), (3, "failed")], [0, 1], [0, 0, 0]),
+        ([(1, "passed"), (2, "passed"), (3, "failed")], [2], [1, 2, 0]),
+        ([(1, "failed"), (2, "passed"), (3, "failed")], [0], [0, 2, 0]),
+        ([(1, "passed"), (2, "passed"), (3, "passed")], [0, 1], [1, 2, 3]),
+    ],
+)
+def test_what_the_stub_passes_gives_no_partial_credit(pairs, free, shares):
+    """A check that passes before anything is written earns its points only with all the others."""
+    assert earns(*pairs, free=free, by_check=True) == shares
+    assert earns(*pairs, free=free) == sum(shares)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +101,22 @@ def test_a_rubric_is_worth_what_is_written():
 )
 def test_a_cap_is_told_as_it_was_applied(score, told):
     """Half in a word, anything else in figures."""
-    assert cap(score, 4.0) == f"A question of which a check fails earns {told}"
+    checks = [("passed", 3.0), ("failed", 0.0)]
+    assert remarks(score, 4.0, checks) == [f"A question of which a check fails earns {told}"]
+
+
+@pytest.mark.parametrize(
+    ("score", "checks", "is_told"),
+    [
+        (1.0, [("passed", 0.0), ("passed", 1.0), ("failed", 0.0)], True),
+        (1.0, [("passed", 1.0), ("failed", 0.0)], False),
+        (4.0, [("passed", 3.0), ("passed", 1.0)], False),
+    ],
+)
+def test_a_check_that_passed_for_nothing_is_explained(score, checks, is_told):
+    """Where a check passed and earned nothing, one sentence says why, and nowhere else."""
+    said = ["Checks that pass before anything is written earn nothing while another check fails."]
+    assert remarks(score, 4.0, checks) == (said if is_told else [])
 
 
 POINTS = st.floats(min_value=1e-3, max_value=1e17) | st.integers(1, 10)

@@ -37,7 +37,7 @@ def leaf(n):
     # BEGIN SOLUTION
     return torch.zeros(n, requires_grad=True)
     # STUB
-    # return torch.zeros(n)
+    # return n
     # END SOLUTION
 
 # %% tags=["check q2"]

@@ -158,6 +158,9 @@ def _how(question: dict[str, Any]) -> str:
         return f"all {len(passed)} checks passed, which earns everything"
     points = [check["points"] for check in passed]
     sums = f"{len(passed)} of {len(question['checks'])} checks passed, worth {number(total(points))}"
+    free = points.count(0)
+    if free:
+        sums += f" (the stub passes {'one' if free == 1 else free} of them too, which is worth nothing here)"
     if is_capped(question["score"], points):
         most = f"{question['score'] / question['max_score']:.4g} of {number(question['max_score'])}"
         return f"{sums}; as one failed, at most {most} is earned, which is {number(question['score'])}"

@@ -21,6 +21,7 @@ from grader.observatory import Conditions, Observatory
 from grader.questionnaire import Limits
 from grader.result import Result, graded
 from grader.rubric import Rubric
+from grader.score import PartialCredit
 from grader.station import surroundings, torch_of
 from grader.submission import Submission
 from grader.zygote import Protection
@@ -103,7 +104,8 @@ class _Past:
             seed = observatory.known_seed(self._submission)
             if seed is not None:
                 reference = observatory.known_reference(self._stem, seed)
-                return self._judged(evidence, reference, seed, [] if reference else [_NO_REFERENCE])
+                stubs = observatory.known_stubs(self._stem, seed)
+                return self._judged(evidence, (reference, stubs), seed, [] if reference else [_NO_REFERENCE])
         return self._by_the_best_reference(evidence)
 
     @property
@@ -121,28 +123,35 @@ class _Past:
         return Observatory(self._course, rubrics, self._folder, conditions, station=station)
 
     def _judged(
-        self, evidence: Evidence, reference: Evidence | None, seed: int | None, remarks: list[str]
+        self,
+        evidence: Evidence,
+        expected: tuple[Evidence | None, Evidence | None],
+        seed: int | None,
+        remarks: list[str],
     ) -> Replay:
-        now = None if reference is None else self._verdict(evidence, reference)
+        reference, stubs = expected
+        now = None if reference is None else self._verdict(evidence, reference, stubs)
         return Replay(self._result, self._run, evidence, reference, self._rubric, seed, now, remarks)
 
-    def _verdict(self, evidence: Evidence, reference: Evidence) -> Result:
-        verdicts = judge(self._rubric, {"": evidence}, reference)[""]
-        credit = self._course.settings.partial_credit
-        return graded(self._submission, self._rubric, evidence, verdicts, self._provenance, credit)
+    def _verdict(self, evidence: Evidence, reference: Evidence, stubs: Evidence | None) -> Result:
+        subjects = {"": evidence} if stubs is None else {"": evidence, "stubs": stubs}
+        verdicts = judge(self._rubric, subjects, reference)
+        most = self._course.settings.partial_credit
+        credit = PartialCredit.of(most, self._rubric.checks, verdicts.get("stubs", {}))
+        return graded(self._submission, self._rubric, evidence, verdicts[""], self._provenance, credit)
 
     def _by_the_best_reference(self, evidence: Evidence) -> Replay:
         """Where the course has changed since: the reference by which most verdicts are the stored ones."""
         remarks = [_OTHER_PROBES, *self._changed()]
-        found: list[tuple[int, Evidence]] = []
-        for reference in self._folder.references(self._stem)[:_MOST_REFERENCES]:
+        found: list[tuple[int, tuple[Evidence, Evidence | None]]] = []
+        for reference, stubs in self._folder.references(self._stem)[:_MOST_REFERENCES]:
             try:
-                now = self._verdict(evidence, reference)
+                now = self._verdict(evidence, reference, stubs)
             except CourseError:  # it was asked something else
                 continue
-            found.append((len(list(differences(self._result, now))), reference))
+            found.append((len(list(differences(self._result, now))), (reference, stubs)))
         if not found:
-            return self._judged(evidence, None, None, [*remarks, _NO_REFERENCE])
+            return self._judged(evidence, (None, None), None, [*remarks, _NO_REFERENCE])
         best = min(found, key=lambda pair: pair[0])[1]
         return self._judged(evidence, best, None, [*remarks, _BEST_REFERENCE])
 

@@ -12,7 +12,6 @@ from grader.exports.exported import Export
 from grader.exports.scored import plain
 from grader.exports.stored import Stored, StoredAnswer
 from grader.gradebook import number
-from grader.score import cap
 from grader.settings import Feedback
 from grader.templating import markdown_text
 from grader.text import encodable, straight
@@ -79,6 +78,5 @@ def _output(answer: StoredAnswer, shows: Feedback) -> str:
             lines += [f"  {markdown_text(check.message)}", ""]
         if check.hint and shows.hints:
             lines += [f"  *Hint:* {markdown_text(check.hint)}", ""]
-    if answer.has_a_cap:
-        lines.append(cap(answer.score, answer.max_score))
+    lines += answer.remarks
     return "\n".join(lines).rstrip()

@@ -15,8 +15,8 @@ from grader.errors import GraderError
 from grader.folder import read_run
 from grader.gradebook import harmless
 from grader.result import SCHEMA, Result
+from grader.score import remarks
 from grader.text import file_name
-from grader.worth import is_capped
 
 _STATUSES = {"graded", "error"}
 _ANSWERED = {"answered", "untouched", "missing"}
@@ -53,9 +53,9 @@ class StoredAnswer:
         return self.score >= self.max_score
 
     @property
-    def has_a_cap(self) -> bool:
-        """Whether it earned less than its passed checks are worth."""
-        return is_capped(self.score, (check.points for check in self.checks))
+    def remarks(self) -> list[str]:
+        """Why it earned less than its passed checks are worth, in sentences."""
+        return remarks(self.score, self.max_score, ((check.outcome, check.points) for check in self.checks))
 
 
 @dataclass(frozen=True)

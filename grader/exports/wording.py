@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from grader.exports.stored import StoredAnswer
-from grader.score import cap
 from grader.settings import Feedback
 
 
@@ -26,6 +25,5 @@ def told(answer: StoredAnswer, shows: Feedback) -> str | None:
         lines.append(f"{check.title.rstrip('.') if told_why else check.title}{told_why}")
         if shows.hints and check.hint:
             lines.append(f"Hint: {check.hint}")
-    if answer.has_a_cap:
-        lines.append(cap(answer.score, answer.max_score))
+    lines += answer.remarks
     return "\n".join(" ".join(line.split()) for line in lines) or None
