@@ -32,12 +32,12 @@ def moved_by_one(block: Block) -> Iterator[Statements]:
 
 
 def moved_into_a_block(block: Block) -> Iterator[Statements]:
-    """With a statement moved into the loop, `with` or `if` that stands beside it."""
+    """With a simple statement moved into the loop, `with` or `if` that stands beside it."""
     own = block.statements
     for i, (one, two) in enumerate(pairwise(own)):
-        for field, inner in _blocks_of(two):
+        for field, inner in _blocks_of(two) if not any(_blocks_of(one)) else ():
             yield [*own[:i], _with(two, field, [one, *inner]), *own[i + 2 :]]
-        for field, inner in _blocks_of(one):
+        for field, inner in _blocks_of(one) if not any(_blocks_of(two)) else ():
             if not (isinstance(one, ast.With) and returns_a_name(two)):
                 yield [*own[:i], _with(one, field, [*inner, two]), *own[i + 2 :]]
 
@@ -64,11 +64,14 @@ def taken_away(block: Block) -> Iterator[Statements]:
 
 
 def under_no_grad(block: Block) -> Iterator[Statements]:
-    """With one statement under `no_grad`, where something is recorded."""
+    """With one statement or function under `no_grad`, where something is recorded."""
     own = block.statements
     for i, statement in enumerate(own):
         if may_record(statement) and not block.unrecorded and not records_nothing(statement):
             yield [*own[:i], _no_grad([statement]), *own[i + 1 :]]
+        if isinstance(statement, ast.FunctionDef) and not records_nothing(statement):
+            decorated = [ast.parse("torch.no_grad()", mode="eval").body, *statement.decorator_list]
+            yield [*own[:i], _with(statement, "decorator_list", decorated), *own[i + 1 :]]
 
 
 def one_round(block: Block) -> Iterator[Statements]:
@@ -120,7 +123,7 @@ BLOCK_EDITS: dict[str, Callable[[Block], Iterator[Statements]]] = {
     "a statement is moved into a block": moved_into_a_block,
     "a statement is moved out of a block": moved_out_of_a_block,
     "with, try or if is taken away": taken_away,
-    "a statement is put under no_grad": under_no_grad,
+    "no_grad is put around": under_no_grad,
     "a loop ends after its first round": one_round,
     "the function returns early": early_return,
     "zero_grad and step are exchanged": zero_and_step_exchanged,

@@ -12,7 +12,9 @@ from grader.places import Place
 
 MODULES = {"torch", "nn", "F", "copy", "math", "functools", "itertools", "contextlib", "collections", "np"}
 _NO_TENSORS = {"range", "len", "isinstance", "type", "id", "enumerate", "zip", "print", "super", "getattr"}
+_NO_TENSORS |= {"list", "dict", "set", "iter", "next", "reversed", "sorted"}
 _CONTAINERS = {"parameters", "named_parameters", "buffers", "modules", "items", "keys", "values", "append"}
+_CONTAINERS |= {"named_buffers", "named_modules", "state_dict", "children", "get_submodule"}
 _PROPERTIES = {"shape", "dtype", "device", "ndim", "is_leaf", "requires_grad", "size", "dim", "numel"}
 _READ_FROM = {"backward", "register_hook", "retain_grad", "data", "detach", "view", "grad", "grad_fn"}
 _WRITES = {"add_", "sub_", "mul_", "div_", "neg_", "clamp_", "zero_", "fill_", "copy_", "lerp_", "normal_"}
@@ -58,20 +60,39 @@ def makes_a_difference(place: Place, name: str) -> bool:
     A copy of what nobody else has, or of what is only read, does not; nor does a cut where nothing is
     recorded, or a second one.
     """
-    if place.unrecorded and _is_written(place):
-        return _is_target(place) and name != "detach"
     if name == "clone":
         is_new = isinstance(place.node, ast.BinOp) or last_name(place.node) in {"clone", "zeros_like"}
-        return not (_is_only_read(place.parent) or is_new)
+        return not (is_new or _is_only_read(place))
+    if place.unrecorded and _is_written(place) and _is_target(place):
+        return name != "detach"
     before, behind = last_name(place.node), getattr(place.parent, "attr", "")
     is_cut = before == "data" or (before == "detach" and name == "detach") or behind in {"detach", "data"}
-    return not (is_cut or (_is_only_read(place.parent) and place.unrecorded))
+    return not (is_cut or (place.unrecorded and _is_only_read(place)))
 
 
-def _is_only_read(parent: ast.AST) -> bool:
+def is_cut_only(place: Place, name: str) -> bool:
+    """Whether `.detach()` or `.data` does no more here than cut, because nobody has the tensor otherwise.
+
+    Then it makes no difference where all around it may be cut.
+    """
+    if _is_only_read(place) or _is_argument(place) or isinstance(place.node, ast.BinOp):
+        return True
+    return isinstance(place.node, ast.Call) and name == "detach" and not last_name(place.node).endswith("_")
+
+
+def _is_argument(place: Place) -> bool:
+    """Whether the expression is given to a function, other than a list's."""
+    parent = place.parent
+    return isinstance(parent, ast.Call) and last_name(parent.func) not in _CONTAINERS | {"extend", "insert"}
+
+
+def _is_only_read(place: Place) -> bool:
+    """Whether nobody keeps the expression's tensor, or writes into it."""
+    parent = place.parent
     if isinstance(parent, ast.Attribute):
         return not (parent.attr.endswith("_") or parent.attr in _READ_FROM)
-    return isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Subscript)
+    is_given = isinstance(parent, ast.Call) and place.field == "args" and _is_written(place)
+    return is_given or isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Subscript)
 
 
 def _is_written(place: Place) -> bool:
@@ -93,8 +114,9 @@ def may_record(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=args)) if name in _UNRECORDED:
             return not all(isinstance(argument, ast.Name | ast.Constant) for argument in args)
-    works = any(isinstance(node, ast.Call | ast.BinOp | ast.AugAssign) for node in ast.walk(statement))
-    return works and not isinstance(statement, DEFINITIONS)
+    called = {last_name(node) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+    computes = any(isinstance(node, ast.BinOp | ast.AugAssign) for node in ast.walk(statement))
+    return (computes or bool(called - _CONTAINERS - _NO_TENSORS)) and not isinstance(statement, DEFINITIONS)
 
 
 def returns_a_name(statement: ast.stmt) -> bool:

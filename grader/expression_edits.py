@@ -10,7 +10,6 @@ from grader.places import Place
 
 Expressions = Iterator[ast.expr]
 
-_PUT_IN = ("detach", "clone", "data", "item")
 _IN_PLACE = {"add", "sub", "mul", "div", "neg", "clamp", "exp", "sqrt", "tanh", "detach", "requires_grad"}
 _IN_PLACE |= {
     "zero",
@@ -48,12 +47,28 @@ _KEYWORDS = {
 }
 
 
-def put_in(place: Place) -> Expressions:
-    """Behind every expression that may be a tensor: `.detach()`, `.clone()`, `.data`, `.item()`."""
-    for name in _PUT_IN if may_be_tensor(place) else ():
-        if name == "item" or makes_a_difference(place, name):
-            added = ast.Attribute(place.node, name, ast.Load())
-            yield added if name == "data" else ast.Call(added, [], [])
+def detach_put_in(place: Place) -> Expressions:
+    """`.detach()` behind every expression that may be a tensor."""
+    if may_be_tensor(place) and makes_a_difference(place, "detach"):
+        yield _called(place.node, "detach")
+
+
+def data_put_in(place: Place) -> Expressions:
+    """`.data` behind every expression that may be a tensor."""
+    if may_be_tensor(place) and makes_a_difference(place, "data"):
+        yield ast.Attribute(place.node, "data", ast.Load())
+
+
+def clone_put_in(place: Place) -> Expressions:
+    """`.clone()` behind every expression that may be a tensor."""
+    if may_be_tensor(place) and makes_a_difference(place, "clone"):
+        yield _called(place.node, "clone")
+
+
+def item_put_in(place: Place) -> Expressions:
+    """`.item()` behind every expression that may be a tensor."""
+    if may_be_tensor(place):
+        yield _called(place.node, "item")
 
 
 def method_left_out(place: Place) -> Expressions:
@@ -81,7 +96,7 @@ def method_exchanged(place: Place) -> Expressions:
                 others += [name.removesuffix("_") if name.endswith("_") else f"{name}_"]
             yield from (ast.Attribute(base, other, ast.Load()) for other in others)
             if name == "data":
-                yield ast.Call(ast.Attribute(base, "detach", ast.Load()), [], [])
+                yield _called(base, "detach")
         case ast.Call(func=ast.Attribute(value=base, attr="detach" | "clone")):
             yield ast.Attribute(base, "data", ast.Load())
 
@@ -169,7 +184,10 @@ def one_round_less(place: Place) -> Expressions:
 
 #: The edits of an expression, each with what is told about it.
 EXPRESSION_EDITS: dict[str, Callable[[Place], Expressions]] = {
-    "detach, clone, data or item is put in": put_in,
+    "detach is put in": detach_put_in,
+    "data is put in": data_put_in,
+    "clone is put in": clone_put_in,
+    "item is put in": item_put_in,
     "a method is left out": method_left_out,
     "a function is left out": function_left_out,
     "a method is exchanged": method_exchanged,
@@ -182,6 +200,10 @@ EXPRESSION_EDITS: dict[str, Callable[[Place], Expressions]] = {
     "an index is changed": index_changed,
     "a loop goes through one less": one_round_less,
 }
+
+
+def _called(node: ast.expr, method: str) -> ast.Call:
+    return ast.Call(ast.Attribute(node, method, ast.Load()), [], [])
 
 
 def _is_called(place: Place) -> bool:

@@ -10,10 +10,16 @@ from difflib import SequenceMatcher
 from textwrap import dedent
 
 from grader.block_edits import BLOCK_EDITS
+from grader.equivalence import is_cut_only
 from grader.expression_edits import EXPRESSION_EDITS
 from grader.places import blocks, places
 
 _FEW = 4
+_CUTS = {"detach is put in": "detach", "data is put in": "data"}
+_CUTS_ALL = "no_grad is put around"
+
+#: From where to where in a text: line and column, twice.
+Span = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,20 @@ class Mutant:
         edit: what was done, in plain English.
         source: the text of the definition as it is now, without docstrings and remarks.
         before: the same before the edit.
+        cut: the part that loses its history, as (first, last) place in the text, if that is all it loses.
     """
 
     edit: str
     source: str
     before: str
+    cut: Span | None = None
+
+    def is_implied_by(self, other: Mutant) -> bool:
+        """Whether it does no more than cut a part of what another mutant of the same answer cuts."""
+        if self.cut is None or other.cut is None:
+            return False
+        within = other.cut[0] <= self.cut[0] and self.cut[1] <= other.cut[1]
+        return within and (other.cut != self.cut or (self.edit, other.edit) == tuple(reversed(_CUTS)))
 
     @property
     def change(self) -> tuple[str, ...]:
@@ -63,9 +78,9 @@ def mutants(source: str) -> Iterator[Mutant]:
     definition = _without_docstrings(source)
     before = ast.unparse(definition)
     known = {before}
-    for edit, text in _edited(definition):
+    for edit, text, cut in _edited(definition):
         if text not in known and _compiles(text):
-            yield Mutant(edit, text, before)
+            yield Mutant(edit, text, before, cut)
         known.add(text)
 
 
@@ -80,18 +95,26 @@ def nameless(source: str) -> str:
     return re.sub(rf"\b{name[1]}\b", "_", source) if name else source
 
 
-def _edited(definition: ast.stmt) -> Iterator[tuple[str, str]]:
-    """The name of an edit and what it makes of the definition; afterwards this is as it was."""
-    for block in blocks(definition):
+def _edited(definition: ast.stmt) -> Iterator[tuple[str, str, Span | None]]:
+    """The name of an edit, what it makes of the definition, and what it cuts; then all is as before."""
+    whole = ast.Module([definition], [])
+    for block in blocks(whole):
         for edit, rewrite_block in BLOCK_EDITS.items():
             for statements in rewrite_block(block):
+                changed = next((one for one in block.statements if one not in statements), definition)
+                cut = _span(changed) if edit == _CUTS_ALL else None
                 with block.replaced(statements):
-                    yield edit, ast.unparse(definition)
+                    yield edit, ast.unparse(whole), cut
     for place in places(definition):
         for edit, rewrite in EXPRESSION_EDITS.items():
             for expression in rewrite(place):
+                cut = _span(place.node) if is_cut_only(place, _CUTS.get(edit, "")) and edit in _CUTS else None
                 with place.replaced(expression):
-                    yield edit, ast.unparse(definition)
+                    yield edit, ast.unparse(definition), cut
+
+
+def _span(node: ast.stmt | ast.expr) -> Span:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def _without_docstrings(source: str) -> ast.stmt:

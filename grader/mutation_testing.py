@@ -72,6 +72,10 @@ class Survivor:
     mutant: Mutant
     killed_by: tuple[int, ...] = ()
 
+    def is_implied_by(self, other: Survivor) -> bool:
+        """Whether it says no more than another survivor does."""
+        return self.origin == other.origin and not other.killed_by and self.mutant.is_implied_by(other.mutant)
+
 
 @dataclass
 class Mutation:
@@ -82,6 +86,7 @@ class Mutation:
         mutants: how many there were.
         killed: how many failed a check, with every seed they were tried with.
         equal: how many survived and are written down as equal.
+        implied: how many survived that only cut a part of what another survivor cuts.
         survivors: the others.
         complaints: one sentence for each `equal` that no longer tells the truth.
     """
@@ -90,6 +95,7 @@ class Mutation:
     mutants: int = 0
     killed: int = 0
     equal: int = 0
+    implied: int = 0
     survivors: list[Survivor] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
@@ -153,9 +159,11 @@ class _Tester:
             for one, survives in self._tried(alive, seed):
                 killed_by[id(one)] += [] if survives else [seed]
         survivors = [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
+        widest = [one for one in survivors if one.killed_by or not any(map(one.is_implied_by, survivors))]
+        found.survivors = [one for one in widest if one.killed_by or not self._is_equal(one)]
         found.killed = found.mutants - len(survivors)
-        found.survivors = [one for one in survivors if one.killed_by or not self._is_equal(one)]
-        found.equal = len(survivors) - len(found.survivors)
+        found.implied = len(survivors) - len(widest)
+        found.equal = len(widest) - len(found.survivors)
         found.complaints = [
             f"{equal} is not equal: a check tells it from the answer; remove the line"
             for equal in self._equals

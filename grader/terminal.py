@@ -104,7 +104,9 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
 def print_mutation(console: Console, found: Mutation) -> None:
     """What the doctor says about the mutants of one assignment."""
     counts = f"{found.mutants} mutants, {found.killed} killed, {found.equal} equal by hand"
-    console.print(f"[bold]{escape(found.stem)}[/]: {counts}, {len(found.survivors)} survive", highlight=False)
+    implied = f" ({found.implied} more cut only a part of what one of these cuts)" if found.implied else ""
+    told = f"{counts}, {len(found.survivors)} survive{implied}"
+    console.print(f"[bold]{escape(found.stem)}[/]: {told}", highlight=False, soft_wrap=True)
     for one in found.survivors:
         where = f"{one.origin.name} (line {one.origin.line})" if one.origin.line else "the reference"
         luck = f"; seeds that see it: {', '.join(map(str, one.killed_by))}" if one.killed_by else ""
