@@ -25,10 +25,11 @@ class Check:
     Attributes:
         id: name of the test function.
         title: first line of its docstring, which students read.
-        hint: the rest of the docstring, which students read when it fails, or None.
+        hint: the rest of the docstring, which students read when its last statement fails, or None.
         points: what it is worth.
         question: id of the question its probes belong to.
         probes: names of the probes it judges.
+        last_line: where in its file its last statement begins.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Check:
     points: float
     question: str
     probes: tuple[str, ...]
+    last_line: int = 0
 
 
 def points(number: float) -> pytest.MarkDecorator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,10 +11,11 @@ from itertools import islice
 import pytest
 
 from grader import plugin
+from grader.check import Check
 from grader.errors import CourseError
 from grader.evidence import Evidence, Outcome
 from grader.facts import MalformedError
-from grader.observation import Observation
+from grader.observation import NothingSeenError, Observation
 from grader.rubric import Rubric
 
 MAX_BATCH = 64
@@ -22,10 +24,17 @@ MAX_MESSAGE = 1_000
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one check ended: ``passed``, ``failed`` or ``error`` (it broke itself); and the diagnosis."""
+    """How one check ended.
+
+    Attributes:
+        outcome: ``passed``, ``failed`` or ``error`` (it broke itself).
+        message: the diagnosis, or None.
+        hint: what helps with this failure, or None.
+    """
 
     outcome: str
     message: str | None
+    hint: str | None = None
 
 
 def judge(
@@ -135,11 +144,20 @@ class _Session:
             except CourseError as course_error:
                 self.course_error = f"{pyfuncitem.path}: {check.id}: {course_error}"
                 break
-            self.verdicts[subject.name][check.id] = _verdict(error, list(observations.values()))
+            self.verdicts[subject.name][check.id] = _verdict(check, error, list(observations.values()))
             for probe in check.probes:
                 if self._last[probe] == check.id:
                     subject.forget(probe)
         return True
+
+
+def _hint(check: Check, error: AssertionError) -> str | None:
+    """The docstring's hint, if this came of the check's last statement, to which it belongs."""
+    if isinstance(error, NothingSeenError):
+        return None
+    frames = traceback.walk_tb(error.__traceback__)
+    line = next((line for frame, line in frames if frame.f_code.co_name == check.id), 0)
+    return check.hint if line >= check.last_line else None
 
 
 def _error_of(check: Callable[..., None], observations: Mapping[str, Observation]) -> BaseException | None:
@@ -153,12 +171,13 @@ def _error_of(check: Callable[..., None], observations: Mapping[str, Observation
     return None
 
 
-def _verdict(error: BaseException | None, observations: Sequence[Observation]) -> Verdict:
+def _verdict(check: Check, error: BaseException | None, observations: Sequence[Observation]) -> Verdict:
     """A check that stumbles over a value of another form has found out something about the student's code."""
     if error is None:
         return Verdict("passed", None)
     if isinstance(error, AssertionError):
-        return Verdict("failed", str(error)[:MAX_MESSAGE])
+        message, _, hint = str(error).partition("\n\n")
+        return Verdict("failed", message[:MAX_MESSAGE], hint[:MAX_MESSAGE] or _hint(check, error))
     mismatches = [o.mismatch for o in observations if o.mismatch]
     if mismatches:
         return Verdict("failed", mismatches[0][:MAX_MESSAGE])

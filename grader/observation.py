@@ -13,6 +13,10 @@ from grader.evidence import Fault, Outcome, Stopped
 from grader.facts import Raised, Tensor
 
 
+class NothingSeenError(AssertionError):
+    """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
+
+
 class Observation:
     """The two sides a check compares; the value of a probe's fixture.
 
@@ -43,15 +47,15 @@ class Observation:
         """The facts of the submission, in the form the reference's have.
 
         Raises:
-            AssertionError: there are none, or they have another form; the text is the diagnosis.
+            NothingSeenError: there are none, or they have another form.
         """
         _ = self.expected
         if isinstance(self._seen, Fault):
-            raise AssertionError(_sentence(self._seen.reason))
+            raise NothingSeenError(_sentence(self._seen.reason))
         if isinstance(self._seen, Stopped):
-            raise AssertionError(_sentence(diagnose(self._seen.error)))
+            raise NothingSeenError(_sentence(diagnose(self._seen.error)))
         if self._other_form:
-            raise AssertionError(f"In what came back, {self._other_form}.")
+            raise NothingSeenError(f"In what came back, {self._other_form}.")
         return self._seen
 
     @cached_property

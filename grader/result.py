@@ -98,7 +98,7 @@ def _question(
         "score": earned(checks, verdicts, credit),
         "max_score": total(check.points for check in checks),
         "checks": [
-            _check(check, verdicts.get(check.id, _UNJUDGED), worth, answered=status == "answered")
+            _check(check, verdicts.get(check.id, _UNJUDGED), worth)
             for check, worth in zip(checks, points, strict=True)
         ],
     }
@@ -112,8 +112,7 @@ def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
 _UNJUDGED = Verdict("failed", UNJUDGED)
 
 
-def _check(check: Check, verdict: Verdict, points: float, *, answered: bool) -> dict[str, Any]:
-    passed = verdict.outcome == "passed"
+def _check(check: Check, verdict: Verdict, points: float) -> dict[str, Any]:
     return {
         "id": check.id,
         "title": check.title,
@@ -121,5 +120,5 @@ def _check(check: Check, verdict: Verdict, points: float, *, answered: bool) -> 
         "points": points,
         "max_points": check.points,
         "message": verdict.message,
-        "hint": None if passed or not answered else check.hint,
+        "hint": verdict.hint,
     }

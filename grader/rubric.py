@@ -96,7 +96,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
-    _lint(path)
+    last_lines = _last_lines(_linted(path))
     module = _import(path)
     probes, pictures = probes_of(module), pictures_of(module)
     twice = set(probes) & set(pictures)
@@ -105,7 +105,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
     asks = {name: _question_of(probe, questions, path) for name, probe in probes.items()}
     shows = {name: _question_of(picture, questions, path) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
-    checks = tuple(_check(test, asks, path) for test in tests)
+    checks = tuple(_check(test, asks, last_lines, path) for test in tests)
     unused = set(probes) - {name for check in checks for name in check.probes}
     if unused:
         raise CourseError(f"{path}: no check judges the probe {min(unused)}; remove it or use it")
@@ -131,8 +131,8 @@ def _import(path: Path) -> ModuleType:
         raise CourseError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _lint(path: Path) -> None:
-    """Refuse an assertion that could only say that it failed."""
+def _linted(path: Path) -> ast.Module:
+    """The file's syntax; an assertion that could only say that it failed is refused."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), path.name)
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
@@ -140,6 +140,12 @@ def _lint(path: Path) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert) and node.msg is None:
             raise CourseError(f"{path}, line {node.lineno}: this assert has no message; a student reads it")
+    return tree
+
+
+def _last_lines(tree: ast.Module) -> dict[str, int]:
+    """Where the last statement of each function begins."""
+    return {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def _question_of(probe: Probe, questions: tuple[Question, ...], path: Path) -> str:
@@ -161,7 +167,7 @@ def _question_of(probe: Probe, questions: tuple[Question, ...], path: Path) -> s
     return named[0]
 
 
-def _check(test: object, asks: dict[str, str], path: Path) -> Check:
+def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
     """The check a test function is."""
     assert inspect.isfunction(test)
     used = tuple(inspect.signature(test).parameters)
@@ -174,4 +180,6 @@ def _check(test: object, asks: dict[str, str], path: Path) -> Check:
     if len(belongs) > 1:
         raise CourseError(f"{path}: {test.__name__} judges probes of several questions; split it")
     title, hint = title_and_hint(test)
-    return Check(test.__name__, title, hint, points_of(test), belongs.pop(), used)
+    return Check(
+        test.__name__, title, hint, points_of(test), belongs.pop(), used, last_lines.get(test.__name__, 0)
+    )

@@ -93,6 +93,71 @@ def rubric(tmp_path, monkeypatch):
     del sys.modules["hidden_01_judged"]
 
 
+HINTS = '''\
+"""Hidden checks."""
+
+from grader import assert_close, probe
+
+
+@probe
+def trained(student):
+    return student.train()
+
+
+def is_small(loss):
+    assert loss < 10, "The loss is large."
+
+
+def test_it(trained):
+    """It holds.
+
+    What is the loss?
+    """
+    is_small(trained.seen["losses"][0])
+    assert trained.seen["losses"][1] < 10, "The second is large.\\n\\nWhat is the second?"
+    assert_close(
+        trained.seen["w"],
+        trained.expected["w"],
+        "The weight is wrong.",
+    )
+'''
+
+LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
+
+
+@pytest.fixture
+def hinted(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = tmp_path / "hidden_02_judged.py"
+    path.write_text(HINTS)
+    yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
+    del sys.modules["hidden_02_judged"]
+
+
+def test_a_hint_belongs_to_a_failure(hinted):
+    """The docstring's is the last statement's; another has its own or none, an exception none."""
+    other = {**TENSOR, "value": [2.5]}
+    wrong = Evidence(probes={"trained": {"facts": {"value": returned(), "tensors": [other]}}})
+    found = judge(
+        hinted,
+        {
+            "last": wrong,
+            "helper": saw(returned(losses=LARGE[0])),
+            "own": saw(returned(losses=LARGE[1])),
+            "stopped": Evidence(probes={"trained": {"raised": ERROR}}),
+            "form": saw(["int", 1]),
+            "part": saw(returned(weight=["none"])),
+        },
+        RIGHT,
+    )
+    told = {name: (verdicts["test_it"].message, verdicts["test_it"].hint) for name, verdicts in found.items()}
+    assert told["last"] == ("The weight is wrong.", "What is the loss?")
+    assert told["helper"] == ("The loss is large.", None)
+    assert told["own"] == ("The second is large.", "What is the second?")
+    assert [told[name][1] for name in ("stopped", "form")] == [None, None]
+    assert told["part"][0].startswith("The weight is wrong (None was found)")
+
+
 def test_verdicts(rubric):
     """A check passes, fails with its author's message, or breaks and says so without telling why."""
     submissions = {

@@ -27,6 +27,7 @@ from grader.report import report_html
 from grader.result import graded
 from grader.row import Rows
 from grader.rubric import Rubric
+from grader.score import PartialCredit
 from grader.submission import Submission
 from grader.summary import summarise
 from grader.told import Told, counted
@@ -229,7 +230,7 @@ def observed_result(*cells):
     submission = Submission("ada", "01_tiny", "01_tiny", Path(), "ada/01_tiny.ipynb", "0")
     rubric = Rubric("01_tiny", Path(), (), (), {}, {})
     provenance = {"notebook_sha256": "0", "graded_at": "1"}
-    return graded(submission, rubric, Evidence(cells=list(cells)), {}, provenance)
+    return graded(submission, rubric, Evidence(cells=list(cells)), {}, provenance, PartialCredit(0.5))
 
 
 def raised(cell, *types, text=""):
