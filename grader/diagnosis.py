@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from grader.facts import Raised
+from grader.facts import Raised, Rebound
 from grader.text import printable
 
 _MAX_TEXT = 200
@@ -140,9 +140,30 @@ def diagnose(error: Raised) -> str:
         told = f"your code stopped in code {error.where}, with {own}"
     else:
         told = f"what your code returned could not be used as the exercise says: {own}"
-    meaning = _meaning(error.text)
+    meaning = told_of(error.rebound) if error.rebound else _meaning(error.text)
     sentence = f"{told} — {meaning}" if meaning else told
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
+
+
+#: What Python calls some kinds of values, in the words of students.
+_KINDS = {"type": "class", "builtin_function_or_method": "function"}
+
+
+def told_of(rebound: Rebound) -> str:
+    """That one cell took a name from another, and which."""
+    given = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
+    line = "" if rebound.line is None else f", line {rebound.line},"
+    now = "another one" if rebound.was == rebound.now else _a(rebound.now)
+    did = f"has made it {now}" if rebound.now else "has deleted it"
+    return f"`{printable(rebound.name)}` {given} {_a(rebound.was)}, but code cell {rebound.cell}{line} {did}"
+
+
+def _a(kind: str) -> str:
+    """A kind of value with its article."""
+    if kind == "NoneType":
+        return "None"
+    noun = printable(_KINDS.get(kind, kind))
+    return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
 
 
 def _beginning(text: str) -> str:

@@ -58,6 +58,27 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebound:
+    """A name that a cell took from another cell, or from Python.
+
+    Attributes:
+        name: the name.
+        was: the class of the value that it had.
+        given: the number of the cell it had that from; None for what is Python's own.
+        now: the class of the value that it has; empty where it was deleted.
+        cell: the number of the cell that took it, where that is known.
+        line: where in that cell.
+    """
+
+    name: str
+    was: str
+    given: int | None
+    now: str
+    cell: int | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Raised:
     """An exception that was raised, not returned.
 
@@ -65,11 +86,13 @@ class Raised:
         types: class names from the exception's own up to ``BaseException``.
         text: its message, cut.
         where: ``cell 3, line 5`` when a line of the notebook was involved, else empty.
+        rebound: the name behind it that one cell took from another, or None.
     """
 
     types: tuple[str, ...]
     text: str
     where: str
+    rebound: Rebound | None = None
 
     @property
     def type(self) -> str:
@@ -97,12 +120,22 @@ def decode(answer: Any) -> Any:
 
 
 def decode_raised(fields: Any) -> Raised:
-    """One ``{"types", "text", "where"}`` of the wire as a fact."""
-    _need(type(fields) is dict and set(fields) == {"types", "text", "where"})
+    """One ``{"types", "text", "where"}`` of the wire, perhaps with ``"rebound"``, as a fact."""
+    _need(type(fields) is dict and set(fields) - {"rebound"} == {"types", "text", "where"})
     types = fields["types"]
     _need(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
     _need(_is_text(fields["text"]) and _is_text(fields["where"]))
-    return Raised(tuple(types), fields["text"], fields["where"])
+    return Raised(tuple(types), fields["text"], fields["where"], _decode_rebound(fields.get("rebound")))
+
+
+def _decode_rebound(fields: Any) -> Rebound | None:
+    if fields is None:
+        return None
+    _need(type(fields) is dict and set(fields) == set(Rebound.__slots__))
+    _need(all(_is_text(fields[key]) for key in ("name", "was", "now")))
+    places = [fields[key] for key in ("given", "cell", "line")]
+    _need(all(place is None or (type(place) is int and _is_bounded(place)) for place in places))
+    return Rebound(**fields)
 
 
 class _Decoder:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 from observing import look
-from student_notebooks import code, handed_out, worked, write
+from student_notebooks import code, handed_out, worked, write, write_work
 
 from grader.course import Course
+from grader.diagnosis import diagnose
 from grader.judge import judge
 from grader.live import REFERENCE_LIMITS, observe_reference, reference_cells
 from grader.notebook import Cell
@@ -179,3 +180,77 @@ def test_check_says_the_same(tmp_path):
     exercise = open_exercise(write(tmp_path / "01_small.ipynb", answered))
     findings = check(exercise, [exercise.task("q1")], 20.0, Child)
     assert [found.standing for found in findings.tasks] == ["passes"]
+
+
+def test_check_tells_who_took_a_name(tmp_path):
+    """On the student's machine the same sentence stands beside the error."""
+    answer = "def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"
+    exercise = open_exercise(write_work(tmp_path, [answer, "times = 3"]))
+    findings = check(exercise, [exercise.task("q1")], 20.0, Child)
+    trouble = findings.tasks[0].cases[0].trouble
+    assert "`times` came from code cell 1 as a function, but code cell 2, line 1," in trouble.text
+
+
+REBOUND = {
+    "step = 1": "`step` came from code cell 1 as a function, but code cell 2, line 1, has made it an int",
+    "x = 0\nfor step in range(3):\n    pass": "code cell 2, line 2, has made it an int",
+    "del step": "`step` came from code cell 1 as a function, but code cell 2, line 1, has deleted it",
+    "import math as step": "has made it a module",
+    "globals()['step'] = 1": "but code cell 2 has made it an int",
+    "def step(): return 1": "but code cell 2, line 1, has made it another one",
+    "try: 1 / 0\nexcept ZeroDivisionError as step: pass": "has deleted it",
+}
+
+
+def diagnosed(zygote, *cells, **how):
+    return diagnose(look(zygote, cells, f="student.f()", **how)["f"].error)
+
+
+@pytest.mark.parametrize("taker", REBOUND)
+def test_who_took_a_name_is_told(zygote, taker):
+    """Where one cell of a student's takes a helper from another, the diagnosis says which and where."""
+    assert f"{REBOUND[taker]}" in diagnosed(zygote, HELPER, taker)
+
+
+@pytest.mark.parametrize(
+    ("taker", "body", "told"),
+    [
+        ("F = 3", "F.relu(torch.ones(1))", "`F` came from code cell 1 as a module, but code cell 2, line 1,"),
+        ("torch = 'x'", "torch.ones(1)", "`torch` came from code cell 1 as a module"),
+        ("nn = None", "nn.Linear(1, 1)", "has made it None"),
+        (
+            "sum = 0",
+            "sum([1])",
+            "`sum` is Python's name of a function, but code cell 2, line 1,",
+        ),
+        ("list = [1]", "list(range(3))", "`list` is Python's name of a class"),
+        (
+            "for nn in []: pass\nnn = 3",
+            "1 + (\n        nn\n        .Linear(1, 1))",
+            "cell 2, line 2, has made it",
+        ),
+    ],
+)
+def test_who_took_a_name_of_torch_or_python_is_told(zygote, taker, body, told):
+    """The same for what the notebook imports, and for what Python calls by a name of its own."""
+    imports = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F"
+    said = diagnosed(zygote, imports, taker, f"def f():\n    return {body}", handed_out=[imports])
+    assert told in said
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sum = sum([1])\n    return sum",
+        "x = 3\n    return x()",
+        "return undefined",
+        "return kept + None",
+        "return other()",
+        "return kept['x']",
+        "raise TypeError(\"'int' object is not callable\")",
+    ],
+)
+def test_a_name_that_nobody_took_is_not_blamed(zygote, body):
+    """Local names, unknown names, and names with the kind of value that they always had, are no reason."""
+    cells = ["kept = 1\ndef other(x): return x", "kept = 2", f"def f():\n    {body}"]
+    assert look(zygote, cells, f="student.f()")["f"].error.rebound is None

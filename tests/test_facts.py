@@ -22,6 +22,7 @@ from grader.facts import (
     MalformedError,
     Other,
     Raised,
+    Rebound,
     Tensor,
     decode,
     decode_raised,
@@ -327,10 +328,21 @@ def test_gradients_of_gradients_are_bounded():
 
 # --- errors
 
+REBOUND = {"name": "step", "was": "function", "given": None, "now": "int", "cell": 2, "line": None}
 WRONG_ERRORS = {
     "types": [None, "ValueError", [], [1], [None], ["E"] * 51, ["x" * (MAX_TEXT + 1)], ("E",), {"E": 1}],
     "text": [None, 1, ["no"], "x" * (MAX_TEXT + 1)],
     "where": [None, 3, ["cell"], "x" * (MAX_TEXT + 1)],
+    "rebound": [
+        3,
+        {},
+        {**REBOUND, "more": 1},
+        *({**REBOUND, name: ["no"]} for name in REBOUND),
+        {**REBOUND, "cell": True},
+        {**REBOUND, "line": 1 << 80},
+        {**REBOUND, "name": "x" * (MAX_TEXT + 1)},
+        {**REBOUND, "now": None},
+    ],
 }
 
 
@@ -339,6 +351,7 @@ def test_an_error_keeps_its_fields():
     error = decode_raised(ERROR)
     assert error == Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")
     assert error.type == "ValueError"
+    assert decode_raised({**ERROR, "rebound": REBOUND}).rebound == Rebound(**REBOUND)
     assert decode_raised({**ERROR, "types": ["E"]}).types == ("E",)
     assert decode_raised({**ERROR, "types": ["E"] * 50, "text": "x" * MAX_TEXT}).type == "E"
 

@@ -10,9 +10,13 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
+from grader.diagnosis import told_of
+from grader.facts import Rebound
 from grader.student import alarm  # first: on Windows the worker's cells need it
+from grader.worker.bindings import cell_of
 from grader.worker.cells import CellTimeout, Notebook
 from grader.worker.facts import describe_error
+from grader.worker.rebound import rebound
 from grader.worker.standins import install
 from grader.worker.status import answer_status
 
@@ -38,7 +42,7 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
         error = notebook.run(number, source, request["seconds"])
         faulthandler.cancel_dump_traceback_later()
         if error is not None:
-            say({"cell": number, "trouble": _trouble(error, f"<cell {number}>")})
+            say({"cell": number, "trouble": _trouble(error, f"<cell {number}>", notebook)})
     notebook.bindings.put_back()
     _offer_otter()
     for task in request["tasks"]:
@@ -80,7 +84,7 @@ def _test(task: dict[str, Any], notebook: Notebook, say: Say, watch: Callable[[]
             with warnings.catch_warnings():
                 case.run(notebook.names)
         except BaseException as error:  # noqa: BLE001 - SystemExit too is what the student's function did
-            trouble = _trouble(error, file)
+            trouble = _trouble(error, file, notebook)
         say({"task": task["id"], "case": number, "trouble": trouble})
 
 
@@ -114,12 +118,13 @@ def _put_modes_back() -> None:
     torch.set_default_dtype(torch.float32)
 
 
-def _trouble(error: BaseException, own: str) -> dict[str, Any]:
+def _trouble(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
     """An exception as a student has to know it.
 
     Args:
         error: what was raised.
         own: the name of the file that ran.
+        notebook: whose cells may have taken names from each other.
 
     Returns:
         ``kind`` (of the exception) and ``text``; ``late``: time was up; ``said``: the test itself said it;
@@ -128,6 +133,8 @@ def _trouble(error: BaseException, own: str) -> dict[str, Any]:
     """
     told = describe_error(error)
     kind, text = told["types"][0], told["text"]
+    if (behind := rebound(error, notebook.bindings, notebook.names)) is not None:
+        text = f"{text} ({told_of(Rebound(**behind))})"
     file, line = _place(error)
     if isinstance(error, SyntaxError) and error.filename == own:
         file, line, text = own, error.lineno or 0, error.msg
@@ -138,7 +145,7 @@ def _trouble(error: BaseException, own: str) -> dict[str, Any]:
         "text": text,
         "late": isinstance(error, CellTimeout),
         "said": isinstance(error, AssertionError) and _deepest(error)[0] == own,
-        "cell": _number(file),
+        "cell": cell_of(file),
         "line": line,
         "code": linecache.getline(file, line).strip()[:200],
     }
@@ -147,7 +154,7 @@ def _trouble(error: BaseException, own: str) -> dict[str, Any]:
 def _place(error: BaseException | None) -> tuple[str, int]:
     """The innermost line of the notebook on the way to an error, or to what it was raised in answer to."""
     while error is not None:
-        found = [(file, line) for file, line in _steps(error) if _number(file) is not None]
+        found = [(file, line) for file, line in _steps(error) if cell_of(file) is not None]
         if found:
             return found[-1]
         error = error.__cause__ or error.__context__
@@ -164,8 +171,3 @@ def _steps(error: BaseException) -> list[tuple[str, int]]:
         found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
     return found
-
-
-def _number(file: str) -> int | None:
-    digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
-    return int(digits) if file.startswith("<cell ") and digits.isdecimal() else None

@@ -6,6 +6,8 @@ is told ``{"op": "fork"}`` with three descriptors (requests, answers, output) an
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
+``begin``   {"handed_out": [source, ...]} -> null
+            the cells that were handed out besides stubs: unchanged they take no name from a student's cell.
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
             runs one code cell of the notebook.
 ``cells``   [arguments of ``cell``, ...] -> [answers of ``cell``, ...]
@@ -26,5 +28,6 @@ A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, writte
 noticed: whatever happens in the process afterwards cannot take it back. In the cage no code can close or move
 the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace itself.
 
-An error is ``{"types", "text", "where"}``. Facts are described in ``facts.py``.
+An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that one cell took from another is
+behind it. Facts are described in ``facts.py``.
 """

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 _EXTENDED, _STORE = dis.opmap["EXTENDED_ARG"], dis.opmap["STORE_NAME"]
-_BINDING = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
-_kind_of = type.__dict__["__name__"].__get__
+_class_name = type.__dict__["__name__"].__get__
 
 
 class Binding(NamedTuple):
@@ -77,7 +76,7 @@ class Bindings:
                 self._note_own(given, before)
             self._taken = {name: value for name, value in kept.items() if name in given} | self._taken
             for name in given if is_own else given - self._own:
-                kind = _kind_of(type(self._names[name])) if name in self._names else ""
+                kind = kind_of(self._names[name]) if name in self._names else ""
                 self._history.setdefault(name, []).append(Binding(code, kind, is_own))
 
     def _note_own(self, given: set[str], before: Mapping[str, int]) -> None:
@@ -91,10 +90,25 @@ class Bindings:
             if before.get(name) != id(self._names[name]):
                 self._taken.pop(name, None)
 
+    def of(self, name: str) -> list[Binding]:
+        """The cells that gave a name its values, without what was put back; one for each time it ran."""
+        return self._history.get(name, [])
+
     def put_back(self) -> None:
         """Once all cells have run: give the names their student's values again."""
         self._names.update(self._taken)
         self._taken.clear()
+
+
+def kind_of(value: Any) -> str:
+    """The name of a value's class, read past any metaclass of the student's."""
+    return str(_class_name(type(value)))[:100]
+
+
+def cell_of(file: str) -> int | None:
+    """The number of the cell that a file is, by its name; None where it is none."""
+    digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
+    return int(digits) if file.startswith("<cell ") and digits.isdecimal() and len(digits) < 6 else None
 
 
 def text_of(code: types.CodeType) -> str:

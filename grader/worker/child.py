@@ -20,6 +20,7 @@ from typing import Any
 from . import audit, cells, facts, guard, standins, status, toolbox
 from .allowlist import ANSWER, NOTICES, PIPES, REQUEST
 from .cage import Cage
+from .rebound import rebound
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -137,7 +138,12 @@ class _Service:
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
-        return {"raised": None if error is None else facts.describe_error(error)}
+        return {"raised": None if error is None else self._told(error)}
+
+    def _told(self, error: BaseException) -> dict[str, Any]:
+        """An error, and the name behind it that one cell took from another."""
+        behind = rebound(error, self._notebook.bindings, self._notebook.names)
+        return facts.describe_error(error) | ({"rebound": behind} if behind else {})
 
     def _survey(self, stubs: dict[str, str]) -> Any:
         self._notebook.bindings.put_back()
@@ -189,7 +195,7 @@ class _Service:
         except BaseException as error:  # a tensor torch itself cannot read
             raised, encoded = error, None
         if raised is not None or encoded is None:
-            return {"raised": facts.describe_error(raised or RuntimeError()), "facts": None}
+            return {"raised": self._told(raised or RuntimeError()), "facts": None}
         return {"raised": None, "facts": {"value": encoded, "tensors": encoder.table}}
 
 

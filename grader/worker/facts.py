@@ -10,6 +10,7 @@ too long are cut off here, so that an honest answer is never refused outside.
 from __future__ import annotations
 
 import builtins
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -242,15 +243,21 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
     Read past whatever a class of the student's puts over it.
     """
-    where = ""
-    trace = _error_trace(error)
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if file.startswith("<cell "):
-            where = f"{file[1:-1]}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+    place = innermost(error)
+    where = f"{place.tb_frame.f_code.co_filename[1:-1]}, line {place.tb_lineno}" if place else ""
     types = [_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    return {"types": types[:50], "text": error_text(error), "where": _printable(where[:80])}
+    where = _printable(where[:80])
+    return {"types": types[:50], "text": error_text(error), "where": where}
+
+
+def innermost(error: BaseException) -> TracebackType | None:
+    """The last place of a traceback that lies in the notebook."""
+    found, trace = None, _error_trace(error)
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith("<cell "):
+            found = trace
+        trace = trace.tb_next
+    return found
 
 
 def error_text(error: BaseException) -> str:
