@@ -88,7 +88,7 @@ def _restoring():
 def _captured():
     """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
     import torch
-    from worker import child, facts, toolbox
+    from worker import child, contents, facts, nodes, spy, toolbox
 
     def attribute(name):
         return lambda value: getattr(value, name)
@@ -120,17 +120,19 @@ def _captured():
         setattr(facts, f"_{name}", method(name))
     facts._storage = method("untyped_storage")
     facts._type = kind
-    facts.is_tensor = toolbox.is_tensor = lambda value: isinstance(value, torch.Tensor)
+    facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
     facts.error_text = str
     child._chunks = lambda message, _: json.dumps(message)
     child._scan = lambda text, _: (json.loads(text), None)
     toolbox._seed_python = random.seed
     toolbox.WORDS["freed"] = _is_freed
-    toolbox._grad_fn, toolbox._storage, toolbox._detach = (
+    nodes._grad_fn, toolbox._storage, toolbox._detach = (
         attribute("grad_fn"),
         method("untyped_storage"),
         method("detach"),
     )
+    spy.opaque = lambda function: function
+    contents.named = _named
 
 
 def _is_freed(tensor):
@@ -140,6 +142,11 @@ def _is_freed(tensor):
     except RuntimeError as error:
         return "a second time" in str(error)
     return False
+
+
+def _named(module, part):
+    """As anybody would find out: by asking."""
+    return dict(getattr(module, f"named{part}")(remove_duplicate=False))
 
 
 SWITCHES = {

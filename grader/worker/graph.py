@@ -29,7 +29,8 @@ from typing import Any
 
 import torch
 
-from . import facts, saved_tensors
+from . import contents, facts, saved_tensors
+from .nodes import Walk, leaf_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -46,14 +47,8 @@ _grad_fn, _output, _version, _shape, _leaf, _requires, _retains = (
     for name in ("grad_fn", "output_nr", "_version", "shape", "is_leaf", "requires_grad", "retains_grad")
 )
 _is_inference = _base.is_inference
-_PythonNode = torch._C._FunctionBase
-_next_of_python = _PythonNode.__dict__["next_functions"].__get__
-_probing = torch.ones(1, requires_grad=True)
-_AccumulateGrad = type(_grad_fn(_probing * _probing).next_functions[0][0])
-_variable = _AccumulateGrad.__dict__["variable"].__get__
-_Module, _attributes = torch.nn.Module, torch.nn.Module.__dict__["__dict__"].__get__
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
-_type, _id, _issubclass = type, id, issubclass
+_type, _id = type, id
 
 
 def graph(**named: Any) -> dict[str, Any]:
@@ -77,49 +72,18 @@ def _tensors(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, An
     elif kind is list or kind is tuple:
         tensors = [(place, item) for place, item in enumerate(value[:_MAX_ITEMS]) if facts.is_tensor(item)]
         yield from ((f"{name}[{place}]"[:_MAX_NAME], tensor) for place, tensor in tensors)
-    elif _issubclass(kind, _Module) and _id(value) not in modules and len(modules) < _MAX_MODULES:
-        modules.add(_id(value))
-        held = _attributes(value)
-        for part in ("_parameters", "_modules"):
-            members = held.get(part)
-            for key, member in members.items() if _type(members) is dict else ():
-                if _type(key) is str:
-                    yield from _tensors(f"{name}.{key}"[:_MAX_NAME], member, modules)
+    elif contents.is_module(value):
+        yield from _of_module(name, value, modules)
 
 
-class _Walk:
-    """The nearest nodes behind some tensors; holds all nodes, so that no id is used twice.
-
-    Attributes:
-        nodes: the nearest first.
-        places: the place of each, by its id.
-        after: the places of the nodes that a gradient travels to from each; None for one left out.
-    """
-
-    def __init__(self, tensors: list[Any], most: int) -> None:
-        self.nodes: list[Any] = []
-        self.places: dict[int, int] = {}
-        self.after: list[list[int | None]] = []
-        self._most = most
-        for node in map(_grad_fn, tensors):
-            if node is not None:
-                self._meet(node)
-        while len(self.after) < len(self.nodes):
-            after = _next(self.nodes[len(self.after)])
-            self.after.append([self._meet(node) for node, _ in after if node is not None])
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether there are more nodes than it took."""
-        return any(place is None for after in self.after for place in after)
-
-    def _meet(self, node: Any) -> int | None:
-        """The place of a node, a new one for one that was not met before."""
-        place = self.places.get(_id(node))
-        if place is None and len(self.nodes) < self._most:
-            place = self.places[_id(node)] = len(self.nodes)
-            self.nodes.append(node)
-        return place
+def _of_module(name: str, module: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
+    """The parameters of a module and of all below it, each module's once."""
+    for prefix, one in contents.modules_of(module, f"{name}."):
+        if _id(one) not in modules and len(modules) < _MAX_MODULES:
+            modules.add(_id(one))
+            for key, parameter in contents.members(one, "_parameters"):
+                if facts.is_tensor(parameter):
+                    yield f"{prefix}{key}"[:_MAX_NAME], parameter
 
 
 class _Teller:
@@ -130,12 +94,12 @@ class _Teller:
         self._names = {_id(tensor): place for place, (_, tensor) in reversed([*enumerate(named)])}
         self._storages: dict[Any, int] = {}
         self._groups = [self._group(tensor) for _, tensor in named]
-        self._shown = _Walk([tensor for _, tensor in named], MAX_NODES)
+        self._shown = Walk([tensor for _, tensor in named], MAX_NODES)
 
     def told(self, *, cut: bool) -> dict[str, Any]:
         """The graph as plain data."""
         wide = any(len(after) > MAX_NEXT for after in self._shown.after)
-        behind = _Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
+        behind = Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
         states = [{state for _, state, *_ in saved_tensors.states(node)} for node in behind.nodes]
         return {
             "tensors": [self._tensor(place) for place in range(len(self._named))],
@@ -176,7 +140,7 @@ class _Teller:
             "grad": False,
             "saved": [*islice(self._remarkable(saved_tensors.states(node)), MAX_SAVED)],
         }
-        leaf = _variable(node) if _type(node) is _AccumulateGrad else None
+        leaf = leaf_of(node)
         if facts.is_tensor(leaf):
             named = self._names.get(_id(leaf))
             told.update(leaf=_sizes(leaf), named=named, grad=facts.read_grad(leaf) is not None)
@@ -197,13 +161,6 @@ class _Teller:
         places = [place for place, its in enumerate(self._groups) if its == group]
         constants = [place for place in places if not _requires(self._named[place][1])]
         return next(iter(constants if state == "current" else constants + places), None)
-
-
-def _next(node: Any) -> Any:
-    kind = _type(node)
-    if _issubclass(kind, _PythonNode):
-        return _next_of_python(node)
-    return saved_tensors.getter(kind, "next_functions")(node)
 
 
 def _few(places: list[int | None]) -> list[int | None]:

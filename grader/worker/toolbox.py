@@ -7,7 +7,6 @@ in its docstring here and in docs/authoring.md.
 from __future__ import annotations
 
 import builtins
-import functools
 import gc
 import hashlib
 import math
@@ -22,13 +21,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .facts import Raised, Snap, is_tensor
+from . import contents, facts, saved_tensors
+from .facts import Raised
 from .graph import graph
+from .nodes import behind, leaf_of
+from .opaque import opaque
+from .spy import snap, spy
 from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_grad_fn = torch._C.TensorBase.__dict__["grad_fn"].__get__
 _shape, _dtype = (torch._C.TensorBase.__dict__[name].__get__ for name in ("shape", "dtype"))
 _storage = torch._C.TensorBase.untyped_storage
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
@@ -38,14 +40,9 @@ _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
 _seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
 _cotangents, _randn = torch.Generator(), torch.randn
-_PythonNode = torch._C._FunctionBase
-_saved_by_python = _PythonNode.__dict__["saved_tensors"].__get__
 _collect = gc.collect
 _sha256 = hashlib.sha256
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
-_wraps = functools.wraps
-
-TWICE = "backward through the graph a second time"
 
 
 def reseed(number: int) -> None:
@@ -67,28 +64,26 @@ def _derived(seed: int, use: bytes) -> int:
     return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 
-def snap(tensor: Any) -> Any:
-    """Facts of a tensor as it is now; anything else is passed on as it is."""
-    return Snap(tensor) if is_tensor(tensor) else tensor
-
-
 def state(thing: Any) -> dict[str, Any]:
     """Named snaps of everything a module or an optimizer holds now.
 
     A module gives ``{"parameters": {name: snap}, "buffers": {name: snap}}``; an optimizer
     ``{"groups": [[snap, ...], ...], "state": [{key: snap or number}, ...]}`` with one entry of
     ``state`` for each parameter in the order of the groups.
+
+    Raises:
+        TypeError: it is neither.
     """
-    if isinstance(thing, nn.Module):
-        return {
-            "parameters": {name: snap(p) for name, p in thing.named_parameters(remove_duplicate=False)},
-            "buffers": {name: snap(b) for name, b in thing.named_buffers(remove_duplicate=False)},
-        }
-    groups = [[*group["params"]] for group in thing.param_groups]
+    if contents.is_module(thing):
+        parts = {part: contents.named(thing, f"_{part}") for part in ("parameters", "buffers")}
+        return {part: {name: snap(held) for name, held in named.items()} for part, named in parts.items()}
+    if not contents.is_optimizer(thing):
+        raise TypeError(f"{facts._name(type(thing))} is neither a module nor an optimizer")
+    groups, memory = contents.groups_of(thing), contents.memory_of(thing)
     return {
         "groups": [[snap(p) for p in group] for group in groups],
         "state": [
-            {str(k): snap(v) for k, v in thing.state.get(p, {}).items()} for group in groups for p in group
+            {facts._key(k): snap(v) for k, v in memory.get(id(p), ())} for group in groups for p in group
         ],
     }
 
@@ -111,23 +106,12 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
 
 def nodes(tensor: Any) -> int:
     """How many nodes of the autograd graph the tensor can reach."""
-    return len(_graph(tensor))
+    return len(behind(tensor))
 
 
 def reaches(tensor: Any, leaf: Any) -> bool:
     """Whether a backward from the tensor would arrive at the leaf."""
-    return any(getattr(node, "variable", None) is leaf for node in _graph(tensor))
-
-
-def _graph(tensor: Any) -> set[Any]:
-    seen: set[Any] = set()
-    waiting = [_grad_fn(tensor)] if is_tensor(tensor) else []
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            waiting.extend(after for after, _ in node.next_functions)
-    return seen
+    return leaf is not None and any(leaf_of(node) is leaf for node in behind(tensor))
 
 
 def freed(tensor: Any) -> bool:
@@ -135,19 +119,7 @@ def freed(tensor: Any) -> bool:
 
     The nodes are asked, and no backward runs: a hook could raise an error of the same words.
     """
-    return any(map(_is_released, _graph(tensor)))
-
-
-def _is_released(node: Any) -> bool:
-    kind = type(node)
-    getters = [vars(kind)[name].__get__ for name in vars(kind) if name.startswith("_saved_")]
-    for read in [_saved_by_python] if isinstance(node, _PythonNode) else getters:
-        try:
-            read(node)
-        except RuntimeError as error:  # or a tensor that was overwritten, and still is there
-            if TWICE in str(error):
-                return True
-    return False
+    return any(state == "freed" for node in behind(tensor) for _, state, *_ in saved_tensors.states(node))
 
 
 def vjp(output: Any, *inputs: Any) -> list[Any]:
@@ -166,25 +138,19 @@ def _gradients(output: Any, inputs: Any, cotangent: Any, *, keep: bool) -> Any:
     return _run_backward((output,), (cotangent,), keep, False, tuple(inputs), True, accumulate_grad=False)
 
 
-class _Token:
-    """Lives exactly as long as the graph node that owns it."""
+def _marked(node: Any, x: Any) -> Any:
+    _marks.append(_ref(node))  # which lives exactly as long as its graph
+    return x.clone()
 
 
 class _Mark(torch.autograd.Function):
-    """The identity, with a token on its node."""
+    """The identity, on a node that is watched."""
 
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.token = _Token()
-        _marks.append(_ref(ctx.token))
-        return x.clone()
-
-    @staticmethod
-    def backward(_: Any, g: Any) -> Any:
-        return g
+    forward = staticmethod(opaque(_marked))
+    backward = staticmethod(opaque(lambda _, g: g))
 
 
-_marks: list[weakref.ref[_Token]] = []
+_marks: list[weakref.ref[Any]] = []
 
 
 def mark(tensor: Any) -> Any:
@@ -195,20 +161,13 @@ def mark(tensor: Any) -> Any:
 def alive() -> int:
     """How many marked graphs are still alive; cheap, because the zygote froze its own objects."""
     _collect()
-    return sum(token() is not None for token in _marks)
+    return sum(node() is not None for node in _marks)
 
 
 class _Held:
-    """A saved tensor; when it goes, its storage is no longer held by it."""
+    """What stands for a saved tensor: as long as it lives, so does the storage. It has no code to look at."""
 
-    def __init__(self, tensor: Any, ledger: _Ledger) -> None:
-        self.tensor = _detach(tensor)  # without its grad_fn, which may hold this very object
-        self._ledger = ledger
-        self._key, size = _cdata(_storage(tensor)), _nbytes(_storage(tensor))
-        ledger.add(self._key, size)
-
-    def __del__(self) -> None:
-        self._ledger.remove(self._key)
+    tensor: Any
 
 
 class _Ledger:
@@ -218,6 +177,16 @@ class _Ledger:
         self.total = self.now = self.peak = 0
         self._seen: set[int] = set()
         self._holders: dict[int, list[int]] = {}  # storage -> [holders, bytes]
+        self._watching: list[weakref.ref[_Held]] = []
+
+    def held(self, tensor: Any) -> _Held:
+        """What stands for a saved tensor; nothing leads from there to the ledger, which sees it go."""
+        key, size = _cdata(_storage(tensor)), _nbytes(_storage(tensor))
+        self.add(key, size)
+        held = _Held()
+        held.tensor = _detach(tensor)  # without its grad_fn, which may hold this very object
+        self._watching.append(_ref(held, opaque(lambda _: self.remove(key))))
+        return held
 
     def add(self, key: int, size: int) -> None:
         if key not in self._seen:
@@ -247,55 +216,9 @@ def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         versions of tensors saved under such hooks, so look at a stale graph in another probe.
     """
     ledger = _Ledger()
-    with _saved_tensors_hooks(lambda t: _Held(t, ledger), lambda held: held.tensor):
+    with _saved_tensors_hooks(opaque(ledger.held), opaque(lambda held: held.tensor)):
         value = function(*args)
     return {"value": value, "bytes": ledger.total, "peak": ledger.peak}
-
-
-def spy(module: nn.Module) -> list[dict[str, Any]]:
-    """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
-
-    A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
-    the names ``forward`` gives them, at call time; what it returned (a tuple of snaps for a tuple);
-    and how many autograd nodes the output reaches. It stays the real module; only its ``forward`` is
-    watched, because a hook would miss those who call ``forward`` themselves.
-    """
-    calls: list[dict[str, Any]] = []
-    forward = module.forward
-    code = getattr(forward, "__wrapped__", forward).__code__
-    names = code.co_varnames[1 : code.co_argcount]  # without self
-
-    @_wraps(forward)
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        inputs = {name: _snap_all(value) for name, value in given.items()}
-        calls.append(record := {"inputs": inputs, "output": None, "nodes": 0})
-        output = forward(*args, **kwargs)
-        first = output[0] if isinstance(output, tuple) else output
-        record.update(output=_snap_all(output), nodes=nodes(first))
-        return output
-
-    module.forward = _Forward(module, watched)
-    return calls
-
-
-class _Forward:
-    """A watched forward of one module; a copy of the module has its own, which nobody watches."""
-
-    def __init__(self, module: nn.Module, watched: Callable[..., Any]) -> None:
-        self._module, self._watched = module, watched
-        _wraps(watched)(self)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._watched(*args, **kwargs)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        copied = memo.get(id(self._module))
-        return self if copied is None else type(copied).forward.__get__(copied)
-
-
-def _snap_all(value: Any) -> Any:
-    return tuple(map(snap, value)) if isinstance(value, tuple) else snap(value)
 
 
 WORDS = {

@@ -1,0 +1,82 @@
+"""Inside: what a module or an optimizer holds, read past everything its class may define.
+
+A student's class can override ``parameters``, ``named_buffers``, ``__getattr__`` or ``state``, and put a
+dictionary of its own in the place of ``_parameters``. So attributes are taken from where Python keeps
+them, and dictionaries and lists are read as such.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
+_module_dict = _Module.__dict__["__dict__"].__get__
+_optimizer_dict = _Optimizer.__dict__["__dict__"].__get__
+_type, _id, _issubclass = type, id, issubclass
+_MAX_MODULES = 1_000  # in one; two that hold each other twice have no end
+
+
+def is_module(thing: Any) -> bool:
+    """Whether it is a module, whatever its class says of itself."""
+    return _issubclass(_type(thing), _Module)
+
+
+def is_optimizer(thing: Any) -> bool:
+    """Whether it is an optimizer, whatever its class says of itself."""
+    return _issubclass(_type(thing), _Optimizer)
+
+
+def modules_of(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """A module and all below it, in the order of ``named_modules``, each with what its names begin with.
+
+    One that stands in several places is given for each of them.
+    """
+    return islice(_below(module, prefix, ()), _MAX_MODULES)
+
+
+def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    yield prefix, module
+    above = (*above, module)
+    for name, child in members(module, "_modules"):
+        if is_module(child) and not any(child is one for one in above):
+            yield from _below(child, f"{prefix}{name}.", above)
+
+
+def members(module: Any, part: str) -> list[tuple[str, Any]]:
+    """What a module itself registered: ``_parameters``, ``_buffers`` or ``_modules``; None is left out."""
+    registered = _pairs(_module_dict(module).get(part))
+    return [(name, value) for name, value in registered if _type(name) is str and value is not None]
+
+
+def named(module: Any, part: str) -> dict[str, Any]:
+    """What a module and all below it registered, by its full name, shared ones under each of their names."""
+    return {
+        f"{prefix}{name}": value for prefix, one in modules_of(module) for name, value in members(one, part)
+    }
+
+
+def groups_of(optimizer: Any) -> list[list[Any]]:
+    """The tensors of an optimizer by their groups, in order."""
+    groups = _items(_optimizer_dict(optimizer).get("param_groups"))
+    return [_items(dict(_pairs(group)).get("params")) for group in groups]
+
+
+def memory_of(optimizer: Any) -> dict[int, list[tuple[Any, Any]]]:
+    """What an optimizer remembers of each parameter (momentum ...), by the id of the parameter."""
+    kept = _pairs(_optimizer_dict(optimizer).get("state"))
+    return {_id(parameter): _pairs(memory) for parameter, memory in kept}
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]]:
+    return [*dict.items(value)] if _issubclass(_type(value), dict) else []
+
+
+def _items(value: Any) -> list[Any]:
+    return [*list.__iter__(value)] if _issubclass(_type(value), list) else []

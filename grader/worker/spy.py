@@ -1,0 +1,96 @@
+"""Inside: the word ``spy``, which records the calls of a module where the code that calls it cannot reach."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import facts, nodes
+from .opaque import opaque
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_module_dict = torch.nn.Module.__dict__["__dict__"].__get__
+_output_number = torch._C.TensorBase.__dict__["output_nr"].__get__
+_detach, _add = torch._C.TensorBase.detach, torch._C.TensorBase.add
+_type, _id, _issubclass = type, id, issubclass
+
+
+def snap(tensor: Any) -> Any:
+    """Facts of a tensor as it is now; anything else is passed on as it is."""
+    return facts.Snap(tensor) if facts.is_tensor(tensor) else tensor
+
+
+def spy(module: Any, *, gradients: bool = False) -> list[dict[str, Any]]:
+    """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
+
+    A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
+    the names ``forward`` gives them, at call time; what it returned (a tuple of snaps for a tuple);
+    and how many autograd nodes the output reaches. It stays the real module; only its ``forward`` is
+    watched, because a hook would miss code that calls ``forward`` itself. The records cannot be reached
+    from there.
+
+    Args:
+        module: it is watched from now on.
+        gradients: whether each record also has ``"gradient"``: what arrived at the output (at the first of a
+            tuple) in all backward passes since, None where nothing did. A call that no loss depends on is
+            no part of what was computed, whatever it shows.
+    """
+    calls: list[dict[str, Any]] = []
+    forward = module.forward
+    code = getattr(forward, "__wrapped__", forward).__code__
+    names = code.co_varnames[1 : code.co_argcount]  # without self
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        inputs = {name: _snap_all(value) for name, value in given.items()}
+        calls.append(record := {"inputs": inputs, "output": None, "nodes": 0})
+        output = forward(*args, **kwargs)
+        first = next(tuple.__iter__(output), None) if _is_tuple(output) else output
+        record.update(output=_snap_all(output), nodes=len(nodes.behind(first)))
+        if gradients:
+            record["gradient"] = None
+            _listen(first, record)
+        return output
+
+    _module_dict(module)["forward"] = _in_its_place(module, forward, watched)
+    return calls
+
+
+def _listen(output: Any, record: dict[str, Any]) -> None:
+    """Add up the gradients that arrive at the node which made an output."""
+    node = facts._grad_fn(output) if facts.is_tensor(output) else None
+    if node is None:
+        return
+    place = _output_number(output)
+
+    def arrived(arriving: tuple[Any, ...]) -> None:
+        gradient = arriving[place]
+        if facts.is_tensor(gradient):
+            before, now = record["gradient"], _detach(gradient)
+            record["gradient"] = now if before is None else _add(before, now)
+
+    nodes.register_prehook(node, opaque(arrived))
+
+
+def _in_its_place(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
+    """What stands for a module's forward; a copy of the module has its own, which nobody watches."""
+    standing = opaque(watched)
+
+    def copied(memo: dict[int, Any]) -> Any:
+        copy = memo.get(_id(module))
+        return standing if copy is None else _type(copy).forward.__get__(copy)
+
+    standing.__deepcopy__, standing.__wrapped__ = opaque(copied), forward
+    return standing
+
+
+def _snap_all(value: Any) -> Any:
+    return tuple(map(snap, tuple.__iter__(value))) if _is_tuple(value) else snap(value)
+
+
+def _is_tuple(value: Any) -> bool:
+    return _issubclass(_type(value), tuple)

@@ -1,0 +1,21 @@
+# Tries: to hold the statistic in an attribute, and to say of itself to have a buffer of that name.
+# Stopped by: captured
+# Question: 03_truncated_bptt q5
+# %%
+class Center(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.running = torch.zeros(n)
+
+    def named_buffers(self, *_, **__):
+        return iter([("running", self.running)])
+
+    def state_dict(self, *_, **__):
+        return {"running": self.running}
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0)
+        self.running = new.detach()
+        return x - new

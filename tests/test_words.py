@@ -1,0 +1,247 @@
+"""Outside: the words of a probe tell what is there, whatever a class, a hook or a closure says of it."""
+
+import pytest
+from observing import look, probe
+
+IMPORTS = "import torch, weakref\nfrom torch import nn\n"
+
+
+def told(zygote, defined, body):
+    """What a probe returns; `defined` stands in the notebook."""
+    seen = look(zygote, IMPORTS + defined, f=probe("f", body))
+    assert seen.evidence.patched == []
+    return seen["f"]
+
+
+PACKED = """
+def unpack(held):
+    raise RuntimeError("Trying to backward through the graph a second time")
+
+def f(p):
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+        return (p * p).sum()
+"""
+
+
+def test_a_hook_frees_no_graph(zygote):
+    """An unpack hook that raises torch's words has freed nothing, and is not run to find that out."""
+    assert told(zygote, PACKED, "return freed(student.f(torch.ones(2, requires_grad=True)))") is False
+
+
+def test_a_graph_that_a_hook_had_packed_is_freed_by_a_backward(zygote):
+    """Whoever packs saved tensors, after a backward they are gone."""
+    lie = 'raise RuntimeError("Trying to backward through the graph a second time")'
+    body = """
+        y = student.f(torch.ones(2, requires_grad=True))
+        before = freed(y)
+        y.backward()
+        return [before, freed(y)]
+    """
+    assert told(zygote, PACKED.replace(lie, "return held"), body) == [False, True]
+
+
+NODE = """
+class Lying(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, leaf):
+        ctx.variable = leaf
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+def f(x, leaf):
+    y = Lying.apply(x, leaf)
+    type(y.grad_fn).next_functions = ((None, 0),)
+    return y
+"""
+
+
+def test_a_node_does_not_say_itself_where_it_leads(zygote):
+    """Attributes of a node of a student's Function are neither its leaf nor the nodes behind it."""
+    body = """
+        x, leaf = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+        y = student.f(x * 2, leaf.detach())
+        return [nodes(y), reaches(y, x), reaches(y, leaf)]
+    """
+    assert told(zygote, NODE, body) == [3, True, False]
+
+
+def test_a_marked_graph_is_not_ended_by_its_attributes(zygote):
+    """A marked graph lives as long as its node, whatever is deleted from that."""
+    defined = "kept = []\ndef f(y):\n    kept.append(y)\n    vars(y.grad_fn).clear()"
+    body = "student.f(mark(torch.ones(2, requires_grad=True)))\nreturn alive()"
+    assert told(zygote, defined, body) == 1
+    assert told(zygote, "def f(y):\n    return y.sum().item()", body) == 0
+
+
+MODULE = """
+class Names(dict):
+    def items(self):
+        return []
+    keys = values = __iter__ = items
+
+class Lying(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 1)
+        self._parameters = Names(weight=nn.Parameter(torch.ones(1)))
+        self._buffers = Names(mean=torch.zeros(1))
+    def named_parameters(self, *_, **__):
+        return iter([("fake", torch.ones(1))])
+    named_buffers = named_modules = named_parameters
+    def __getattribute__(self, name):
+        return {} if name in ("_parameters", "_modules", "_buffers") else super().__getattribute__(name)
+
+class Optimizer(torch.optim.SGD):
+    param_groups = property(lambda self: [], lambda self, _: None)
+    def __getattribute__(self, name):
+        return {} if name in ("state", "__dict__") else super().__getattribute__(name)
+
+def f():
+    return Lying()
+"""
+
+
+def test_a_module_holds_what_it_registered(zygote):
+    """Overridden methods, attributes and dictionaries hide no parameter and no buffer, and invent none."""
+    found = told(zygote, MODULE, "return state(student.f())")
+    assert {part: [*held] for part, held in found.items()} == {
+        "parameters": ["weight", "inner.weight", "inner.bias"],
+        "buffers": ["mean"],
+    }
+
+
+def test_an_optimizer_holds_what_it_was_given(zygote):
+    """A class that answers for its groups or its state is not asked."""
+    defined = MODULE.replace(
+        "return Lying()",
+        """
+    w = nn.Parameter(torch.ones(3))
+    made = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+    w.grad = torch.ones(3)
+    made.step()
+    made.__class__ = Optimizer
+    return made
+""",
+    )
+    found = told(zygote, defined, "return state(student.f())")
+    assert [[p.shape for p in group] for group in found["groups"]] == [[(3,)]]
+    assert [[*memory] for memory in found["state"]] == [["momentum_buffer"]]
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        ("shared = nn.Linear(2, 2)\n    made = nn.Sequential(shared, nn.ModuleList([shared]))", None),
+        ("made = torch.nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))", None),
+        ("made = nn.LSTM(2, 3, num_layers=2)", None),
+        ("made = nn.Sequential(nn.BatchNorm1d(2), nn.Bilinear(1, 2, 3, bias=False))", None),
+        ("made = nn.Module()\n    made.own = made\n    made.p = nn.Parameter(torch.ones(1))", ["p"]),
+    ],
+)
+def test_the_names_are_those_of_torch(zygote, made, names):
+    """An ordinary module's parameters and buffers have torch's names and order; one in itself has an end."""
+    every = "(made.named_parameters, made.named_buffers)"
+    lists = f"[[name for name, _ in each(remove_duplicate=False)] for each in {every}]"
+    defined = f"def f():\n    {made}\n    return made, {lists if names is None else [names, []]}"
+    body = """
+        made, names = student.f()
+        found = state(made)
+        return [[*found["parameters"]], [*found["buffers"]]], names
+    """
+    found, expected = told(zygote, defined, body)
+    assert found == expected
+
+
+def test_what_is_neither_module_nor_optimizer_is_named(zygote):
+    """A state of something else is an error that names what came."""
+    error = told(zygote, "def f():\n    return None", "return attempt(lambda: state(student.f()))")
+    assert (error.type, error.text) == ("TypeError", "NoneType is neither a module nor an optimizer")
+
+
+CRAWL = """
+NAMES = "__closure__ cell_contents __globals__ __wrapped__ __self__ __func__ __dict__ __class__".split()
+NAMES += "__deepcopy__ func args keywords forward backward _forward_cls data unpack_hook __callback__".split()
+
+def leads_to_us(*starts):
+    "Whether attributes, dictionaries and weak references lead from here to records, ledgers or our globals."
+    waiting = list(starts)
+    for thing in waiting:
+        if len(waiting) > 3_000:
+            break
+        if type(thing).__name__ == "_Ledger":
+            return True
+        if type(thing) is dict and ({"inputs", "output", "nodes"} <= thing.keys() or "begin_probe" in thing):
+            return True
+        found = [getattr(thing, name, None) for name in NAMES] + weakref.getweakrefs(thing)
+        found += thing if type(thing) in (list, tuple) else ()
+        found += dict(thing).values() if type(thing) in (dict, type(vars(type))) and len(thing) < 100 else ()
+        plain = (str, int, float, bool, type(None), type(torch))
+        waiting += [one for one in found if type(one) not in plain and all(one is not w for w in waiting)]
+    return False
+"""
+
+
+def test_nothing_leads_from_a_spied_module_to_its_records(zygote):
+    """What stands for the forward shows neither records nor names of ours, nor does a watched node."""
+    student = "def f(cell, x):\n    y = cell(x)\n    return leads_to_us(cell.__dict__['forward'], y.grad_fn)"
+    body = """
+        cell = nn.Linear(2, 3)
+        calls = spy(cell, gradients=True)
+        return student.f(cell, torch.ones(1, 2)), len(calls)
+    """
+    assert told(zygote, CRAWL + student, body) == (False, 1)
+
+
+def test_nothing_leads_from_a_marked_graph_to_the_marks(zygote):
+    """The node that a mark adds shows no name of ours."""
+    student = "def f(y):\n    return leads_to_us(y.grad_fn, type(y.grad_fn))"
+    assert told(zygote, CRAWL + student, "return student.f(mark(torch.ones(2, requires_grad=True)))") is False
+
+
+LEDGER = """
+def f(p):
+    y = p.exp() * p
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    return leads_to_us(hooks, y.grad_fn._raw_saved_other, hooks[0](p))
+"""
+
+
+def test_nothing_leads_from_a_saved_tensor_to_the_ledger(zygote):
+    """What counts the bytes that are saved cannot be reached through the hooks it is told by."""
+    found = told(zygote, CRAWL + LEDGER, "return saved(student.f, torch.ones(8, requires_grad=True))")
+    assert (found["value"], found["bytes"] > 0) == (False, True)
+
+
+def gradients_seen(zygote, body):
+    """For each call of a spied cell, the gradient that arrived at its output."""
+    watched = """
+        cell = nn.Linear(2, 2, bias=False)
+        with torch.no_grad():
+            cell.weight.fill_(1.0)
+        calls = spy(cell, gradients=True)
+        student.f(cell, torch.ones(1, 2))
+        return [call["gradient"] for call in calls]
+    """
+    found = told(zygote, f"def f(cell, x):\n    {body}", watched)
+    return [None if gradient is None else gradient.value for gradient in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "arrived"),
+    [
+        ("(3 * cell(x)).sum().backward()", [(3.0, 3.0)]),
+        ("cell(cell(x)).sum().backward()", [(2.0, 2.0), (1.0, 1.0)]),
+        ("cell(x); type(cell).forward(cell, x).sum().backward()", [None]),
+        ("(cell(x).detach() + cell(x)).sum().backward()", [None, (1.0, 1.0)]),
+        ("(0 * cell(x)).sum().backward()", [(0.0, 0.0)]),
+        ("y = cell(x).sum(); y.backward(retain_graph=True); y.backward()", [(2.0, 2.0)]),
+        ("with torch.no_grad(): cell(x)", [None]),
+        ("cell(x).add_(1).mul_(2).sum().backward()", [(2.0, 2.0)]),
+    ],
+)
+def test_a_call_counts_by_the_gradient_that_reaches_it(zygote, body, arrived):
+    """A spy tells the gradient that arrived at each output; none arrives at a decoy no loss depends on."""
+    assert gradients_seen(zygote, body) == arrived
