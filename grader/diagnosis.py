@@ -136,13 +136,27 @@ def diagnose(error: Raised) -> str:
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
     own = f"{printable(error.type)}: {_beginning(error.text)}".removesuffix(": ")
-    if error.where:
+    if error.line:
+        told = f"{_in(error)}: {quoted(error.line)} stopped with {own}"
+    elif error.where:
         told = f"your code stopped in code {error.where}, with {own}"
     else:
         told = f"what your code returned could not be used as the exercise says: {own}"
     meaning = told_of(error.rebound) if error.rebound else _meaning(error.text)
     sentence = f"{told} — {meaning}" if meaning else told
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
+
+
+def _in(error: Raised) -> str:
+    """Where it happened, as a student finds it: by the function, or by the line of a cell."""
+    if error.function:
+        return f"in {printable(error.function)} (code {error.cell})"
+    return f"in code {error.where}"
+
+
+def quoted(line: str) -> str:
+    """A line of a student's, between backticks and without any of its own."""
+    return f"`{printable(line).replace('`', chr(39))}`"
 
 
 #: What Python calls some kinds of values, in the words of students.

@@ -87,17 +87,26 @@ class Raised:
         text: its message, cut.
         where: ``cell 3, line 5`` when a line of the notebook was involved, else empty.
         rebound: the name behind it that one cell took from another, or None.
+        function: the function that line stands in; empty outside of any.
+        line: the line itself, cut; a student's text.
     """
 
     types: tuple[str, ...]
     text: str
     where: str
     rebound: Rebound | None = None
+    function: str = ""
+    line: str = ""
 
     @property
     def type(self) -> str:
         """The exception's own class name."""
         return self.types[0]
+
+    @property
+    def cell(self) -> str:
+        """The cell of `where`."""
+        return self.where.rpartition(", line ")[0] or self.where
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +129,16 @@ def decode(answer: Any) -> Any:
 
 
 def decode_raised(fields: Any) -> Raised:
-    """One ``{"types", "text", "where"}`` of the wire, perhaps with ``"rebound"``, as a fact."""
-    _need(type(fields) is dict and set(fields) - {"rebound"} == {"types", "text", "where"})
+    """One ``{"types", "text", "where"}`` of the wire, perhaps with what else is known, as a fact."""
+    more = {"rebound", "function", "line"}
+    _need(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
     types = fields["types"]
     _need(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
     _need(_is_text(fields["text"]) and _is_text(fields["where"]))
-    return Raised(tuple(types), fields["text"], fields["where"], _decode_rebound(fields.get("rebound")))
+    function, line = fields.get("function", ""), fields.get("line", "")
+    _need(_is_text(function) and _is_text(line))
+    rebound = _decode_rebound(fields.get("rebound"))
+    return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line)
 
 
 def _decode_rebound(fields: Any) -> Rebound | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.facts import decode_raised
+from grader.diagnosis import quoted
+from grader.facts import Raised, decode_raised
 from grader.text import encodable
 
 MAX_FOREIGN_TEXT = 200
@@ -26,7 +27,8 @@ class FailedCell:
         cell: its number among the code cells, from 1.
         ended: ``raised`` (it stopped with an error), ``stopped`` (its time ran out) or ``left out`` (it ended
             its process, or the time of the notebook ran out before it).
-        text: the error, which is a student's text, or why it was left out; empty where it was stopped.
+        text: the error and its line, which is a student's text, or why it was left out; empty where it was
+            stopped.
     """
 
     cell: int
@@ -43,7 +45,8 @@ class FailedCell:
             return cls(observed["cell"], STOPPED)
         text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
         kind = error.type[:MAX_FOREIGN_TEXT]
-        return cls(observed["cell"], RAISED, encodable(f"{kind}: {text}" if text else kind))
+        said = f"{kind}: {text}" if text else kind
+        return cls(observed["cell"], RAISED, encodable(f"{said}{_at(error, observed['cell'])}"))
 
     @property
     def sentence(self) -> str:
@@ -51,6 +54,15 @@ class FailedCell:
         if self.ended == RAISED:
             return f"Code cell {self.cell} stopped with {self.text}."
         return stopped_cells([self.cell], self.text)
+
+
+def _at(error: Raised, cell: int) -> str:
+    """The line where it happened, and the function it stands in, if it was not told which."""
+    if not error.line:
+        return ""
+    elsewhere = "" if error.cell.partition(",")[0] == f"cell {cell}" else f" (code {error.cell})"
+    function = f" in {error.function}" if error.function else ""
+    return f", at {quoted(error.line)}{function}{elsewhere}"
 
 
 def stopped_cells(cells: Iterable[object], text: str) -> str:

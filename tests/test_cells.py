@@ -3,7 +3,10 @@
 import pytest
 from observing import QUICK, look
 
-from grader.questionnaire import Limits
+from grader.notebook import Cell
+from grader.observer import observe
+from grader.pages import failed_cells
+from grader.questionnaire import Limits, Questionnaire
 
 PATIENT = Limits(cell=30, question=10, notebook=60)
 
@@ -148,6 +151,49 @@ def test_an_error_tells_its_cell_and_line(zygote):
     ]
     error = look(zygote, cells, f="student.f()")["f"].error
     assert (error.type, error.where) == ("RuntimeError", "cell 2, line 2")
+    assert (error.function, error.line) == ("helper", "return t.backward()")
+
+
+@pytest.mark.parametrize(
+    ("cell", "place"),
+    [
+        ("def f():\n    return [1 / 0 for _ in range(2)]", ("f", "return [1 / 0 for _ in range(2)]")),
+        ("f = lambda: 1 / 0", ("a lambda", "f = lambda: 1 / 0")),
+        ("%%time\ndef f():\n    return 1 / 0", ("f", "return 1 / 0")),
+        ("class f:\n    def __init__(self):\n        1 / 0", ("__init__", "1 / 0")),
+        ("def f():\n    return 1 / 0" + " " * 99 + "#" * 300, ("f", ("1 / 0" + " " * 99 + "#" * 300)[:193])),
+    ],
+)
+def test_an_error_tells_its_line_and_function(zygote, cell, place):
+    """The line is quoted as it stands, cut at 200 characters, with the function it belongs to."""
+    error = look(zygote, [cell], f="student.f()")["f"].error
+    function, line = (
+        error.function,
+        error.line.removeprefix("return ") if len(place[1]) == 193 else error.line,
+    )
+    assert (function, line) == place
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (["x = 1\n1 / 0"], "Code cell 1 stopped with ZeroDivisionError: division by zero, at `1 / 0`."),
+        (
+            ["def half(x):\n    return x / 0", "half(1)"],
+            "Code cell 2 stopped with ZeroDivisionError: division by zero, at `return x / 0` in half (code cell 1).",
+        ),
+        (
+            ["x = 1\ny = = 2"],
+            "Code cell 1 stopped with SyntaxError: invalid syntax (<cell 1>, line 2), at `y = = 2`.",
+        ),
+        (["raise KeyError"], "Code cell 1 stopped with KeyError, at `raise KeyError`."),
+    ],
+)
+def test_a_failed_cell_quotes_its_line(zygote, cells, told):
+    """A student cannot see the numbers of cells in Jupyter, so the line itself is told."""
+    numbered = [Cell(number, source) for number, source in enumerate(cells, start=1)]
+    evidence = observe(zygote, numbered, Questionnaire({}, {}), QUICK)
+    assert failed_cells(evidence) == [told]
 
 
 # What is not here

@@ -1,9 +1,12 @@
 """What torch said, turned into what a student should look for."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader.diagnosis import diagnose
 from grader.facts import Raised
+from grader.told import counted
 
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -262,6 +265,38 @@ def test_an_unknown_text_is_told_as_it_is(raised, told):
 def test_the_beginning_of_a_text_is_told(text, beginning):
     """Of an error's text 200 characters are told, whole sentences where possible, and no hint of torch."""
     assert diagnose(error(text, "MyError")).endswith(f"with MyError: {beginning}.")
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "told"),
+    [
+        (
+            "train",
+            "loss.backward()",
+            "in train (code cell 3): `loss.backward()` stopped with RuntimeError: no.",
+        ),
+        ("", "loss.backward()", "in code cell 3, line 5: `loss.backward()` stopped with RuntimeError: no."),
+        (
+            "f",
+            "x = `\u202e`",
+            "in f (code cell 3): `x = '\N{REPLACEMENT CHARACTER}'` stopped with RuntimeError: no.",
+        ),
+        ("train", "", "your code stopped in code cell 3, line 5, with RuntimeError: no."),
+    ],
+)
+def test_the_line_is_quoted(function, line, told):
+    """Where code of the student's stopped, its line is quoted, with the function it stands in."""
+    raised = replace(error("no"), function=function, line=line)
+    assert diagnose(raised) == told
+
+
+def test_whose_line_it_was_makes_no_other_diagnosis():
+    """In a report those who were told the same of another line of theirs are counted together."""
+    ada = replace(error("no"), function="train", line="loss.backward()")
+    ben = replace(error("no"), function="", line="total.backward()", where="cell 12, line 5")
+    told = [f"I{diagnose(one)[1:]}" for one in (ada, ben)]
+    assert [found.number for found in counted([(message, 1) for message in told])] == [2]
+    assert len(counted([(told[0], 1), (told[0].replace("no.", "yes."), 1)])) == 2
 
 
 def test_used_up_memory_is_told_without_torchs_words():

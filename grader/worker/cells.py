@@ -25,7 +25,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import notice
 from .bindings import Bindings, text_of
-from .facts import error_text
+from .facts import error_text, remember_source
 from .wording import may_show_traces, traces_in
 
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
@@ -134,6 +134,7 @@ class Notebook:
         """Transform, compile and run a piece of notebook source."""
         text = _as_python(source)
         self.sources[file] = text
+        remember_source(file, text)
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
         self._trees.pop(file, None)
         known = _prepared.get(text) if self._flags == _FLAGS else None

@@ -10,7 +10,7 @@ too long are cut off here, so that an honest answer is never refused outside.
 from __future__ import annotations
 
 import builtins
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ MAX_DEPTH = 10
 MAX_ITEMS = 3_000
 MAX_TENSORS = 500
 MAX_TEXT = 2_000
+MAX_LINE = 200  # characters of a line that is quoted
 MAX_ALL_TEXT = 100_000  # of one answer
 
 _base = torch._C.TensorBase
@@ -48,6 +49,8 @@ _class_name, _class_mro, _class_dict = (
 )
 _error_args, _error_trace = (BaseException.__dict__[name].__get__ for name in ("args", "__traceback__"))
 _exact_str = str.__str__
+_SYNTAX_ERRORS = (SyntaxError, IndentationError, TabError)
+_syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("filename", "lineno"))
 
 
 def is_tensor(value: Any) -> bool:
@@ -149,7 +152,8 @@ class Encoder:
 
     def _error(self, error: BaseException) -> dict[str, Any]:
         described = describe_error(error)
-        self._characters += len(described["text"]) + sum(map(len, described["types"]))
+        own = (described["text"], described["function"], described["line"], *described["types"])
+        self._characters += sum(map(len, own))
         return described
 
     def _is_full(self) -> bool:
@@ -243,11 +247,51 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
     Read past whatever a class of the student's puts over it.
     """
-    place = innermost(error)
-    where = f"{place.tb_frame.f_code.co_filename[1:-1]}, line {place.tb_lineno}" if place else ""
+    file, number, function = _place(error)
     types = [_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    where = _printable(where[:80])
-    return {"types": types[:50], "text": error_text(error), "where": where}
+    return {
+        "types": types[:50],
+        "text": error_text(error),
+        "where": _printable(f"{file[1:-1]}, line {number}"[:80]) if file else "",
+        "function": _printable(function[:MAX_LINE]),
+        "line": _line(file, number),
+    }
+
+
+_sources: dict[str, list[str]] = {}  # lines of the notebook's cells, by the file name their code carries
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+_NAMED = {"<module>": "", "<lambda>": "a lambda"}
+
+
+def remember_source(file: str, text: str) -> None:
+    """Keep the text of a cell, so that the line of an error can be quoted."""
+    _sources[file] = text.split("\n")
+
+
+def _line(file: str, number: int) -> str:
+    lines = _sources.get(file, [])
+    return _printable(lines[number - 1].strip()[:MAX_LINE]) if 0 < number <= len(lines) else ""
+
+
+def _place(error: BaseException) -> tuple[str, int, str]:
+    """The cell's file, the line and the function where the notebook raised, or where it does not parse."""
+    place = innermost(error)
+    if place is not None:
+        code = place.tb_frame.f_code
+        return code.co_filename, place.tb_lineno, _function(place.tb_frame)
+    if _type(error) in _SYNTAX_ERRORS:
+        file, number = _syntax_file(error), _syntax_line(error)
+        if _type(file) is str and _type(number) is int and file.startswith("<cell "):
+            return file, number, ""
+    return "", 0, ""
+
+
+def _function(frame: FrameType | None) -> str:
+    """The function a frame belongs to; a comprehension is part of the one it stands in."""
+    while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
+        frame = frame.f_back
+    name = "<module>" if frame is None else frame.f_code.co_name
+    return _NAMED.get(name, name)
 
 
 def innermost(error: BaseException) -> TracebackType | None:
