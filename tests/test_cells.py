@@ -161,17 +161,16 @@ def test_an_error_tells_its_cell_and_line(zygote):
         ("f = lambda: 1 / 0", ("a lambda", "f = lambda: 1 / 0")),
         ("%%time\ndef f():\n    return 1 / 0", ("f", "return 1 / 0")),
         ("class f:\n    def __init__(self):\n        1 / 0", ("__init__", "1 / 0")),
-        ("def f():\n    return 1 / 0" + " " * 99 + "#" * 300, ("f", ("1 / 0" + " " * 99 + "#" * 300)[:193])),
+        (
+            "def f():\n    return 1 / 0" + " " * 99 + "#" * 300,
+            ("f", ("return 1 / 0" + " " * 99 + "#" * 300)[:200]),
+        ),
     ],
 )
 def test_an_error_tells_its_line_and_function(zygote, cell, place):
     """The line is quoted as it stands, cut at 200 characters, with the function it belongs to."""
     error = look(zygote, [cell], f="student.f()")["f"].error
-    function, line = (
-        error.function,
-        error.line.removeprefix("return ") if len(place[1]) == 193 else error.line,
-    )
-    assert (function, line) == place
+    assert (error.function, error.line) == place
 
 
 @pytest.mark.parametrize(
@@ -179,8 +178,8 @@ def test_an_error_tells_its_line_and_function(zygote, cell, place):
     [
         (["x = 1\n1 / 0"], "Code cell 1 stopped with ZeroDivisionError: division by zero, at `1 / 0`."),
         (
-            ["def half(x):\n    return x / 0", "half(1)"],
-            "Code cell 2 stopped with ZeroDivisionError: division by zero, at `return x / 0` in half (code cell 1).",
+            ["def half(x):\n    return {}[x]", "half(1)"],
+            "Code cell 2 stopped with KeyError: 1, at `return {}[x]` in half (code cell 1).",
         ),
         (
             ["x = 1\ny = = 2"],
