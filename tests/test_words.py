@@ -167,10 +167,11 @@ NAMES += "__deepcopy__ func args keywords forward backward _forward_cls data unp
 
 def leads_to_us(*starts):
     "Whether attributes, dictionaries and weak references lead from here to records, ledgers or our globals."
-    waiting = list(starts)
+    waiting, seen = list(starts), set()
     for thing in waiting:
-        if len(waiting) > 3_000:
-            break
+        if id(thing) in seen or len(seen) > 2_000:
+            continue
+        seen.add(id(thing))
         if type(thing).__name__ == "_Ledger":
             return True
         if type(thing) is dict and ({"inputs", "output", "nodes"} <= thing.keys() or "begin_probe" in thing):
@@ -179,7 +180,7 @@ def leads_to_us(*starts):
         found += thing if type(thing) in (list, tuple) else ()
         found += dict(thing).values() if type(thing) in (dict, type(vars(type))) and len(thing) < 100 else ()
         plain = (str, int, float, bool, type(None), type(torch))
-        waiting += [one for one in found if type(one) not in plain and all(one is not w for w in waiting)]
+        waiting += [one for one in found if type(one) not in plain]
     return False
 """
 

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import audit, cells, facts, guard, standins, status, toolbox
+from . import audit, cells, facts, guard, plain, standins, status, toolbox
 from .allowlist import ANSWER, NOTICES, PIPES, REQUEST
 from .cage import Cage
 from .rebound import rebound
@@ -233,20 +233,22 @@ _ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's plac
 
 
 class _Looked:
-    """A student's function; after each call it is seen what it did to torch."""
+    """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
 
     def __init__(self, function: Any, left: list[str], patched: list[str]) -> None:
         self.__function = function
         self.__left, self.__patched = left, patched
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before = guard.listeners()
+        before, given = guard.listeners(), plain.Given((*args, *kwargs.values()))
         try:
-            return self.__function(*args, **kwargs)
+            result = self.__function(*args, **kwargs)
         finally:
             left, patched = guard.interceptions(before)
             self.__left += left
-            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched]
+            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
+        self.__patched += plain.make_plain(result)
+        return result
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__function, name)

@@ -33,6 +33,16 @@ def is_optimizer(thing: Any) -> bool:
     return _issubclass(_type(thing), _Optimizer)
 
 
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """The attributes of a module or an optimizer, where Python keeps them."""
+    return _module_dict(thing) if is_module(thing) else _optimizer_dict(thing)  # type: ignore[no-any-return]
+
+
+def items_of(table: Any) -> list[tuple[Any, Any]]:
+    """The items of a table, which is a dict whatever its class says; of anything else none."""
+    return [*dict.items(table)] if _issubclass(_type(table), dict) else []
+
+
 def modules_of(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """A module and all below it, in the order of ``named_modules``, each with what its names begin with.
 
@@ -51,7 +61,7 @@ def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[s
 
 def members(module: Any, part: str) -> list[tuple[str, Any]]:
     """What a module itself registered: ``_parameters``, ``_buffers`` or ``_modules``; None is left out."""
-    registered = _pairs(_module_dict(module).get(part))
+    registered = items_of(attributes_of(module).get(part))
     return [(name, value) for name, value in registered if _type(name) is str and value is not None]
 
 
@@ -64,18 +74,14 @@ def named(module: Any, part: str) -> dict[str, Any]:
 
 def groups_of(optimizer: Any) -> list[list[Any]]:
     """The tensors of an optimizer by their groups, in order."""
-    groups = _items(_optimizer_dict(optimizer).get("param_groups"))
-    return [_items(dict(_pairs(group)).get("params")) for group in groups]
+    groups = _items(attributes_of(optimizer).get("param_groups"))
+    return [_items(dict(items_of(group)).get("params")) for group in groups]
 
 
 def memory_of(optimizer: Any) -> dict[int, list[tuple[Any, Any]]]:
     """What an optimizer remembers of each parameter (momentum ...), by the id of the parameter."""
-    kept = _pairs(_optimizer_dict(optimizer).get("state"))
-    return {_id(parameter): _pairs(memory) for parameter, memory in kept}
-
-
-def _pairs(value: Any) -> list[tuple[Any, Any]]:
-    return [*dict.items(value)] if _issubclass(_type(value), dict) else []
+    kept = items_of(attributes_of(optimizer).get("state"))
+    return {_id(parameter): items_of(memory) for parameter, memory in kept}
 
 
 def _items(value: Any) -> list[Any]:

@@ -22,19 +22,17 @@ from typing import Any
 
 import torch
 
-from . import facts, guard
+from . import contents, facts, guard
+from .contents import items_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _MAX_DEPTH = 8
-_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
-_module_dict = _Module.__dict__["__dict__"].__get__
-_optimizer_dict = _Optimizer.__dict__["__dict__"].__get__
 _tensor_dict = torch.Tensor.__dict__["__dict__"].__get__
 _hooks_of_tensor = tuple(
     torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
 )
-_type, _id, _issubclass = type, id, issubclass
+_type, _id = type, id
 _PLAIN = (bool, int, float, str, type(None))
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -102,9 +100,9 @@ class _Recorder:
         kind = _type(value)
         if facts.is_tensor(value):
             return _tensor(value, self._objects), iter(())
-        if _issubclass(kind, _Module):
+        if contents.is_module(value):
             return _module(value, self._objects)
-        if _issubclass(kind, _Optimizer):
+        if contents.is_optimizer(value):
             return _optimizer(value, self._objects)
         if kind in (list, tuple, dict):
             return _container(value, self._objects)
@@ -118,24 +116,24 @@ def _tensor(tensor: Any, objects: _Numbers) -> dict[str, Any]:
 
 
 def _module(module: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    held = _module_dict(module)
+    held = contents.attributes_of(module)
     tables = {name: held.get(name) for name in _TABLES}
     buffers = tables["_buffers"]
-    left_out = held.get("_non_persistent_buffers_set")
+    left_out: Any = held.get("_non_persistent_buffers_set")
     entry = {
         "kind": "module",
         "class": objects.of(_type(module)),
         "training": held.get("training") is True,
         "hooks": _hooks([table for name, table in held.items() if name.endswith("hooks")], objects),
         "attributes": sorted(name for name in held if _type(name) is str),
-        "persistent": sorted(set(_items(buffers)) - (left_out if _type(left_out) is set else set())),
+        "persistent": sorted(set(dict(items_of(buffers))) - (left_out if _type(left_out) is set else set())),
     }
     return entry, _parts_of_module(held, tables)
 
 
 def _parts_of_module(held: dict[str, Any], tables: dict[str, Any]) -> _Parts:
     for table in tables.values():
-        for name, part in _items(table).items():
+        for name, part in items_of(table):
             yield f".{name}", part
     for name, value in held.items():
         if _type(name) is str and not name.startswith("_") and name != "training":
@@ -143,12 +141,12 @@ def _parts_of_module(held: dict[str, Any], tables: dict[str, Any]) -> _Parts:
 
 
 def _optimizer(optimizer: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    held = _optimizer_dict(optimizer)
+    held = contents.attributes_of(optimizer)
     hooks = _hooks([table for name, table in held.items() if name.endswith("hooks")], objects)
     entry = {"kind": "optimizer", "class": objects.of(_type(optimizer)), "hooks": hooks}
     groups = held.get("param_groups")
-    state = _items(held.get("state"))
-    states = [value if _type(value) is dict else dict(_items(value)) for value in state.values()]
+    state = items_of(held.get("state"))
+    states = [value if _type(value) is dict else dict(items_of(value)) for _, value in state]
     return entry, iter([(".param_groups", groups), (".state", states)])
 
 
@@ -165,12 +163,7 @@ def _container(value: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
     return entry, ((f"[{name}]", item) for name, item in zip(names, items, strict=True))
 
 
-def _items(table: Any) -> dict[Any, Any]:
-    """The items of a table, which is a dict whatever its class says."""
-    return dict(dict.items(table)) if _issubclass(_type(table), dict) else {}
-
-
 def _hooks(tables: list[Any], objects: _Numbers) -> list[int]:
     """The hooks in some tables, each by its number; several tables name a hook that has options."""
-    hooks = (hook for table in tables for hook in _items(table).values())
+    hooks = (hook for table in tables for _, hook in items_of(table))
     return sorted(objects.of(hook) for hook in hooks if not isinstance(hook, bool))
