@@ -20,18 +20,22 @@ from grader.build import outdated, student_notebook
 from grader.course import Course
 from grader.drawing.graph_facts import read_graph
 from grader.evidence import Evidence, Fault, Stopped
+from grader.failed_cell import FailedCell
 from grader.judge import Verdict, judge
 from grader.live import asked_of_stubs, observe_reference, stub_cells
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
+from grader.observation import why_no_facts
 from grader.observer import observe
 from grader.question import Question
+from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
 from grader.trial import Trial
 from grader.worth import total
 from grader.zygote import Zygote
 
 SEEDS = (1, 2, 3, 4, 5)
+_NO_GRAPH = "return graph(name=tensor, ...)"
 _REFERENCE, _STUBS = "", "the stubs"  # among the names of answers, which are those of functions
 
 
@@ -107,6 +111,7 @@ class _Doctor:
         self._assignment, self._rubric = course.assignments[stem], course.rubric(stem)
         self._points, self._settings = course.points(stem), course.settings
         self._functions = {q.id: q.function for q in self._assignment.questions}
+        self._causes: set[str] = set()  # of checks that broke
         self._found = Examination(stem, kills={check.id: 0 for check in self._rubric.checks})
 
     def examine(self, seeds: Sequence[int], *, accept_lists: bool) -> Examination:
@@ -129,6 +134,15 @@ class _Doctor:
     def _complain(self, *complaints: str) -> None:
         self._found.complaints.extend(complaints)
 
+    def _has_broken(self, check: str, verdict: Verdict | None) -> bool:
+        """Whether a check broke instead of judging; each cause is complained about once."""
+        if verdict is None or verdict.cause is None:
+            return False
+        if verdict.cause not in self._causes:
+            self._causes.add(verdict.cause)
+            self._complain(f"{check} broke: {verdict.cause}")
+        return True
+
     def _verdicts(self, answers: list[Answer], seed: int) -> dict[str, dict[str, Verdict]]:
         """The verdicts on the reference, on the stubs and on every answer, with one seed."""
         reference = observe_reference(self._zygote, self._course, self._stem, seed)
@@ -142,12 +156,12 @@ class _Doctor:
         for probe in self._rubric.probes:
             outcome = reference.outcome(probe)
             if isinstance(outcome, Stopped | Fault):
-                self._complain(f"probe {probe} has no facts of the reference: {outcome}")
+                self._complain(f"probe {probe} has no facts of the reference: {why_no_facts(outcome)}")
         for picture in self._rubric.pictures:
             outcome = reference.outcome(picture)
             if read_graph(outcome) is None:
-                kind = outcome if isinstance(outcome, Stopped | Fault) else "return graph(name=tensor, ...)"
-                self._complain(f"picture {picture} shows no graph of the reference: {kind}")
+                why = why_no_facts(outcome) if isinstance(outcome, Stopped | Fault) else _NO_GRAPH
+                self._complain(f"picture {picture} shows no graph of the reference: {why}")
         submitted = observe_reference(self._zygote, self._course, self._stem, seed, oracle=False)
         cells, asked = stub_cells(self._course, self._stem), asked_of_stubs(self._rubric, seed)
         stubs = observe(self._zygote, cells, asked, self._settings.limits)
@@ -162,10 +176,10 @@ class _Doctor:
     ) -> None:
         for seed, verdicts in zip(seeds, by_seed, strict=True):
             for check in self._rubric.checks:
-                if not is_passed(check, verdicts[_REFERENCE]):
-                    self._complain(
-                        f"{check.id} fails the reference (seed {seed}): {verdicts[''].get(check.id)}"
-                    )
+                verdict = verdicts[_REFERENCE].get(check.id)
+                if not is_passed(check, verdicts[_REFERENCE]) and not self._has_broken(check.id, verdict):
+                    why = verdict.message if verdict else UNJUDGED
+                    self._complain(f"{check.id} fails the reference (seed {seed}): {why}")
             for answer in answers:
                 if verdicts is by_seed[0]:
                     self._check_answer(answer, verdicts)
@@ -188,16 +202,15 @@ class _Doctor:
         )
 
     def _check_answer(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> None:
-        failed = self._failed(answer, verdicts)
+        judged = verdicts[answer.name]
+        unpassed = self._failed(answer, verdicts)
+        broken = {check for check in unpassed if self._has_broken(check, judged.get(check))}
+        failed = [check for check in unpassed if check not in broken]
         who = f"{answer.question}, {answer.name} (line {answer.line})"
-        for check in failed:
-            verdict = verdicts[answer.name].get(check)
-            if verdict and verdict.outcome == "error":
-                self._complain(f"{who}: {check} broke: {verdict.message}")
         if answer.fails is None and failed:
             message = verdicts[answer.name][failed[0]].message
             self._complain(f"{who} is right, but fails {', '.join(failed)}: {message}")
-        if answer.fails is not None and set(failed) != answer.fails:
+        if answer.fails is not None and set(failed) != answer.fails - broken:
             self._complain(f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}")
         checks = self._rubric.checks_of(answer.question)
         credit = PartialCredit.of(self._settings.partial_credit, checks, verdicts[_STUBS])
@@ -236,9 +249,7 @@ class _Doctor:
         cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
         evidence = observe(self._zygote, cells, self._rubric.questionnaire(SEEDS[0]), self._settings.limits)
         for cell in evidence.cells:
-            self._complain(
-                f"cell {cell['cell']} of the untouched notebook fails: {cell['raised'] or cell['fault']}"
-            )
+            self._complain(f"the untouched notebook fails: {FailedCell.of(cell).sentence}")
         for function, status in evidence.names.items():
             if status != "untouched":
                 self._complain(f"the stub of {function} counts as {status} in the untouched notebook")

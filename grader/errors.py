@@ -27,8 +27,6 @@ class ProtectionError(GraderError):
 class CourseError(GraderError):
     """A file of the course contradicts itself or its neighbours; the author has to mend it."""
 
-    exit_status = 1
-
 
 class BrokenRunError(GraderError):
     """Grading itself failed: a process died, the disk is full; running again goes on where it stopped."""

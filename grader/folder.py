@@ -162,6 +162,19 @@ class ResultsFolder:
         path = self._reference_path(stem, fingerprint)
         return path.parent / "stubs" / path.name
 
+    def ordinary(self, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed before of the reference itself, where oracles answer in its place."""
+        path = self._ordinary_path(stem, fingerprint)
+        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+
+    def write_ordinary(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store that, beside what the oracles gave."""
+        self._write_evidence(self._ordinary_path(stem, fingerprint), fingerprint, evidence)
+
+    def _ordinary_path(self, stem: str, fingerprint: str) -> Path:
+        path = self._reference_path(stem, fingerprint)
+        return path.parent / "ordinary" / path.name
+
     def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed of a reference, beside what was by other questions."""
         self._write_evidence(self._reference_path(stem, fingerprint), fingerprint, evidence)

@@ -28,6 +28,7 @@ from grader.observatory import Conditions, Observatory
 from grader.outcome import (
     Outcome,
     absent_students,
+    note_of_broken,
     note_of_others,
     unlisted_students,
     without_notebook,
@@ -173,6 +174,7 @@ class _Grading:
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in self._rubrics}
         self._shown: dict[str, bool] | None = asdict(course.settings.feedback)
         self._standing = Standing()
+        self._broken: dict[str, list[str]] = defaultdict(list)  # whose facts a check broke on, by the cause
         preload = {module for submission in selected for module in submission.preload}
         conditions = Conditions(
             options.jobs,
@@ -193,6 +195,9 @@ class _Grading:
             seeds = self._observatory.seeds(waiting)
             again = sum(s.error is None and self._is_graded(s) for s in waiting)
             outdated = self._outdated(former, waiting)
+            readable = [s for s in waiting if s.error is None]
+            for stem, seed in sorted({(s.assignment or "", self._observatory.seed_of(s)) for s in readable}):
+                self._observatory.require_sound_checks(stem, seed)  # before anything is written
             if waiting or outdated:
                 self._write_run(submissions, seeds, finished=False)
             self._tell(before=len(self._selected) - len(waiting), total=len(waiting))
@@ -200,7 +205,7 @@ class _Grading:
                 if submission.error is not None:
                     self._write_unreadable(submission)
                     self._tell_one_more(in_error=True)
-            self._observe_and_judge([s for s in waiting if s.error is None])
+            self._observe_and_judge(readable)
             self._pages.write_anew(outdated)
             if len(self._selected) == len(found):
                 self._shown = asdict(self._course.settings.feedback)
@@ -211,7 +216,8 @@ class _Grading:
         book = gradebook(rows, absent, points)
         same_class = former.get("submissions") == str(submissions.resolve())
         changes, unknown = record(self._folder, book, same_class=same_class)
-        notes = filter(None, [note_of_others(self._folder, former, submissions, len(rows)), unknown])
+        others = note_of_others(self._folder, former, submissions, len(rows))
+        notes = filter(None, [others, unknown, *note_of_broken(self._broken)])
         outcome = Outcome(
             rows,
             absent,
@@ -268,11 +274,14 @@ class _Grading:
         most = self._course.settings.partial_credit
         credit = PartialCredit.of(most, rubric.checks, verdicts[_STUBS])
         for submission, evidence in batch:
+            name = f"{submission.student}/{submission.name}"
+            for cause in {v.cause for v in verdicts[name].values() if v.cause}:
+                self._broken[cause].append(name)
             result = graded(
                 submission,
                 rubric,
                 evidence,
-                verdicts[f"{submission.student}/{submission.name}"],
+                verdicts[name],
                 self._provenance(submission),
                 credit,
             )

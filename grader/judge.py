@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from grader import plugin
+from grader.cause import cause_of
 from grader.check import Check
 from grader.errors import CourseError
 from grader.evidence import Evidence, Outcome
@@ -30,11 +32,13 @@ class Verdict:
         outcome: ``passed``, ``failed`` or ``error`` (it broke itself).
         message: the diagnosis, or None.
         hint: what helps with this failure, or None.
+        cause: where and why the check broke, for its author's eyes, or None.
     """
 
     outcome: str
     message: str | None
     hint: str | None = None
+    cause: str | None = None
 
 
 def judge(
@@ -138,13 +142,14 @@ class _Session:
             observations: dict[str, Observation] = {}
             try:
                 observations = {probe: subject.observation(probe) for probe in check.probes}
-                error = _error_of(pyfuncitem.obj, observations)
+                error = error_of(pyfuncitem.obj, observations)
             except MalformedError as malformed:  # evidence that was stored and spoiled costs nobody else
                 error = malformed
             except CourseError as course_error:
                 self.course_error = f"{pyfuncitem.path}: {check.id}: {course_error}"
                 break
-            self.verdicts[subject.name][check.id] = _verdict(check, error, list(observations.values()))
+            verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
+            self.verdicts[subject.name][check.id] = verdict
             for probe in check.probes:
                 if self._last[probe] == check.id:
                     subject.forget(probe)
@@ -160,7 +165,7 @@ def _hint(check: Check, error: AssertionError) -> str | None:
     return check.hint if line >= check.last_line else None
 
 
-def _error_of(check: Callable[..., None], observations: Mapping[str, Observation]) -> BaseException | None:
+def error_of(check: Callable[..., None], observations: Mapping[str, Observation]) -> BaseException | None:
     """What a check raised; pytest's own skips and failures are not exceptions to Python."""
     try:
         check(**observations)
@@ -171,7 +176,9 @@ def _error_of(check: Callable[..., None], observations: Mapping[str, Observation
     return None
 
 
-def _verdict(check: Check, error: BaseException | None, observations: Sequence[Observation]) -> Verdict:
+def _verdict(
+    check: Check, error: BaseException | None, observations: Sequence[Observation], folder: Path
+) -> Verdict:
     """A check that stumbles over a value of another form has found out something about the student's code."""
     if error is None:
         return Verdict("passed", None)
@@ -181,6 +188,5 @@ def _verdict(check: Check, error: BaseException | None, observations: Sequence[O
     mismatches = [o.mismatch for o in observations if o.mismatch]
     if mismatches:
         return Verdict("failed", mismatches[0][:MAX_MESSAGE])
-    return Verdict(
-        "error", f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
-    )
+    message = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
+    return Verdict("error", message, cause=cause_of(error, folder))

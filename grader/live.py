@@ -107,6 +107,13 @@ def asked_of_stubs(rubric: Rubric, seed: int) -> Questionnaire:
     return replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
 
 
+def asked_of_oracles(rubric: Rubric, seed: int) -> Questionnaire:
+    """What to ask the reference itself where an oracle answers in its place."""
+    asked, of_oracles = rubric.questionnaire(seed), {p.name for p in rubric.probes.values() if p.oracle}
+    probes = {f: tuple(p for p in probes if p.name in of_oracles) for f, probes in asked.probes.items()}
+    return replace(asked, probes=probes)
+
+
 def observe_reference(
     zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
 ) -> Evidence:

@@ -17,6 +17,11 @@ class NothingSeenError(AssertionError):
     """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
 
 
+def why_no_facts(outcome: Stopped | Fault) -> str:
+    """Why a probe has none, in a sentence."""
+    return _sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
+
+
 class Observation:
     """The two sides a check compares; the value of a probe's fixture.
 
@@ -39,7 +44,7 @@ class Observation:
         if isinstance(self._expected, Fault):
             raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
         if isinstance(self._expected, Stopped):
-            raise CourseError(f"probe {self._probe} fails on the reference: {diagnose(self._expected.error)}")
+            raise CourseError(f"probe {self._probe} fails on the reference: {why_no_facts(self._expected)}")
         return self._expected
 
     @property

@@ -17,9 +17,11 @@ from grader.errors import CourseError
 from grader.evidence import Evidence, Fault, Stopped
 from grader.folder import ResultsFolder
 from grader.handout import texts_in_common
-from grader.live import REFERENCE_LIMITS, asked_of_stubs, reference_cells, stub_cells
+from grader.live import REFERENCE_LIMITS, asked_of_oracles, asked_of_stubs, reference_cells, stub_cells
 from grader.notebook import NotebookError
+from grader.observation import why_no_facts
 from grader.questionnaire import Limits
+from grader.reference_check import require_sound_checks
 from grader.rubric import Rubric
 from grader.station import Station, ThisMachine, torch_of
 from grader.submission import Submission
@@ -73,6 +75,7 @@ class Observatory:
         self._asked: dict[tuple[str, int, bool], str] = {}
         self._circumstances: dict[tuple[str, int, str], str] = {}
         self._references: dict[tuple[str, int], Evidence] = {}
+        self._sound: set[tuple[str, int]] = set()  # whose checks have passed on the reference
         self._stubs: dict[tuple[str, int], Evidence] = {}
         known = [] if conditions.force else folder.seeds()
         # Who has read feedback may know the inputs and hands in again: a run that came to its end is over.
@@ -150,6 +153,33 @@ class Observatory:
         """The stubs' evidence on the inputs of a seed, if it was observed before."""
         return self._folder.stubs(stem, self._reference_fingerprint(stem, seed))
 
+    def require_sound_checks(self, stem: str, seed: int) -> None:
+        """Judge the reference, by the inputs of a seed.
+
+        Raises:
+            CourseError: a check fails or breaks on it.
+        """
+        if (stem, seed) not in self._sound:
+            require_sound_checks(self._rubrics[stem], self.reference(stem, seed), self._ordinary(stem, seed))
+            self._sound.add((stem, seed))
+
+    def _ordinary(self, stem: str, seed: int) -> Evidence:
+        """What probes with an oracle see of the reference itself; most assignments have none."""
+        asked = asked_of_oracles(self._rubrics[stem], seed)
+        if not any(asked.probes.values()):
+            return Evidence()
+        fingerprint = self._reference_fingerprint(stem, seed)
+        evidence = self._folder.ordinary(stem, fingerprint)
+        if evidence is None:
+            evidence = self._station.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
+            self._folder.write_ordinary(stem, fingerprint, evidence)
+        return evidence
+
+    def seed_of(self, submission: Submission) -> int:
+        """The seed of the inputs by which a submission is judged, as far as is known beforehand."""
+        seed = self.known_seed(submission)
+        return self._seed if seed is None else seed
+
     def _reference_fingerprint(self, stem: str, seed: int) -> str:
         return self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
 
@@ -157,9 +187,8 @@ class Observatory:
         for probe in self._rubrics[stem].probes:
             outcome = evidence.outcome(probe)
             if isinstance(outcome, Stopped | Fault):
-                raise CourseError(
-                    f"{stem}: probe {probe} fails on the reference ({outcome}); run `grader doctor`"
-                )
+                path, why = self._rubrics[stem].path, why_no_facts(outcome)
+                raise CourseError(f"{path}: probe {probe} fails on the reference: {why}")
 
     def is_current(self, submission: Submission) -> bool:
         """Whether what was observed of a submission before is what would be observed now."""

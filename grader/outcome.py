@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ from grader.changes import Change
 from grader.folder import ResultsFolder
 from grader.row import Row
 from grader.submission import Submission, read_roster
-from grader.text import printable
+from grader.text import printable, some
+
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,17 @@ def note_of_others(
         f"Before, {before} was graded into {folder.path}: {results} of that stay in"
         f" {folder.path / 'submissions'}, but not in this gradebook and report."
     )
+
+
+def note_of_broken(broken: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Sentences about checks that broke on what was seen of a student's code.
+
+    Args:
+        broken: by what was raised and where, the submissions.
+    """
+    for cause, names in broken.items():
+        told = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
+        yield f"A check broke, and could not be judged for {told}: {printable(cause)}"
 
 
 def unlisted_students(found: Sequence[Submission], submissions: Path) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+from grader.cause import cause_of
 from grader.check import Check, points_of, title_and_hint
 from grader.errors import CourseError
 from grader.probe import PictureProbe, Probe, pictures_of, probes_of
@@ -97,7 +98,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
     last_lines = _last_lines(_linted(path))
-    module = _import(path)
+    module = import_checks(path)
     probes, pictures = probes_of(module), pictures_of(module)
     twice = set(probes) & set(pictures)
     if twice:
@@ -115,7 +116,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
     return Rubric(path.stem.removeprefix("test_"), path, questions, checks, probes, asks, pictures, shows)
 
 
-def _import(path: Path) -> ModuleType:
+def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
     folder = str(path.parent)
     sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
@@ -128,7 +129,7 @@ def _import(path: Path) -> ModuleType:
     except CourseError:
         raise
     except Exception as error:  # whatever goes wrong in it is for its author to mend
-        raise CourseError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        raise CourseError(f"{path} cannot be imported: {cause_of(error, path.parent)}") from error
 
 
 def _linted(path: Path) -> ast.Module:

@@ -309,10 +309,10 @@ def test_an_unreadable_notebook_is_in_error(klass):
 
 
 def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
-    """A probe that raises on the reference is the author's error: exit status 1, no result."""
+    """A probe that raises on the reference is the author's error: exit status 2, no result."""
     klass.edit_checks("student.leaf(3)", "student.leaf('three')")
     ended = klass.grade()
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert "probe made fails on the reference" in ended.stderr
     assert not (klass.out / "submissions").exists()
 

@@ -174,8 +174,13 @@ def test_verdicts(rubric):
     assert found["wrong"]["test_weight"] == PASSED
     assert found["wrong"]["test_again"] == Verdict("failed", "The second backward did not raise.")
     assert found["zero"]["test_steps"] == Verdict("failed", "Step 1 lost nothing: 0.0 of 0.0.")
-    assert found["zero"]["test_careless"] == Verdict(
-        "error", "this check could not be judged (ZeroDivisionError); your instructor has to look at it"
+    careless = found["zero"]["test_careless"]
+    assert (careless.outcome, careless.hint) == ("error", None)
+    assert careless.message == (
+        "this check could not be judged (ZeroDivisionError); your instructor has to look at it"
+    )
+    assert ", line " in careless.cause and careless.cause.endswith(
+        "ZeroDivisionError: float division by zero"
     )
     assert found["other"]["test_again"] == Verdict("failed", "x" * MAX_MESSAGE)
     assert set(found["nothing"].values()) == {Verdict("failed", "This part was not reached.")}

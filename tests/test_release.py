@@ -535,7 +535,7 @@ def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, 
         assert ("not written yet: 02_signs" in said.output) == (not more)
     assert not list((tmp_path / "out").rglob("*02_signs*"))
     refused = CliRunner().invoke(main, ["release", "--out", str(tmp_path / "no"), "--assignment", "02_signs"])
-    assert refused.exit_code == 1 and "02_signs still has" in refused.output
+    assert refused.exit_code == 2 and "02_signs still has" in refused.output
 
 
 # --- refused

@@ -145,7 +145,7 @@ def test_a_slip_of_the_pen_stops_the_command(klass):
     klass.hand_in("ada", RIGHT)
     klass.settings("[points.01_tini]\nq1 = 3\n")
     ended = klass.run("grade", klass.submissions, "--out", klass.out)
-    assert ended.exit_code == 1
+    assert ended.exit_code == 2
     assert "did you mean 01_tiny?" in ended.stderr
     assert not klass.out.exists()
 

@@ -37,7 +37,7 @@ class Explanation:
 
     replay: Replay
     question: str | None = None
-    _shown: set[str] = field(default_factory=set)  # probes whose facts and source stand above
+    _shown: set[str] = field(default_factory=set)  # probes and causes that stand above
 
     def lines(self) -> Iterator[Line]:
         """All lines, in the order in which they are read; a stranger's texts in them are cut, no more."""
@@ -110,6 +110,10 @@ class Explanation:
             yield entry("diagnosis", stored["message"])
         if stored["hint"]:
             yield entry("hint", " ".join(stored["hint"].split()))
+        cause = self.replay.causes.get(stored["id"])
+        if cause and cause not in self._shown:
+            self._shown.add(cause)
+            yield entry("broke", cause, "red")
         check = self._check_now(stored["id"])
         if check is None or self.replay.rubric is None:
             yield entry("facts", "the course does not have this check any more, so they are not known")

@@ -16,7 +16,7 @@ from grader.errors import CourseError
 from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.index import Index
-from grader.judge import judge
+from grader.judge import Verdict, judge
 from grader.observatory import Conditions, Observatory
 from grader.questionnaire import Limits
 from grader.result import Result, graded
@@ -41,6 +41,7 @@ class Replay:
         rubric: the checks as they are now; None where the course has no such assignment.
         seed: of the inputs; None where nobody knows.
         now: the result that judging gives now, or None.
+        causes: by check, where and why it broke now.
         remarks: what stands in the way of a faithful replay, in sentences.
     """
 
@@ -52,6 +53,7 @@ class Replay:
     seed: int | None = None
     now: Result | None = None
     remarks: list[str] = field(default_factory=list)
+    causes: dict[str, str] = field(default_factory=dict)
 
     @property
     def differences(self) -> list[str]:
@@ -130,15 +132,22 @@ class _Past:
         remarks: list[str],
     ) -> Replay:
         reference, stubs = expected
-        now = None if reference is None else self._verdict(evidence, reference, stubs)
-        return Replay(self._result, self._run, evidence, reference, self._rubric, seed, now, remarks)
+        known = self._result, self._run, evidence, reference, self._rubric, seed
+        if reference is None:
+            return Replay(*known, None, remarks)
+        now, verdicts = self._verdict(evidence, reference, stubs)
+        causes = {check: verdict.cause for check, verdict in verdicts.items() if verdict.cause}
+        return Replay(*known, now, remarks, causes)
 
-    def _verdict(self, evidence: Evidence, reference: Evidence, stubs: Evidence | None) -> Result:
+    def _verdict(
+        self, evidence: Evidence, reference: Evidence, stubs: Evidence | None
+    ) -> tuple[Result, dict[str, Verdict]]:
         subjects = {"": evidence} if stubs is None else {"": evidence, "stubs": stubs}
         verdicts = judge(self._rubric, subjects, reference)
         most = self._course.settings.partial_credit
         credit = PartialCredit.of(most, self._rubric.checks, verdicts.get("stubs", {}))
-        return graded(self._submission, self._rubric, evidence, verdicts[""], self._provenance, credit)
+        now = graded(self._submission, self._rubric, evidence, verdicts[""], self._provenance, credit)
+        return now, verdicts[""]
 
     def _by_the_best_reference(self, evidence: Evidence) -> Replay:
         """Where the course has changed since: the reference by which most verdicts are the stored ones."""
@@ -146,7 +155,7 @@ class _Past:
         found: list[tuple[int, tuple[Evidence, Evidence | None]]] = []
         for reference, stubs in self._folder.references(self._stem)[:_MOST_REFERENCES]:
             try:
-                now = self._verdict(evidence, reference, stubs)
+                now, _ = self._verdict(evidence, reference, stubs)
             except CourseError:  # it was asked something else
                 continue
             found.append((len(list(differences(self._result, now))), (reference, stubs)))

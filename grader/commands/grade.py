@@ -73,8 +73,9 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Grade every notebook below SUBMISSIONS, whose sub-folders name the students.
 
-    Exit status: 0 when every submission has a result, whatever the scores; 2 when this command or a
-    folder has to be mended; 3 when students' code cannot be confined; 1 when grading itself failed.
+    Exit status: 0 when every submission has a result, whatever the scores; 2 when this command, a
+    folder or the course has to be mended; 3 when students' code cannot be confined; 1 when grading
+    itself failed.
     """
     from grader.class_table import print_class
     from grader.course import Course

@@ -1,0 +1,20 @@
+"""Outside: where and why an author's file broke: file, line and the error's own text."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+
+def cause_of(error: BaseException, folder: Path) -> str:
+    """As in ``tests/hidden/test_01_leaves.py, line 7: KeyError: 'grad'``.
+
+    Args:
+        error: what was raised.
+        folder: where the author's files are; named is the last line of one that the error came through.
+    """
+    own = str(error) or "no text"
+    said = own if isinstance(error, AssertionError) else f"{type(error).__name__}: {own}"
+    steps = traceback.extract_tb(error.__traceback__)
+    places = [step for step in steps if Path(step.filename).parent == folder]
+    return f"{places[-1].filename}, line {places[-1].lineno}: {said}" if places else said

@@ -1,0 +1,91 @@
+"""A check that breaks costs no student anything before its author has heard of it."""
+
+import pytest
+from tiny_class import TinyClass
+from tiny_course import CHECKS, RIGHT
+
+from grader import doctor
+from grader.build import build
+from grader.course import Course
+
+SEEN = "made.seen.is_leaf"
+ORACLE = CHECKS.replace(
+    "@probe\ndef doubled(student):\n    return student.double(torch.randn(3))",
+    "@inside\ndef plain(x):\n    return 2 * x, 'of the oracle'\n\n\n"
+    "@probe(oracle=plain)\ndef doubled(student):\n    return {'y': student.double(torch.randn(3))}",
+).replace("inside import torch", "inside import inside, torch")
+
+
+@pytest.fixture
+def klass(tmp_path, monkeypatch, shared_zygote):
+    made = TinyClass(tmp_path)
+    made.hand_in("ada", RIGHT)
+    monkeypatch.chdir(made.course)
+    return made
+
+
+def refused(klass):
+    """What `grade` says, when nothing but observations and their seed has been written."""
+    ended = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert ended.exit_code == 2
+    written = {path.relative_to(klass.out).parts[0] for path in klass.out.rglob("*") if path.is_file()}
+    assert written <= {"reference", ".lock"}
+    return ended.stderr
+
+
+def line_of(klass, text):
+    lines = (klass.course / "tests" / "hidden" / "test_01_tiny.py").read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, start=1) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("made.seeen.is_leaf", "AttributeError: 'Observation' object has no attribute 'seeen'"),
+        ("made.seen['leaf']", "TypeError: 'Tensor' object is not subscriptable"),
+        ("undefined", "NameError: name 'undefined' is not defined"),
+        ("not made.seen.is_leaf", "This is not a leaf."),
+    ],
+)
+def test_nobody_is_judged_by_a_check_that_the_reference_fails(klass, broken, told):
+    """`grade` names file, line and the error's own text, exits 2 and writes no result."""
+    klass.edit_checks((SEEN, broken))
+    said = refused(klass)
+    assert f"test_01_tiny.py, line {line_of(klass, broken)}: {told} (test_leaf)" in said
+
+
+def test_a_class_that_was_graded_keeps_its_results(klass):
+    """A check that is broken later changes nothing of what is there, though it is only judged again."""
+    klass.grade()
+    before = klass.files("submissions", "feedback")
+    klass.edit_checks((SEEN, "made.seeen.is_leaf"))
+    assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code == 2
+    assert klass.files("submissions", "feedback") == before
+
+
+def test_a_check_that_breaks_on_a_student_is_told_to_the_instructor(klass):
+    """Where a check breaks on one student's facts only, `grade` and `explain` say where and why, once."""
+    klass.edit_checks((SEEN, "made.seen.is_leaf and {4.0: 1}[made.seen.value[0] + 4]"))
+    klass.hand_in("ben", [*RIGHT[:2], "def leaf(n):\n    return torch.ones(n).requires_grad_()"])
+    said = klass.run("grade", klass.submissions, "--out", klass.out).stderr
+    told = f"test_01_tiny.py, line {line_of(klass, '{4.0: 1}')}: KeyError: 5.0"
+    assert said.count(told) == 1 and "ben/01_tiny" in said and "ada/01_tiny" not in said
+    assert klass.explain("ben", "01_tiny").stdout.count(told) == 1
+
+
+def test_the_doctor_tells_a_cause_once(klass, shared_zygote):
+    """However many answers a check breaks on, with every seed, its cause is one complaint."""
+    klass.edit_checks((SEEN, "made.seeen.is_leaf"))
+    course = Course.find(klass.course)
+    build(course.assignments.values(), klass.course / "assignments", course.all_points())
+    told = [c for one in doctor.examine(course, course.stems, jobs=2, seeds=(1, 2)) for c in one.complaints]
+    assert len(told) == 1
+    assert f"line {line_of(klass, 'seeen')}: AttributeError: 'Observation' object has no attribute" in told[0]
+
+
+def test_what_an_oracle_replaces_is_judged_as_it_is(klass):
+    """Where an oracle gives what is expected, the reference itself is what a check has to accept."""
+    (klass.course / "tests" / "hidden" / "test_01_tiny.py").write_text(
+        ORACLE.replace("return 2 * x, 'of the oracle'", "return 3 * x"), encoding="utf-8"
+    )
+    assert "This is not twice as much (it is too small" in refused(klass)
