@@ -12,18 +12,20 @@ from grader.text import printable
 
 _MAX_TEXT = 200
 _SENTENCE_END = re.compile(r"\.(?=\s|[A-Z])")  # torch forgets a blank here and there
+_ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
+_GRAD = re.compile(r"\.grad\b(?!\()")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 #: Diagnoses by a fragment of the text; the first that matches counts. Two numbers, where torch gives
 #: them, are the version of the overwritten tensor now and when it was saved.
 _DIAGNOSES = {
     "backward through the graph a second time": (
-        "this graph was already back-propagated and its saved tensors are freed. Is a state, a statistic or "
-        "a shared result still attached to an earlier step?"
+        "a part of this graph was already back-propagated, which freed its saved tensors. Is a state, a "
+        "statistic or a shared result still attached to an earlier step, or backward called twice?"
     ),
     "modified by an inplace operation": (
-        "backward needs a value that was overwritten after the forward pass{versions}. Write out of place, "
-        "or before the value is used; an optimizer step between forward and backward overwrites weights too"
+        "a tensor that backward needs was written to after an operation had saved it{versions}. That may "
+        "have been an operation in place, or an optimizer's step between forward and backward"
     ),
     "a view of a leaf Variable that requires grad": (
         "a slice or a view of a trainable leaf is written to while gradients are recorded. An update belongs "
@@ -35,23 +37,24 @@ _DIAGNOSES = {
     ),
     "moved into the graph interior": (
         "a leaf was given a history after it had been used: it was changed in place between forward and "
-        "backward"
+        "backward, while gradients were recorded"
     ),
     "does not require grad and does not have a grad_fn": (
-        "nothing connects this loss to a parameter. Look for detach(), .data, .item(), numpy, "
-        "torch.tensor(...) or a no_grad block between the parameters and the loss"
+        "no recorded operation connects this tensor to one that requires grad. It may have been computed "
+        "under no_grad() or in inference mode, cut off by detach(), .data, .item(), numpy or "
+        "torch.tensor(...), or made of tensors that do not require grad"
     ),
     "appears to not have been used in the graph": (
-        "the tensor the gradient is asked for is not on the way to the output: a copy, a re-bound name, or "
-        "a view made later"
+        "the tensor the gradient is asked for is not on the way to the output. Was the output made of a "
+        "copy, or the name bound to another tensor, or a view of it made later?"
     ),
     "One of the differentiated Tensors does not require grad": (
-        "a gradient is asked for with respect to a tensor that does not require one: it was detached, or "
-        "requires_grad_() came too late"
+        "a gradient is asked for with respect to a tensor that does not require one. Was it detached, or "
+        "requires_grad_() left out or called too late?"
     ),
     "grad can be implicitly created only for scalar": (
-        "backward() without an argument needs one element. Reduce the tensor, or say in which "
-        "direction: backward(gradient=v)"
+        "to go back without a given gradient needs an output of one element. Reduce the tensor, or say in "
+        "which direction: backward(gradient=v)"
     ),
     "can't retain_grad": (
         "retain_grad() on a tensor without requires_grad: it will never have a gradient to retain"
@@ -66,16 +69,18 @@ _DIAGNOSES = {
         "the optimizer was given a computed tensor. Do the arithmetic first, switch requires_grad on last"
     ),
     "created in no_grad mode": (
-        "a view was made under no_grad and written to outside: both belong inside, or both outside"
+        "a view was made under no_grad and written to outside of it: both belong inside, or both outside"
     ),
     "returns multiple views": "outputs of chunk, split and unbind may not be written to in place",
     "Can't detach views in-place": "detach_() does not work on a view; detach() does",
     "detached in-place": "detach_() took the history from a tensor that another computation had saved",
     "single memory location": (
-        "the rows of an expanded tensor share one memory cell: clone() before writing"
+        "several elements of what is written to share one memory cell, as in an expanded tensor: clone() "
+        "before writing"
     ),
     "nference tensor": (
-        "a tensor born in inference_mode takes part in training: use no_grad there, or clone() it"
+        "a tensor that was made in inference_mode is used where gradients are recorded, or written to: use "
+        "no_grad there, or clone() it"
     ),
     "call numpy() on Tensor that requires grad": (
         "numpy leaves the graph: .detach().numpy() is for values that need no gradient"
@@ -84,38 +89,29 @@ _DIAGNOSES = {
         "the backward of a Function returns one value for every argument of forward, None for what is no "
         "tensor"
     ),
-    "invalid gradient at index": "the backward of a Function returned a gradient of the wrong shape",
+    "invalid gradient at index": "the backward of a Function returned a gradient that does not fit its input",
     "marked as dirty": "a tensor passed to mark_dirty must also be returned by forward",
     "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
     "before Module.__init__() call": "the first line of __init__ has to be super().__init__()",
     "does not support the context manager protocol": (
         "what stands behind `with` is no context; are the parentheses missing (with torch.no_grad():)?"
     ),
-    "cannot assign": (
-        "a Parameter cannot be replaced by a computed tensor; change its values in place under no_grad"
+    "as parameter '": (
+        "what holds a Parameter takes only a Parameter or None; its values are changed in place under no_grad"
     ),
     "more than one parameter group": "a parameter was given to the optimizer twice",
-    "'NoneType' object has no attribute": (
-        "something is None here. If it is a .grad: no backward has reached that tensor, it is not a leaf, "
-        "or it was cleared"
-    ),
-    "and 'NoneType'": (
-        "a .grad is None here. Was the name bound to a new, non-leaf tensor (w = w - ...), or did backward "
-        "not reach it?"
-    ),
-    "'NoneType' and": "a .grad is None here: no backward has reached that tensor, or it is not a leaf",
     "support the deepcopy protocol": (
         "only a leaf can be deep-copied; detach() or clone() is what copies a computed tensor"
     ),
-    "dtype can require gradients": "integers have no gradients: make the tensor of floating-point numbers",
+    "dtype can require gradients": "integers have no gradients: only floating-point numbers can require grad",
     "arguments don't support automatic differentiation": (
         "out=... overwrites a tensor, which cannot be recorded: leave it away, or update under no_grad()"
     ),
     "got an empty parameter list": (
-        "the optimizer was given no parameters; a generator of them gives its items only once"
+        "the optimizer was given no parameters. Was a generator of them used up before?"
     ),
     "'tuple' object has no attribute 'detach'": (
-        "an LSTM's state is a tuple (h, c): both members need detaching"
+        "a tuple is detached member by member; an LSTM's state, for one, is a tuple (h, c)"
     ),
     "unexpected keyword argument 'retain_variables'": (
         "retain_variables is called retain_graph, and is rarely the cure"
@@ -125,10 +121,22 @@ _DIAGNOSES = {
     ),
     "NVIDIA driver": "the grader has no GPU: compute on the device of the tensors you are given, x.device",
     "object is not callable": (
-        "what is called here is no function any more; was its name bound to a value (f = f(x), sum = 0)?"
+        "what is called here is no function. Was its name bound to a value (f = f(x), sum = 0), or is "
+        "there a pair of parentheses too many?"
     ),
-    "is not defined": "a name is used that no cell of this notebook defines",
 }
+
+_NO_GRAD = (
+    "either no backward has reached that tensor, or it is not a leaf, or its .grad was cleared (zero_grad() "
+    "sets it to None)"
+)
+_NO_GRAD_FN = (
+    "this grad_fn is None: the tensor is a leaf, or was computed while nothing was recorded, or was detached"
+)
+_NONE = "something is None here that should have a value. Is a return missing in a function that is called?"
+_NO_NAME = (
+    "this name had no value when it was used. Is it spelled otherwise, or did its own cell stop before?"
+)
 
 
 def diagnose(error: Raised) -> str:
@@ -142,7 +150,7 @@ def diagnose(error: Raised) -> str:
         told = f"your code stopped in code {error.where}, with {own}"
     else:
         told = f"what your code returned could not be used as the exercise says: {own}"
-    meaning = told_of(error.rebound) if error.rebound else _meaning(error.text)
+    meaning = told_of(error.rebound) if error.rebound else _meaning(error)
     sentence = f"{told} — {meaning}" if meaning else told
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
@@ -189,10 +197,27 @@ def _beginning(text: str) -> str:
     return line.rstrip(".")
 
 
-def _meaning(text: str) -> str | None:
+def _meaning(error: Raised) -> str | None:
+    """What is certain first; what may be the cause is asked, unless the line itself decides."""
+    if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
+        return _meaning_of_none(error)
+    if error.type == "NameError" and "is not defined" in error.text:
+        return _NO_NAME
     for fragment, diagnosis in _DIAGNOSES.items():
-        if fragment in text:
-            found = _VERSIONS.search(text)
+        if fragment in error.text:
+            found = _VERSIONS.search(error.text)
             versions = f" (saved at version {found[2]}, now at {found[1]})" if found else ""
             return diagnosis.format(versions=versions)
     return None
+
+
+def _meaning_of_none(error: Raised) -> str:
+    """The line decides what it can: `.grad.zero_()` leaves no choice, `lr * w.grad` leaves one."""
+    attribute = _ATTRIBUTE.search(error.text)
+    if attribute and f".grad.{attribute[1]}" in error.line:
+        return f"this .grad is None: {_NO_GRAD}"
+    if attribute and f".grad_fn.{attribute[1]}" in error.line:
+        return _NO_GRAD_FN
+    if not attribute and _GRAD.search(error.line):
+        return f"something is None here. If it is the .grad: {_NO_GRAD}"
+    return _NONE

@@ -147,7 +147,7 @@ def a_helper_deleted(draft):
 @case(
     points="0 0 5 5 0 5",
     cells=("NameError",) * 9,
-    says={"q1": "name 'torch' is not defined", "q5": "a name is used that no cell of this notebook defines"},
+    says={"q1": "name 'torch' is not defined", "q5": "this name had no value when it was used"},
 )
 def the_first_cell_deleted(draft):
     """The imports are gone: what needs them is lost, with the name; what does not earns its points."""
