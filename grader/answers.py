@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,6 +59,7 @@ class Answer:
         fails: names of the checks it must fail; None for an accepted answer.
         line: where its decorator stands.
         cells: a notebook that gives this answer.
+        public: whether it is wrong, and yet the public check passes it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Answer:
     fails: frozenset[str] | None
     line: int
     cells: tuple[Cell, ...]
+    public: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,18 +152,21 @@ def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
     return Equal(question, tuple(change), tuple(said.get("answers", ())), call.lineno)
 
 
-def accept(path: Path, fails: Mapping[str, list[str]]) -> None:
-    """Write the checks each wrong answer fails into its decorator; all else in the file stays as it is.
+def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:
+    """Write what becomes of each wrong answer into its decorator; all else in the file stays as it is.
 
     Args:
         path: the file of answers.
         fails: for each wrong answer by name, the checks it fails.
+        public: the names of those that their public check passes.
     """
     lines = io.StringIO(path.read_text(encoding="utf-8")).readlines()  # the lines Python counts
     for node in reversed(ast.parse("".join(lines)).body):
         mark = _mark(node)
         if mark is not None and _is_wrong(mark) and isinstance(node, Named) and node.name in fails:
-            text = f"@wrong({mark.args[0].value!r}, fails={fails[node.name]!r})".replace("'", '"')  # type: ignore[attr-defined]
+            passes = ", public=True" if node.name in public else ""
+            question = mark.args[0].value  # type: ignore[attr-defined]
+            text = f"@wrong({question!r}, fails={fails[node.name]!r}{passes})".replace("'", '"')
             last = (mark.end_lineno or mark.lineno) - 1
             remark = lines[last].encode()[mark.end_col_offset :].decode()
             lines[mark.lineno - 1 : last + 1] = [_wrapped(text), remark]
@@ -172,12 +177,14 @@ def _wrapped(decorator: str) -> str:
     """A decorator on one line where it fits, else as the formatter would write it."""
     if len(decorator) <= 110:
         return decorator
-    head, _, rest = decorator.partition("fails=[")
-    names = rest.removesuffix("])").split(", ")
+    head, _, rest = decorator.removesuffix(")").partition("fails=[")
+    listed, _, passes = rest.partition("]")
+    names = listed.split(", ")
     return (
         f"{head.replace('(', '(' + chr(10) + '    ').rstrip()}\n    fails=[\n"
         + "".join(f"        {name},\n" for name in names)
-        + "    ],\n)"
+        + "    ],\n"
+        + (f"    {passes.removeprefix(', ')},\n)" if passes else ")")
     )
 
 
@@ -208,17 +215,17 @@ def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, st
     where = f"{path}, line {mark.lineno}"
     try:
         question = ast.literal_eval(mark.args[0])
-        lists = [ast.literal_eval(keyword.value) for keyword in mark.keywords if keyword.arg == "fails"]
+        said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in mark.keywords}
     except (ValueError, IndexError):
         raise CourseError(
             f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals'
         ) from None
     if question not in tuple(functions):
         raise CourseError(f"{where}: the assignment has no question {question!r}")
-    fails = frozenset(lists[0]) if lists and isinstance(lists[0], list) else None
-    if _is_wrong(mark) != (fails is not None):
+    fails = frozenset(said["fails"]) if isinstance(said.get("fails"), list) else None
+    if _is_wrong(mark) != (fails is not None) or ("public" in said and fails is None):
         raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
     node.decorator_list.remove(mark)
     sources = (preamble, ast.unparse(node), f"{functions[question]} = {node.name}")
     cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
-    return Answer(node.name, question, fails, mark.lineno, cells)
+    return Answer(node.name, question, fails, mark.lineno, cells, said.get("public") is True)

@@ -30,7 +30,7 @@ from grader.observer import observe
 from grader.question import Question
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
-from grader.trial import Trial
+from grader.trial import Trial, misjudged
 from grader.worth import total
 from grader.zygote import Zygote
 
@@ -49,6 +49,7 @@ class Examination:
         kills: for each check, how many stubs and wrong answers fail it.
         diagnoses: for each wrong answer, (question, name, failed checks, first message).
         answers: how many accepted and wrong answers were tried.
+        public: (question, name) of each wrong answer that its public check passes.
     """
 
     stem: str
@@ -56,6 +57,7 @@ class Examination:
     kills: dict[str, int] = field(default_factory=dict)
     diagnoses: list[tuple[str, str, list[str], str]] = field(default_factory=list)
     answers: tuple[int, int] = (0, 0)
+    public: list[tuple[str, str]] = field(default_factory=list)
 
 
 def examine(  # noqa: PLR0913 - the options of the command
@@ -118,11 +120,13 @@ class _Doctor:
         path = self._course.answers_file(self._stem)
         answers = read_answers(path, self._functions)
         by_seed = [self._verdicts(answers, seed) for seed in seeds]
+        passed = self._passed_in_public(answers)
         if accept_lists:
-            accept(path, {a.name: self._failed(a, by_seed[0]) for a in answers if a.fails is not None})
+            wrong = {a.name: self._failed(a, by_seed[0]) for a in answers if a.fails is not None}
+            accept(path, wrong, passed)
             answers = read_answers(path, self._functions)
         self._check_answers(answers, by_seed, seeds)
-        self._check_public(answers)
+        self._check_public(answers, passed)
         self._check_untouched()
         self._complain(*rotten(self._course, self._stem))
         self._found.answers = (
@@ -219,27 +223,29 @@ class _Doctor:
             part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
             self._complain(f"{who} is wrong and earns more than {part}")
 
-    def _check_public(self, answers: list[Answer]) -> None:
-        """Every stub fails its public check; the reference and all accepted answers pass it."""
-        right = [answer for answer in answers if answer.fails is None]
+    def _passed_in_public(self, answers: list[Answer]) -> set[str]:
+        """The names of the wrong answers that their public check passes."""
+        wrong = [answer for answer in answers if answer.fails is not None]
+        asked = {question.id: question for question in self._assignment.questions}
+        trials = {name: Trial(self._zygote, q, self._settings.limits) for name, q in asked.items()}
+        with ThreadPoolExecutor(self._jobs) as pool:
+            passed = pool.map(lambda answer: trials[answer.question].passes(answer), wrong)
+            return {answer.name for answer, passes in zip(wrong, passed, strict=True) if passes}
+
+    def _check_public(self, answers: list[Answer], passed: set[str]) -> None:
+        """What public checks say of the stubs, of the reference and of all answers."""
         notebook = student_notebook(self._assignment, self._points)
         stubs = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        with ThreadPoolExecutor(self._jobs) as pool:
-            tried = pool.map(lambda q: self._try_public(q, stubs, right), self._assignment.questions)
-            for complaints in tried:
-                self._complain(*complaints)
 
-    def _try_public(self, question: Question, stubs: list[str], right: list[Answer]) -> list[str]:
-        if question.public_check is None:
-            return [f"{question.id} has no public check: students would be told nothing"]
-        trial = Trial(self._zygote, question, self._settings.limits)
-        found = [] if trial.told(stubs) else [f"{question.id}: the stub passes its public check"]
-        for call, said in trial.told(self._assignment.reference).items():
-            found.append(f"{question.id}: the reference fails the public check {call}: {said}")
-        for answer, told in trial.refused([a for a in right if a.question == question.id]):
-            who = f"{question.id}, {answer.name} (line {answer.line})"
-            found += [f"{who} is right, but fails the public check {c}: {said}" for c, said in told.items()]
-        return found
+        def tried(question: Question) -> list[str]:
+            trial = Trial(self._zygote, question, self._settings.limits)
+            return trial.complaints(stubs, self._assignment.reference, answers)
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            for complaints in pool.map(tried, self._assignment.questions):
+                self._complain(*complaints)
+        self._found.public = [(a.question, a.name) for a in answers if a.name in passed]
+        self._complain(*misjudged(answers, passed))
 
     def _check_untouched(self) -> None:
         """The notebook as students get it runs, and every question in it counts as untouched."""

@@ -97,8 +97,18 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         for question, name, _, message in found.diagnoses:
             table.add_row(question, name, escape(message))
         console.print("", table, "")
+        _print_passed_in_public(console, found)
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_passed_in_public(console: Console, found: Examination) -> None:
+    by_question: dict[str, list[str]] = {}
+    for question, name in found.public:
+        by_question.setdefault(question, []).append(name)
+    for question, names in by_question.items():
+        told = f"The public check of {question} passes {len(names)} wrong: {', '.join(names)}."
+        console.print(f"{told}\n", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_mutation(console: Console, found: Mutation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from grader.answers import Answer
@@ -30,6 +30,32 @@ class Trial:
     zygote: Zygote
     question: Question
     limits: Limits
+
+    def complaints(
+        self, stubs: Sequence[str], reference: Sequence[str], answers: Sequence[Answer]
+    ) -> list[str]:
+        """What is wrong with the check: the stubs pass it, or the reference or a right answer does not.
+
+        Args:
+            stubs: the code cells as students get them.
+            reference: the code cells of the reference solution.
+            answers: all known answers of the assignment.
+        """
+        question = self.question.id
+        if self.question.public_check is None:
+            return [f"{question} has no public check: students would be told nothing"]
+        found = [] if self.told(stubs) else [f"{question}: the stub passes its public check"]
+        for call, said in self.told(reference).items():
+            found.append(f"{question}: the reference fails the public check {call}: {said}")
+        right = [answer for answer in answers if (answer.question, answer.fails) == (question, None)]
+        for answer, told in self.refused(right):
+            who = f"{question}, {answer.name} (line {answer.line})"
+            found += [f"{who} is right, but fails the public check {c}: {said}" for c, said in told.items()]
+        return found
+
+    def passes(self, answer: Answer) -> bool:
+        """Whether there is a public check and it passes an answer."""
+        return self.question.public_check is not None and not self.told(_sources(answer))
 
     def refused(self, answers: Sequence[Answer]) -> list[tuple[Answer, dict[str, str]]]:
         """The answers that the public check fails, and what ``told`` says about each of them.
@@ -64,6 +90,26 @@ class Trial:
         return {
             one["cell"]: one["fault"] or _first_line(decode_raised(one["raised"])) for one in evidence.cells
         }
+
+
+def misjudged(answers: Sequence[Answer], passed: Collection[str]) -> list[str]:
+    """One sentence for each wrong answer whose mark and whose public check disagree.
+
+    Args:
+        answers: all known answers of an assignment.
+        passed: the names of the wrong ones that their public check passes.
+    """
+    found = []
+    for answer in answers:
+        who = f"{answer.question}, {answer.name} (line {answer.line})"
+        if answer.name in passed and not answer.public:
+            found.append(
+                f"{who} is wrong, and passes the public check: mend the check, or write public=True,"
+                " as --accept does, if students need not be told"
+            )
+        elif answer.public and answer.name not in passed:
+            found.append(f"{who} fails the public check: remove public=True, as --accept does")
+    return found
 
 
 def _sources(answer: Answer) -> list[str]:

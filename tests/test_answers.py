@@ -120,6 +120,7 @@ def test_reading_runs_nothing(tmp_path):
         ('@wrong("q1", fails=all_checks())', "with literals"),
         ('@wrong("q1")', "a wrong answer, and only a wrong one, says which checks it fails"),
         ('@accepted("q1", fails=[])', "a wrong answer, and only a wrong one"),
+        ('@accepted("q1", public=True)', "a wrong answer, and only a wrong one"),
         ('@accepted("q1", fails=["test_a"])', "a wrong answer, and only a wrong one"),
         ('@wrong("q1", fails="test_a")', "a wrong answer, and only a wrong one"),
         ('@wrong("q1", fails=3)', "a wrong answer, and only a wrong one"),
@@ -198,6 +199,17 @@ def test_a_line_holds_what_the_formatter_allows(tmp_path, length, first):
     path.write_text('@wrong("q1", fails=[])\ndef answer(x):\n    return x\n')
     accept(path, {"answer": ["t" * (length - len('@wrong("q1", fails=[""])'))]})
     assert len(path.read_text().splitlines()[0]) == first
+
+
+def test_public_is_written_beside_the_list(file):
+    """It is added to those named and removed from the others, in a long decorator on a line of its own."""
+    accept(file, {"square": ["test_leaf"]}, {"square"})
+    assert '@wrong("q1", fails=["test_leaf"], public=True)  # it squares\n' in file.read_text()
+    assert [a.public for a in read_answers(file, FUNCTIONS)] == [False, False, True, False]
+    accept(file, {"square": LONG}, {"square"})
+    assert f'        "{LONG[-1]}",\n    ],\n    public=True,\n)  # it squares\n' in file.read_text()
+    accept(file, {"square": ["test_double", "test_leaf"]})
+    assert file.read_text() == FILE
 
 
 def test_an_accepted_answer_gets_no_list(file):

@@ -127,6 +127,31 @@ def test_one_accepted_answer_is_not_blamed_for_another(complaints):
     assert told == []
 
 
+def test_a_wrong_answer_that_passes_its_public_check_is_told(complaints):
+    """Students who make just this mistake would see a green tick; an author has to accept that by hand."""
+    told = complaints(("answers", 'fails=["test_double"], public=True', 'fails=["test_double"]'))
+    (complaint,) = told
+    assert complaint.startswith("q1, squared (line 14) is wrong, and passes the public check: mend the check")
+
+
+def test_a_wrong_answer_that_fails_its_public_check_is_not_accepted_as_passing(complaints):
+    """When the check is mended, the mark has to go."""
+    told = complaints(("master", "double(2) == 4", "double(3) == 6"))
+    assert told == ["q1, squared (line 14) fails the public check: remove public=True, as --accept does"]
+
+
+def test_accepting_writes_what_public_checks_pass(tmp_path, shared_zygote):
+    """--accept brings the marks up to date, so that the next examination is content with them."""
+    root = write_course(tmp_path / "course")
+    path = root / "tests" / "answers" / "01_tiny.py"
+    path.write_text(ANSWERS.replace(", public=True", ""), encoding="utf-8")
+    course = Course.find(root)
+    (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept_lists=True)
+    assert found.complaints == []
+    assert found.public == [("q1", "squared"), ("q2", "computed")]
+    assert path.read_text(encoding="utf-8") == ANSWERS
+
+
 @pytest.mark.parametrize("stem", [path.stem for path in sorted((ROOT / "solutions").glob("*.py"))])
 def test_no_right_answer_fails_a_public_check_of_this_course(stem, shared_zygote):
     """Whoever answers in a way of their own is not told that it is wrong."""

@@ -60,13 +60,13 @@ def added(x):
     return x + x
 
 
-@wrong("q1", fails=["test_double"])
+@wrong("q1", fails=["test_double"], public=True)
 def squared(x):
     """Twice is taken for squared."""
     return x * x
 
 
-@wrong("q2", fails=["test_leaf"])
+@wrong("q2", fails=["test_leaf"], public=True)
 def computed(n):
     """A computed tensor is taken for a leaf."""
     return torch.zeros(n, requires_grad=True) * 1
