@@ -150,14 +150,14 @@ def one_generator_for_all_calls(n, m, scale):
     return (torch.randn(n, m, generator=_generator) * scale).requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
 @functools.cache
 def remembered_from_the_last_call(n, m, scale):
     """Returns the same tensor to everybody who asks, with whatever the training of the first has made of it."""
     return nn.Parameter(torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale)
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
 def numbers_from_a_table(n, m, scale):
     """Copies the six numbers that the public check compares with."""
     table = torch.tensor([1.54099607, -0.2934289, -2.17878938, 0.56843126, -1.08452237, -1.3985954])
@@ -248,7 +248,7 @@ def gradient_of_the_leaf(model, img):
     return leaf.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
 def backward_into_everything(model, img):
     """Believes that backward() fills only what one looks at; it also adds to the .grad of every parameter."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -296,7 +296,7 @@ def parameter_gradients_zeroed(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def caller_switched_to_requires_grad(model, img):
     """Calls requires_grad_() on the tensor of the caller, who never asked for it and finds it changed."""
     x = img.requires_grad_().float().reshape(1, -1)
@@ -333,7 +333,7 @@ def called_with_detached_parameters(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
 def second_names_kept_instead_of_copies(model, img):
     """Believes that a list of gradients is a copy of them; backward() adds in place, so both change."""
     before = [p.grad for p in model.parameters()]
@@ -344,7 +344,7 @@ def second_names_kept_instead_of_copies(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def thawed_more_than_was_frozen(model, img):
     """Freezes the model for the call and thaws all of it, what was frozen before included."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -354,7 +354,7 @@ def thawed_more_than_was_frozen(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
 def zeros_left_where_none_was(model, img):
     """Puts every gradient back, and takes None for 0; an optimizer treats the two differently."""
     before = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
@@ -365,7 +365,7 @@ def zeros_left_where_none_was(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"])
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
 def gradient_of_the_first_output(model, img):
     """Takes the only output it has seen for the sum of all."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -396,7 +396,7 @@ def _gradient_of(model, img):
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def one_layer_left_in_eval(model, img):
     """Puts the model back into training mode by its own flag; the layers below it keep theirs."""
     model.eval()
@@ -405,7 +405,7 @@ def one_layer_left_in_eval(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def gradients_blocked_by_hooks(model, img):
     """Keeps the parameters' .grad clean with hooks that return 0, and nobody removes them."""
     for parameter in model.parameters():
@@ -414,7 +414,7 @@ def gradients_blocked_by_hooks(model, img):
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def gradients_cleared_by_hooks(model, img):
     """Has every gradient cleared as soon as it is accumulated, now and for ever after."""
     for parameter in model.parameters():
@@ -423,14 +423,14 @@ def gradients_cleared_by_hooks(model, img):
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def input_kept_in_a_buffer(model, img):
     """Keeps the input where it is at hand; a buffer becomes part of the model and of every checkpoint."""
     model.register_buffer("last_input", img.detach())
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def result_remembered_on_the_model(model, img):
     """Hangs a result of its own on the caller's model."""
     model.saliency = _gradient_of(model, img)
@@ -442,7 +442,7 @@ class _Silenced(nn.Sequential):
         return super().forward(x) * 0
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
 def class_exchanged_afterwards(model, img):
     """Gives the model another class, whose forward computes something else."""
     gradient = _gradient_of(model, img)
@@ -631,7 +631,7 @@ def gradients_of_clones(a, b, d):
     return dict(zip("abcdeo", torch.autograd.grad(o, (a, b, c, d, e, o))))
 
 
-@wrong("q3", fails=["test_gradients_of_leaves"])
+@wrong("q3", fails=["test_gradients_of_leaves"], public=True)
 def handed_on_without_summing(a, b, d):
     """Hands the gradient of c on to a and b as it is; a tensor that was broadcast gets a sum."""
     c = a + b
@@ -911,7 +911,7 @@ def hooks_on_a_copy_of_the_model(model, x, names):
     return {name: output.grad for name, output in outputs.items()}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def hooks_of_everybody_cleared(model, x, names):
     """Clears the tables of hooks instead of removing its own; the hooks of other people go, too."""
     modules = dict(model.named_modules())
@@ -967,7 +967,7 @@ def children_called_one_by_one(model, x, names):
     return {name: activations[name].grad for name in names}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def left_in_eval_mode(model, x, names):
     """Switches dropout off for a look inside, and leaves it off for the rest of the training."""
     modules = dict(model.named_modules())
@@ -1017,7 +1017,7 @@ class _LooksEmpty(collections.OrderedDict):
         return True
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def hooks_in_a_table_that_looks_empty(model, x, names):
     """Hides the hooks from len(); they are called all the same."""
     outputs = {}
@@ -1028,7 +1028,7 @@ def hooks_in_a_table_that_looks_empty(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), list(map(outputs.get, names)))))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def classes_exchanged_instead_of_hooks(model, x, names):
     """Watches the layers by another class of theirs, which they keep."""
     outputs = {}
@@ -1043,7 +1043,7 @@ def classes_exchanged_instead_of_hooks(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def hooks_left_on_the_parameters(model, x, names):
     """Keeps backward() away from the parameters with hooks on them, and leaves these."""
     for parameter in model.parameters():
@@ -1051,7 +1051,7 @@ def hooks_left_on_the_parameters(model, x, names):
     return _gradients_of(model, x, names)
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def backward_hooks_of_everybody_cleared(model, x, names):
     """Tidies up more than it has registered."""
     gradients = _gradients_of(model, x, names)
@@ -1060,7 +1060,7 @@ def backward_hooks_of_everybody_cleared(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed", "test_hooks_leave_the_path_intact"])
+@wrong("q4", fails=["test_hooks_are_removed", "test_hooks_leave_the_path_intact"], public=True)
 def a_bias_shifted(model, x, names):
     """Writes into the model in order to see what changes, and does not undo it."""
     gradients = _gradients_of(model, x, names)
@@ -1069,7 +1069,7 @@ def a_bias_shifted(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def activations_kept_on_the_model(model, x, names):
     """Leaves the gradients where they can be found later: on the caller's model."""
     model.gradients = _gradients_of(model, x, names)
@@ -1197,13 +1197,13 @@ def gone_back_already(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
 def losses_filed_under_their_weights(losses, weights):
     """Makes a dictionary of the pairs; of losses with equal weights only the last is left."""
     return sum(weight * loss for weight, loss in dict(zip(weights, losses)).items())
 
 
-@wrong("q5", fails=["test_total_has_the_value"])
+@wrong("q5", fails=["test_total_has_the_value"], public=True)
 def scaled_in_the_memory_of_the_losses(losses, weights):
     """Saves a product by writing it into the loss, which is what somebody is going to print."""
     for loss, weight in zip(losses, weights):
@@ -1291,7 +1291,7 @@ def weights_in_the_graph(losses, w):
     (w * losses).sum().backward()
 
 
-@wrong("q6", fails=["test_graph_is_freed"])
+@wrong("q6", fails=["test_graph_is_freed"], public=True)
 def graph_kept_to_be_safe(losses, w):
     """Adds retain_graph=True to be safe, so the graph and all it saved outlive the only pass."""
     losses.backward(gradient=w.detach(), retain_graph=True)
@@ -1333,14 +1333,14 @@ def accumulated_by_hand(losses, w):
         parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
 
-@wrong("q6", fails=["test_weights_are_constants"])
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
 def weights_cut_off_in_place(losses, w):
     """Confuses detach_() with detach(): the caller's own w has lost the network that computed it."""
     w.detach_()
     (w * losses).sum().backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
 def earlier_gradients_thrown_away(losses, w):
     """Clears .grad as one does before a step; here it was to be added to."""
     for parameter in _leaves_behind(losses.grad_fn):
@@ -1348,20 +1348,20 @@ def earlier_gradients_thrown_away(losses, w):
     losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weights_are_constants"])
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
 def losses_scaled_in_place(losses, w):
     """Writes the weighted losses over the caller's."""
     losses *= w.detach()
     losses.sum().backward()
 
 
-@wrong("q6", fails=["test_graph_is_freed"])
+@wrong("q6", fails=["test_graph_is_freed"], public=True)
 def graph_of_the_gradients_created(losses, w):
     """Adds create_graph=True because somebody recommended it; it keeps the graph, and makes another."""
     losses.backward(w.detach(), create_graph=True)
 
 
-@wrong("q6", fails=["test_graph_is_freed"])
+@wrong("q6", fails=["test_graph_is_freed"], public=True)
 def graph_kept_and_a_hook_that_raises(losses, w):
     """Keeps the graph, and lets a hook raise the error of a graph that is used up."""
     losses.backward(w.detach(), retain_graph=True)
@@ -1377,7 +1377,7 @@ def no_backward_at_all(losses, w):
     """Treats the weights as constants by not using them."""
 
 
-@wrong("q6", fails=["test_weights_are_constants"])
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
 def weights_cut_off_and_given_another_history(losses, w):
     """Cuts the weights off in place, and makes them require grad again: that does not bring their network back."""
     losses.backward(w.detach())

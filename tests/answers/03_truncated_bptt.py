@@ -338,6 +338,7 @@ def start_from_zeros(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def detach_in_every_step(cell, readout, opt, batches, h):
     """Cuts inside the loop over time: no error, but no gradient flows from one step to the one before."""
@@ -377,6 +378,7 @@ def switch_off_requires_grad(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def recur_without_gradients(cell, readout, opt, batches, h):
     """Runs the recurrence under no_grad: the states have no history at all, and only the readout learns."""
@@ -417,6 +419,7 @@ def detach_without_assigning(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def detach_the_parameters(cell, readout, opt, batches, h):
     """Detaches the parameters instead of the state: they are leaves already, and lose requires_grad."""
@@ -458,6 +461,7 @@ def clone_without_detach(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def detach_before_the_loss(cell, readout, opt, batches, h):
     """Cuts at the end of the minibatch but before the loss: the cell is cut off from it and never learns."""
@@ -494,7 +498,7 @@ def one_update_at_the_end(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"])
+@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"], public=True)
 def gradients_pile_up(cell, readout, opt, batches, h):
     """Cuts correctly but never clears .grad: every step repeats the gradients of earlier minibatches."""
     losses = []
@@ -556,6 +560,7 @@ def copies_in_inference_mode_for_the_next(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def the_given_state_is_ignored(cell, readout, opt, batches, h):
     """Begins with zeros, whatever state the caller gives."""
@@ -576,6 +581,7 @@ def the_given_state_is_ignored(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def every_step_from_the_first_state(cell, readout, opt, batches, h):
     """Detaches into a new name and goes on using it: every time step begins with the first state."""
@@ -588,7 +594,7 @@ def every_step_from_the_first_state(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q1", fails=["test_parameters_after_training"])
+@wrong("q1", fails=["test_parameters_after_training"], public=True)
 def step_by_hand(cell, readout, opt, batches, h):
     """Cuts correctly, but updates by hand: what opt knows beyond the learning rate is lost."""
     losses = []
@@ -613,6 +619,7 @@ def step_by_hand(cell, readout, opt, batches, h):
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
     ],
+    public=True,
 )
 def cleared_between_backward_and_step(cell, readout, opt, batches, h):
     """Clears the gradients between backward() and step(): nothing is ever learned, and nothing raises."""
@@ -777,7 +784,7 @@ def only_the_hidden_state(state):
     return [only_the_hidden_state(part) for part in state]
 
 
-@wrong("q2", fails=["test_original_is_untouched", "test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_original_is_untouched", "test_reset_falsifies_nothing"], public=True)
 def detach_in_place(state):
     """Uses detach_(): the original loses its history, and a pending loss can no longer be back-propagated."""
     if isinstance(state, torch.Tensor):
@@ -797,7 +804,7 @@ def a_list_for_everything(state):
     return [a_list_for_everything(part) for part in state]
 
 
-@wrong("q2", fails=["test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
 def take_the_data(state):
     """Takes .data for detach(): it hides later writes, which falsify a pending gradient without an error."""
     if isinstance(state, torch.Tensor):
@@ -807,7 +814,7 @@ def take_the_data(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"], public=True)
 def make_it_require_grad(state):
     """Adds requires_grad_() "so that it goes on training": the new leaf cannot be reset in place."""
     if isinstance(state, torch.Tensor):
@@ -862,7 +869,15 @@ def always_a_pair(state):
     return h.detach(), c.detach()
 
 
-@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history", "test_original_is_untouched"])
+@wrong(
+    "q2",
+    fails=[
+        "test_structure_is_kept",
+        "test_result_has_no_history",
+        "test_original_is_untouched",
+    ],
+    public=True,
+)
 def one_level_deep(state):
     """Handles a tuple of tensors but not a list of tuples: the parts of a state may be states themselves."""
     if state is None:
@@ -872,7 +887,7 @@ def one_level_deep(state):
     return type(state)(part.detach() for part in state)
 
 
-@wrong("q2", fails=["test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
 def share_memory_with_numpy(state):
     """Goes through numpy without a copy: memory is shared, the version counter is not, writes stay unseen."""
     if isinstance(state, torch.Tensor):
@@ -882,7 +897,7 @@ def share_memory_with_numpy(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"], public=True)
 @torch.inference_mode()
 def copies_in_inference_mode(state):
     """Takes inference_mode for a faster no_grad: its tensors can be neither written to nor trained with."""
@@ -893,7 +908,7 @@ def copies_in_inference_mode(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history"])
+@wrong("q2", fails=["test_result_has_no_history"], public=True)
 def leaves_are_left_alone(state):
     """Believes that a leaf is ready: one that requires grad, a learned first state, goes on collecting."""
     if state is None:
@@ -903,7 +918,7 @@ def leaves_are_left_alone(state):
     return type(state)(leaves_are_left_alone(part) for part in state)
 
 
-@wrong("q2", fails=["test_original_is_untouched"])
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
 def parts_replaced_in_the_list(state):
     """Writes the detached parts into the caller's own list: the caller's state has lost its history."""
     if isinstance(state, torch.Tensor):
@@ -917,7 +932,7 @@ def parts_replaced_in_the_list(state):
     return state
 
 
-@wrong("q2", fails=["test_structure_is_kept"])
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
 def a_tuple_for_everything(state):
     """Rebuilds lists as tuples: who appends to the list of states cannot any more."""
     if state is None:
@@ -937,7 +952,7 @@ def zeros_for_everything(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"], public=True)
 def new_parameters(state):
     """Wraps every part into a Parameter: it shares memory unseen by autograd, and requires grad."""
     if isinstance(state, torch.Tensor):
@@ -955,7 +970,7 @@ def nothing_for_none(state):
     return type(state)(nothing_for_none(part) for part in state)
 
 
-@wrong("q2", fails=["test_reset_falsifies_nothing"])
+@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
 def error_raised_by_hand(state):
     """Shares memory through .data, and lets a hook raise autograd's error where the values changed."""
     if state is None:
@@ -1147,6 +1162,7 @@ def later_losses_first(cell, readout, xs, ys, k):
         "test_one_chunk_is_full_backpropagation",
         "test_total_loss",
     ],
+    public=True,
 )
 def drop_the_rest(cell, readout, xs, ys, k):
     """Forgets the incomplete last chunk: its steps teach nothing and are missing in the total."""
@@ -1163,7 +1179,7 @@ def drop_the_rest(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"])
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"], public=True)
 def every_chunk_from_zeros(cell, readout, xs, ys, k):
     """Cuts the value together with the history: every chunk starts without a memory."""
     total = 0.0
@@ -1210,7 +1226,7 @@ def keep_the_running_loss(cell, readout, xs, ys, k):
     return loss.item()
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks"])
+@wrong("q3", fails=["test_gradients_of_the_chunks"], public=True)
 def retain_the_running_loss(cell, readout, xs, ys, k):
     """Silences that error with retain_graph=True: the first chunks are back-propagated again and again."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -1287,7 +1303,7 @@ def only_the_loss_at_the_cut(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added"])
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added"], public=True)
 def clear_the_gradients_of_earlier_chunks(cell, readout, xs, ys, k):
     """Calls zero_grad before every backward out of habit: only the gradient of the last chunk is left."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -1321,7 +1337,7 @@ def total_as_a_tensor(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_are_added"])
+@wrong("q3", fails=["test_gradients_are_added"], public=True)
 def cleared_at_the_beginning(cell, readout, xs, ys, k):
     """Clears the gradients at the beginning, though they are the caller's."""
     cell.zero_grad()
@@ -1339,7 +1355,7 @@ def cleared_at_the_beginning(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added"])
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added"], public=True)
 def gradients_overwritten(cell, readout, xs, ys, k):
     """Assigns the gradients of every chunk to .grad instead of adding them."""
     parameters = [*cell.parameters(), *readout.parameters()]
@@ -1357,7 +1373,15 @@ def gradients_overwritten(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added", "test_total_loss"])
+@wrong(
+    "q3",
+    fails=[
+        "test_gradients_of_the_chunks",
+        "test_gradients_are_added",
+        "test_total_loss",
+    ],
+    public=True,
+)
 def updates_after_every_chunk(cell, readout, xs, ys, k):
     """Makes a step of gradient descent after every chunk, which is the caller's business."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -1421,7 +1445,7 @@ def k_chunks(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_total_loss"])
+@wrong("q3", fails=["test_total_loss"], public=True)
 def total_of_the_last_chunk(cell, readout, xs, ys, k):
     """Goes back correctly, but returns the loss of the last chunk."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -1696,7 +1720,7 @@ def start_from_the_data_of_h0(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"])
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
 def h0_is_taught_again_and_again(cell, readout, h0, opt, batches):
     """Clears the gradients once only: every later step repeats what the first minibatch said about h0."""
     opt.zero_grad()
@@ -1788,7 +1812,7 @@ def detached_after_the_first_step(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_first_minibatch_teaches_h0"])
+@wrong("q4", fails=["test_first_minibatch_teaches_h0"], public=True)
 def h0_moved_by_hand(cell, readout, h0, opt, batches):
     """Moves h0 by hand, and lets the optimizer move it a second time."""
     h = h0.expand(batches[0][1].shape[0], -1)
@@ -1804,7 +1828,7 @@ def h0_moved_by_hand(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_the_rest_learns_too"])
+@wrong("q4", fails=["test_the_rest_learns_too"], public=True)
 def nothing_is_returned(cell, readout, h0, opt, batches):
     """Forgets to return the last state."""
     h = h0.expand(batches[0][1].shape[0], -1)
@@ -1831,7 +1855,7 @@ def zeros_after_the_first(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_the_rest_learns_too"])
+@wrong("q4", fails=["test_the_rest_learns_too"], public=True)
 def stepped_by_hand(cell, readout, h0, opt, batches):
     """Takes every optimizer for plain gradient descent, and does its work without it."""
     h = h0.expand(batches[0][1].shape[0], -1)
@@ -2007,7 +2031,7 @@ class Helper(nn.Module):
         return output
 
 
-@wrong("q5", fails=["test_gradient_of_the_output"])
+@wrong("q5", fails=["test_gradient_of_the_output"], public=True)
 class DetachEverything(nn.Module):
     """Uses the detached mean in the output too: no error, but the gradient lacks the batch mean's term."""
 
@@ -2035,7 +2059,7 @@ class UpdateInPlaceWhileRecording(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_gradient_of_the_output"])
+@wrong("q5", fails=["test_gradient_of_the_output"], public=True)
 class EverythingUnderNoGrad(nn.Module):
     """Computes the mean under no_grad: nothing raises, and the output treats the batch mean as a constant."""
 
@@ -2050,7 +2074,7 @@ class EverythingUnderNoGrad(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_statistic_and_values"])
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
 class PlainAttribute(nn.Module):
     """Keeps the statistic as a plain attribute: it is missing in the state_dict of a saved model."""
 
@@ -2148,7 +2172,7 @@ class OldStatisticInTheOutput(nn.Module):
         return output
 
 
-@wrong("q5", fails=["test_statistic_and_values"])
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
 class NotPersistent(nn.Module):
     """Registers the buffer with persistent=False, which keeps it out of the state_dict."""
 
@@ -2179,7 +2203,7 @@ class ModeForgotten(nn.Module):
         return x - new
 
 
-@wrong("q5", fails=["test_gradient_of_the_output"])
+@wrong("q5", fails=["test_gradient_of_the_output"], public=True)
 class DetachInPlace(nn.Module):
     """Stores the new mean and detaches it in place: output and statistic are the same tensor."""
 
@@ -2223,7 +2247,7 @@ class RequiresGradOff(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_statistic_and_values"])
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
 class FrozenParameter(nn.Module):
     """Makes the statistic a parameter that requires no grad: an optimizer is given it all the same."""
 
@@ -2255,7 +2279,7 @@ def forward_called_by_its_name(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q5", fails=["test_statistic_has_no_history"])
+@wrong("q5", fails=["test_statistic_has_no_history"], public=True)
 class HistoryBehindAProperty(nn.Module):
     """Keeps the graphs of all batches in the buffer, and cuts what those see who look at it."""
 

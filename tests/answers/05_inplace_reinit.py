@@ -89,7 +89,7 @@ def detached_in_place_and_switched_on_again(w, value):
     return w.detach_().fill_(value).requires_grad_()
 
 
-@wrong("q1", fails=["test_a_stale_loss_is_noticed"])
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
 def filled_through_data(w, value):
     """The student believes that .data is the way to change a leaf, but its writes are not counted, so a waiting loss delivers a wrong gradient without an error."""
     w.data.fill_(value)
@@ -133,14 +133,14 @@ def frozen_and_never_thawed(w, value):
     return w
 
 
-@wrong("q1", fails=["test_a_stale_loss_is_noticed"])
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
 def written_through_numpy(w, value):
     """The student believes that detach() makes any write visible, but NumPy writes to the memory without touching the version counter."""
     w.detach().numpy()[:] = value
     return w
 
 
-@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
+@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"], public=True)
 def data_replaced(w, value):
     """The student believes that assigning to w.data fills w, but it gives w other memory, which no view of w and no waiting loss notices."""
     w.data = torch.full_like(w, value)
@@ -154,7 +154,7 @@ def a_clone_filled(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_still_trains"])
+@wrong("q1", fails=["test_w_still_trains"], public=True)
 def gradients_left_switched_off(w, value):
     """The student believes that set_grad_enabled(False) holds for this function only, but it stays off for everything that follows."""
     torch.set_grad_enabled(False)
@@ -177,7 +177,7 @@ def return_forgotten(w, value):
         w.fill_(value)
 
 
-@wrong("q1", fails=["test_w_is_the_same_tensor"])
+@wrong("q1", fails=["test_w_is_the_same_tensor"], public=True)
 def memory_exchanged_by_set_(w, value):
     """The student believes that set_() sets values, but it gives w other memory, and views of w keep the old one."""
     with torch.no_grad():
@@ -224,14 +224,14 @@ def no_grad_called_and_forgotten(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"])
+@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"], public=True)
 def spread_over_the_parameters(w, value):
     """vector_to_parameters sets .data, so w lies in other memory, and no counter has moved."""
     nn.utils.vector_to_parameters(torch.full((w.numel(),), value), [w])
     return w
 
 
-@wrong("q1", fails=["test_a_stale_loss_is_noticed"])
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
 def error_raised_by_hand(w, value):
     """Believes that any RuntimeError with the right words will do, and lets a hook raise it."""
 
@@ -390,7 +390,7 @@ def reset_parameters_called(model, name):
     model.get_submodule(name).reset_parameters()
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def old_weights_scaled(model, name):
     """The student believes that small weights are fresh weights, but they are the old ones times 0.02."""
     layer = model.get_submodule(name)
@@ -399,7 +399,7 @@ def old_weights_scaled(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def variance_taken_for_deviation(model, name):
     """The student reads 0.02 as the variance and passes its root, but normal_ takes the standard deviation and the task names it."""
     layer = model.get_submodule(name)
@@ -443,13 +443,13 @@ def _init_any_linear(module):
             nn.init.zeros_(module.bias)
 
 
-@wrong("q2", fails=["test_other_layers_keep_their_values"])
+@wrong("q2", fails=["test_other_layers_keep_their_values"], public=True)
 def every_linear_layer_reset(model, name):
     """The student applies the initialiser to the whole model, but only one layer was to start afresh."""
     model.apply(_init_any_linear)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied"])
+@wrong("q2", fails=["test_tied_module_stays_tied"], public=True)
 def name_taken_for_an_attribute(model, name):
     """The student believes that getattr follows the dots of a name, but it looks for one attribute of that name."""
     layer = getattr(model, name)
@@ -457,7 +457,7 @@ def name_taken_for_an_attribute(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied"])
+@wrong("q2", fails=["test_tied_module_stays_tied"], public=True)
 def looked_up_among_the_parameters(model, name):
     """The student looks the weight up by its name, but named_parameters() lists a tied weight once, under its first name."""
     named = dict(model.named_parameters())
@@ -465,7 +465,7 @@ def looked_up_among_the_parameters(model, name):
     nn.init.zeros_(named[name + ".bias"])
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def drawn_from_a_uniform_distribution(model, name):
     """The student believes that mean and standard deviation are all that counts, but the weights were to be normal."""
     layer = model.get_submodule(name)
@@ -473,7 +473,7 @@ def drawn_from_a_uniform_distribution(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def noise_added_to_the_old_weights(model, name):
     """The student believes that noise makes weights new, but the old ones are still below it."""
     layer = model.get_submodule(name)
@@ -482,7 +482,7 @@ def noise_added_to_the_old_weights(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def one_row_drawn_for_all(model, name):
     """The student draws one row, and copy_ broadcasts it without a word, so that all units of the layer are the same."""
     layer = model.get_submodule(name)
@@ -529,7 +529,7 @@ def drawn_by_python_one_by_one(model, name):
         layer.bias.zero_()
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def seeded_for_reproducibility(model, name):
     """Sets a seed in the function, so every reset gives every layer of a size the same numbers."""
     torch.manual_seed(42)
@@ -538,7 +538,7 @@ def seeded_for_reproducibility(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_other_layers_keep_their_values"])
+@wrong("q2", fails=["test_other_layers_keep_their_values"], public=True)
 def every_layer_whose_name_ends_so(model, name):
     """Looks for the last part of the name, which layers elsewhere may have, too."""
     for path, module in model.named_modules():
@@ -570,7 +570,7 @@ def nothing_reset(model, name):
     """Keeps every object and every other layer, by doing nothing."""
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied"])
+@wrong("q2", fails=["test_tied_module_stays_tied"], public=True)
 def untied_after_the_reset(model, name):
     """Gives every module that used the weight a copy of its own: equal values are not one weight."""
     layer = model.get_submodule(name)
@@ -582,7 +582,7 @@ def untied_after_the_reset(model, name):
         module.weight = nn.Parameter(old.detach().clone())
 
 
-@wrong("q2", fails=["test_fresh_values_are_trained"])
+@wrong("q2", fails=["test_fresh_values_are_trained"], public=True)
 def model_left_in_eval_mode(model, name):
     """Believes that writing to a layer takes eval(), which switches nothing off for autograd; and leaves it so."""
     model.eval()
@@ -684,7 +684,7 @@ def data_written_after_the_product(x, w1, w2, mask):
     return d, f
 
 
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
 def written_under_no_grad_before_the_product(x, w1, w2, mask):
     """The student gets the order right but hides the write, so w1 receives a gradient for columns it does not determine."""
     d = x @ w1
@@ -693,7 +693,7 @@ def written_under_no_grad_before_the_product(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
 def written_through_detach_before_the_product(x, w1, w2, mask):
     """The student believes that detach() protects the gradient, but the hidden write leaves w1 a gradient for the masked columns."""
     d = x @ w1
@@ -771,7 +771,7 @@ def mask_used_on_the_rows(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
 def straight_through(x, w1, w2, mask):
     """The student corrects d by a detached difference, and the gradient passes straight through the mask."""
     d = x @ w1
@@ -793,7 +793,14 @@ def only_the_returned_d_masked(x, w1, w2, mask):
     return torch.where(mask, torch.ones_like(d), d), d @ w2
 
 
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"])
+@wrong(
+    "q3",
+    fails=[
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_inputs_of_the_product_are_untouched",
+    ],
+    public=True,
+)
 def columns_of_w1_zeroed(x, w1, w2, mask):
     """The student zeroes the masked columns of w1 in place, but w1 belongs to the caller and goes on being trained."""
     with torch.no_grad():
@@ -802,7 +809,7 @@ def columns_of_w1_zeroed(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"])
+@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
 def mask_inverted_in_place(x, w1, w2, mask):
     """The student believes that the underscore does not matter for a mask, but it inverts the caller's mask."""
     d = x @ w1
@@ -922,7 +929,7 @@ def added_to_the_shifted_sigmoid(x, w):
     return (h - 0.5).add_(x).relu_()
 
 
-@wrong("q4", fails=["test_block_has_the_gradients"])
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
 def added_through_data(x, w):
     """The student believes that .data makes the write harmless, but the sigmoid's derivative is then computed from the overwritten h."""
     h = torch.sigmoid(x @ w)
@@ -957,7 +964,7 @@ def written_into_x(x, w):
     return torch.relu(h * 0 + x)
 
 
-@wrong("q4", fails=["test_block_has_the_gradients"])
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
 def residual_detached(x, w):
     """The student believes that the residual is only data and detaches it, so x loses the gradient of the shortcut."""
     h = torch.sigmoid(x @ w)
@@ -981,7 +988,7 @@ def only_the_relu_out_of_place(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"])
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"], public=True)
 def shifted_in_the_memory_of_x(x, w):
     """The student believes that x is free once x @ w is computed, but the product has saved it, and it is the caller's."""
     h = torch.sigmoid(x @ w)
@@ -1059,7 +1066,7 @@ def another_name_for_the_sigmoid(x, w):
     return out.relu()
 
 
-@wrong("q4", fails=["test_block_has_the_gradients"])
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
 def relu_without_its_derivative(x, w):
     """Has the right values by a difference that is detached, so what relu cuts off still gets a gradient."""
     h = torch.sigmoid(x @ w) + x - 0.5
@@ -1168,7 +1175,7 @@ def buffers_replaced_by_clones(teacher, student, tau):
         setattr(teacher.get_submodule(path), attribute, s.clone())
 
 
-@wrong("q5", fails=["test_no_memory_is_shared"])
+@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
 def memory_shared_with_the_student(teacher, student, tau):
     """The author believes that t.data = s.data copies values, but teacher and student then share their memory and change together."""
     for t, s in zip(teacher.parameters(), student.parameters()):
@@ -1218,7 +1225,7 @@ def recorded_in_place(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=["test_buffers_are_copied"])
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
 @torch.no_grad()
 def buffers_forgotten(teacher, student, tau):
     """The author believes that parameters() is everything a module knows, but the running statistics of BatchNorm are buffers."""
@@ -1226,7 +1233,7 @@ def buffers_forgotten(teacher, student, tau):
         t.lerp_(s, tau)
 
 
-@wrong("q5", fails=["test_buffers_are_copied"])
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
 @torch.no_grad()
 def buffers_averaged_too(teacher, student, tau):
     """The author averages whatever is a floating point number, but buffers were to be taken over as they are."""
@@ -1259,7 +1266,7 @@ def teacher_thawed(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=["test_student_goes_on"])
+@wrong("q5", fails=["test_student_goes_on"], public=True)
 def student_frozen_for_the_update(teacher, student, tau):
     """The author freezes the student so that nothing is recorded, and forgets that it is still to be trained."""
     student.requires_grad_(False)
@@ -1278,7 +1285,7 @@ def averaged_state_assigned(teacher, student, tau):
     teacher.load_state_dict(state, assign=True)
 
 
-@wrong("q5", fails=["test_student_goes_on"])
+@wrong("q5", fails=["test_student_goes_on"], public=True)
 def gradients_left_off_after_the_update(teacher, student, tau):
     """The author switches gradients off for the update, and they stay off for the student's training as well."""
     torch.set_grad_enabled(False)
@@ -1288,7 +1295,7 @@ def gradients_left_off_after_the_update(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=["test_student_goes_on"])
+@wrong("q5", fails=["test_student_goes_on"], public=True)
 @torch.no_grad()
 def student_switched_to_eval(teacher, student, tau):
     """The author believes that a model must be in eval mode to be read, but the student then trains on in this mode."""
@@ -1299,7 +1306,7 @@ def student_switched_to_eval(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=["test_student_goes_on"])
+@wrong("q5", fails=["test_student_goes_on"], public=True)
 @torch.no_grad()
 def student_scaled_and_restored(teacher, student, tau):
     """The author scales the student in place and undoes it, but a loss that waits for its backward notices the writes."""
@@ -1346,7 +1353,7 @@ def module_by_module(teacher, student, tau):
                 t.copy_(theirs.get_buffer(name))
 
 
-@wrong("q5", fails=["test_buffers_are_copied"])
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
 def buffers_of_the_children_only(teacher, student, tau):
     """Looks for statistics one level down, and misses every module that lies deeper."""
     with torch.no_grad():
@@ -1357,7 +1364,7 @@ def buffers_of_the_children_only(teacher, student, tau):
                 mine.load_state_dict(theirs.state_dict())
 
 
-@wrong("q5", fails=["test_student_goes_on"])
+@wrong("q5", fails=["test_student_goes_on"], public=True)
 def gradients_of_the_student_cleared(teacher, student, tau):
     """Begins with a zero_grad() that belongs to the training, where somebody may still be accumulating."""
     student.zero_grad()
@@ -1368,7 +1375,7 @@ def gradients_of_the_student_cleared(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=["test_no_memory_is_shared"])
+@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
 def shared_only_when_tau_is_one(teacher, student, tau):
     """Takes the student's memory as a short cut for tau = 1, and from then on the two are one."""
     with torch.no_grad():
@@ -1392,7 +1399,7 @@ def nothing_updated(teacher, student, tau):
     """Harms neither teacher nor student, and does nothing for them."""
 
 
-@wrong("q5", fails=["test_no_memory_is_shared"])
+@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
 def memory_shared_through_numpy(teacher, student, tau):
     """Goes through numpy, which copies nothing: another storage object, and the same memory."""
     for t, s in zip(teacher.parameters(), student.parameters()):
@@ -1403,7 +1410,7 @@ def memory_shared_through_numpy(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=["test_no_memory_is_shared"])
+@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
 def buffers_shared_through_dlpack(teacher, student, tau):
     """Takes the student's buffers through dlpack, made for passing memory on without a copy."""
     with torch.no_grad():
@@ -1605,7 +1612,7 @@ def forward_under_no_grad_too(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
 def gradients_added_up(w, X, y, lr, steps):
     """The student believes that backward() overwrites .grad, but it adds, so every step uses all gradients so far."""
     losses = []
@@ -1646,7 +1653,7 @@ def losses_measured_after_the_update(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_losses_are_those_of_descent"])
+@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
 def losses_kept_as_tensors(w, X, y, lr, steps):
     """The student appends the loss tensors and believes they are numbers, but each of them holds on to a graph."""
     losses = []
@@ -1660,7 +1667,7 @@ def losses_kept_as_tensors(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"])
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
 def data_exchanged_every_step(w, X, y, lr, steps):
     """The student believes that assigning to w.data is an update in place, but each time w gets other memory."""
     losses = []
@@ -1701,7 +1708,7 @@ def sum_instead_of_mean(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"])
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
 def gradients_off_after_the_last_step(w, X, y, lr, steps):
     """The student switches gradients on before each step and off after it, and leaves them off in the end."""
     losses = []
@@ -1716,7 +1723,7 @@ def gradients_off_after_the_last_step(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"])
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
 def frozen_after_the_last_step(w, X, y, lr, steps):
     """The student freezes w for every update and thaws it only before the next, so in the end it stays frozen."""
     losses = []
