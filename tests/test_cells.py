@@ -460,3 +460,11 @@ def test_a_stub_with_annotations_inside_is_untouched(zygote, before):
     stub = "def f(x):\n    def keep(g: torch.Tensor) -> None: ...\n    return keep"
     cells = [before, "import torch", stub]
     assert look(zygote, cells, stubs={"f": stub}, f="1").status == {"f": "untouched"}
+
+
+@pytest.mark.parametrize("much", ["torch.empty(1 << 42)", "bytearray(1 << 42)", "np.ones(1 << 42)"])
+def test_a_line_that_wants_too_much_memory_costs_only_itself(zygote, much):
+    """What fits into the student's machine and not into a worker takes nothing else of its cell along."""
+    cell = f"import numpy as np, torch\nbig = {much}\ndef f():\n    return 1"
+    seen = look(zygote, cell, f="student.f()")
+    assert (seen["f"], list(seen.raised)) == (1, [1])

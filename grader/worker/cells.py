@@ -17,7 +17,7 @@ import re
 import signal
 import time
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -36,7 +36,8 @@ _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
 )
 _exec, _compile = exec, compile
 POSTPONED = __future__.annotations.compiler_flag
-_OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory")  # errors of torch that have no class
+# Errors of torch that have no class.
+_OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory", "can't allocate memory")
 
 
 # What IPython's transformer may have to do with; where nothing of it is, there is nothing to transform.
@@ -109,6 +110,12 @@ class Notebook:
         """Before the first cell: make this the dictionary of the notebook's names."""
         names.update(self.names)
         self.names, self.bindings = names, Bindings(names)
+
+    def put_back(self, names: Mapping[str, Any]) -> None:
+        """Make the names what they were when this copy was made; what is in objects stays as it is."""
+        for name in self.names.keys() - names.keys():
+            del self.names[name]
+        self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
 
     def begin(self, handed_out: Iterable[str]) -> None:
         """Before the first cell: the sources of the cells that were handed out, other than stubs."""
@@ -190,9 +197,10 @@ class Notebook:
 
 
 def _is_of_this_place(error: Exception) -> bool:
-    """Whether an error may say nothing about the student: a package, a file, a user, a GPU is not here."""
+    """Whether an error may say nothing about the student: a package, a file, a GPU, memory is not here."""
     text = error_text(error)  # which runs nothing of the student's
-    return isinstance(error, ImportError | OSError | EOFError) or any(part in text for part in _OF_THIS_PLACE)
+    is_of_kind = isinstance(error, ImportError | OSError | EOFError | MemoryError)
+    return is_of_kind or any(part in text for part in _OF_THIS_PLACE)
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[str]:

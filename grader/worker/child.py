@@ -156,20 +156,18 @@ class _Service:
         """Run one probe in the modes and with the random numbers that every submission gets."""
         guard.restore_modes()
         toolbox.begin_probe(seed)
-        before, names = guard.modes(), dict(self._notebook.names)
+        threads, names = guard.threads(), dict(self._notebook.names)
         words = self._words(code)
-        left: list[str] = []
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
-        student = _Student(self._notebook.names, oracles, left, patched)
+        student = _Student(self._notebook.names, oracles, patched)
         value, raised = _call(words[name], student)
-        changed = left + guard.changed_modes(before)
-        if any(self._notebook.names.get(name) is not value for name, value in names.items()):
-            changed.append("names of the notebook")  # another question may need what they were
+        self._notebook.put_back(names)  # another question may need what they were
         patched += guard.intercepting_modes() + guard.exchanged_kernels()
         guard.restore_modes()
         patched += guard.restore_attributes()
         answer = self._encode(value, raised)
+        changed = ["threads"] if guard.threads() > threads else []  # all else was put back
         return {**answer, "changed": changed, "patched": patched}
 
     def _pictures(self, probes: list[dict[str, Any]]) -> list[Any]:
@@ -213,12 +211,10 @@ class _Student:
     probe calls it would not be seen afterwards.
     """
 
-    def __init__(
-        self, names: dict[str, Any], replaced: dict[str, Any], left: list[str], patched: list[str]
-    ) -> None:
+    def __init__(self, names: dict[str, Any], replaced: dict[str, Any], patched: list[str]) -> None:
         self.__names = names
         self.__replaced = replaced
-        self.__found = left, patched
+        self.__patched = patched
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__replaced:
@@ -226,7 +222,7 @@ class _Student:
         if name not in self.__names:
             raise NameError(f"{name} is not defined in this notebook")
         value = self.__names[name]
-        return value if isinstance(value, type) or not callable(value) else _Looked(value, *self.__found)
+        return value if isinstance(value, type) or not callable(value) else _Looked(value, self.__patched)
 
 
 _ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's place, so nothing can be believed
@@ -235,9 +231,8 @@ _ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's plac
 class _Looked:
     """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
 
-    def __init__(self, function: Any, left: list[str], patched: list[str]) -> None:
-        self.__function = function
-        self.__left, self.__patched = left, patched
+    def __init__(self, function: Any, patched: list[str]) -> None:
+        self.__function, self.__patched = function, patched
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         before, given = guard.listeners(), plain.Given((*args, *kwargs.values()))
@@ -245,7 +240,6 @@ class _Looked:
             result = self.__function(*args, **kwargs)
         finally:
             left, patched = guard.interceptions(before)
-            self.__left += left
             self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
         self.__patched += plain.make_plain(result)
         return result

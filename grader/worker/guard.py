@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from torch.utils._device import DeviceContext
 
-from . import audit
+from . import audit, lasting
 from .namespace import MISSING, Namespace
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -122,6 +122,7 @@ def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
     _set_timer(_timer, 0)  # an alarm would go off in somebody else's probe
     _leave_intercepting_modes()
+    lasting.put_back()
     _set_grad(True)
     if _get_dtype() is not _float32:
         _set_dtype(_float32)
@@ -223,10 +224,9 @@ def modes() -> dict[str, Any]:
     }
 
 
-def changed_modes(before: dict[str, Any]) -> list[str]:
-    """Names of the modes that are not what they were."""
-    now = modes()
-    return [name for name, value in before.items() if now[name] != value]
+def threads() -> int:
+    """How many threads there are besides the first: what one question leaves running may reach another."""
+    return _count_threads()
 
 
 def restore_attributes() -> list[str]:
