@@ -1,4 +1,4 @@
-"""On a student's machine, or in a workflow of theirs: the result of one question for GitHub."""
+"""On a student's machine: the result of one question for GitHub, in a workflow of theirs too."""
 
 from __future__ import annotations
 
