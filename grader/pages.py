@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from grader.causes import Diagnosis, diagnoses_of
 from grader.drawing.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.drawing.picture import Picture
 from grader.evidence import Evidence
@@ -79,6 +80,12 @@ def _remarks(question: Mapping[str, Any]) -> str:
     return " ".join(remarks(question["score"], question["max_score"], checks))
 
 
+def _diagnoses(question: Mapping[str, Any], told: bool) -> list[Diagnosis]:
+    """The failed checks of a question by their cause; one by one where causes are not told."""
+    failed = [check for check in question["checks"] if check["outcome"] != "passed"]
+    return diagnoses_of(failed) if told else [Diagnosis(check) for check in failed]
+
+
 def _coded(text: str) -> Markup:
     """Text as HTML; what stands between backticks is code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(straight(text)))))  # noqa: S704 - escaped here
@@ -96,7 +103,7 @@ def _drawn(svg: str) -> Markup:
 
 for _environment in (HTML, MARKDOWN):
     _environment.filters.update(
-        standing=_standing, remarks=_remarks, coded=_coded, fenced=_fenced, drawn=_drawn
+        standing=_standing, remarks=_remarks, diagnoses=_diagnoses, coded=_coded, fenced=_fenced, drawn=_drawn
     )
 
 

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from grader.causes import diagnoses_of
 from grader.drawing.legend import LEGEND_MARKDOWN
 from grader.drawing.picture import Picture
 from grader.pages import feedback_html, feedback_markdown
@@ -146,17 +147,41 @@ def test_a_question_tells_its_checks_in_their_order():
 
 
 def test_a_diagnosis_is_told_once():
-    """Where checks failed for one reason, the others refer to the first."""
-    checks = [check(title="First"), check(title="Second")]
+    """Where checks failed for one reason, the others are folded beneath the first."""
+    checks = [check(title="First"), check(title="Between", message="Other."), check(title="Second")]
     for text in both(result(question(checks=checks)), []):
         assert text.count("It is the result of Mul.") == 1
-        assert text.count("The same as for “First”.") == 1
+        assert text.count("One more check failed for the same reason") == 1
+        places = [text.index(part) for part in ("First", "result of Mul", "One more", "Second", "Between")]
+        assert places == sorted(places)
+
+
+STOPPED = "In train (code cell 3): `loss.backward()` stopped with RuntimeError: no."
+UNREACHED = "This part was not reached, because the time of the question was used up before."
+
+
+@pytest.mark.parametrize(
+    ("messages", "order"),
+    [
+        (["a", "b"], [("a", 0, 0), ("b", 0, 0)]),
+        (["a", "b", "b"], [("b", 1, 0), ("a", 0, 0)]),
+        (["a", "b", "b", STOPPED], [(STOPPED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
+        ([UNREACHED, "a", UNREACHED, STOPPED], [(STOPPED, 0, 2), ("a", 0, 0)]),
+        ([UNREACHED, UNREACHED], [(UNREACHED, 1, 0)]),
+        ([None, None], [(None, 0, 0), (None, 0, 0)]),
+    ],
+)
+def test_the_root_cause_comes_first(messages, order):
+    """What stopped comes first, then what most were told; what was not reached belongs to the first."""
+    checks = [check(id=f"test_{number}", message=message) for number, message in enumerate(messages)]
+    found = diagnoses_of([*checks, check(outcome="passed", message=None)])
+    assert [(one.check["message"], len(one.same), len(one.follows)) for one in found] == order
 
 
 @pytest.mark.parametrize(
     ("hidden", "gone"),
     [
-        ("diagnoses", ["It is the result of Mul.", "The same as"]),
+        ("diagnoses", ["It is the result of Mul.", "same reason"]),
         ("hints", ["Hint", "Print is"]),
         ("xrays", ["X-ray", "has 3 nodes", "mermaid", "<svg"]),
     ],
