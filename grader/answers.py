@@ -37,16 +37,16 @@ def wrong(question: str, *, fails: list[str], public: bool = False) -> Callable[
     return lambda definition: definition
 
 
-def equal(question: str, *change: str, why: str, answers: Sequence[str] = ()) -> None:
-    """Say of an edit that no promise of the task tells the mutant from the answer. Does nothing.
+def equal(question: str, *edits: str, why: str, answers: Sequence[str] = ()) -> None:
+    """Say of edits that no promise of the task tells the mutants from the answers. Does nothing.
 
     Args:
         question: the id of the question.
-        change: the lines that differ, as ``doctor --mutants`` prints them.
-        why: what makes it the same.
+        edits: each as ``doctor --mutants`` names it, such as ``x -> x.detach()``.
+        why: what makes them the same.
         answers: the answers meant, by name (``reference`` for the reference's); all where none is named.
     """
-    del question, change, why, answers
+    del question, edits, why, answers
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Equal:
-    """An edit that leaves an answer right; as text, where it is written down.
+    """Edits that leave answers right; as text, where they are written down.
 
     Attributes:
         question: the id of the question.
-        change: the lines that differ, each with ``- `` or ``+ `` before it.
+        edits: each as ``doctor --mutants`` names it.
         answers: names of the answers meant; all where there is none.
         line: where it stands.
     """
 
     question: str
-    change: tuple[str, ...]
+    edits: tuple[str, ...]
     answers: tuple[str, ...]
     line: int
 
@@ -139,17 +139,15 @@ def _equal_call(node: ast.stmt) -> ast.Call | None:
 def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
     where = f"{path}, line {call.lineno}"
     try:
-        question, *change = [ast.literal_eval(argument) for argument in call.args]
+        question, *edits = [ast.literal_eval(argument) for argument in call.args]
         said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     except ValueError:
-        question, change, said = None, [], {}
-    if not change or not said.get("why") or not set(said) <= {"why", "answers"}:
-        raise CourseError(
-            f'{where}: write equal("q1", "- x = y", "+ x = y.clone()", why="...") with literals'
-        )
+        question, edits, said = None, [], {}
+    if not edits or not said.get("why") or not set(said) <= {"why", "answers"}:
+        raise CourseError(f'{where}: write equal("q1", "x -> x.clone()", why="...") with literals')
     if question not in tuple(functions):
         raise CourseError(f"{where}: the assignment has no question {question!r}")
-    return Equal(question, tuple(change), tuple(said.get("answers", ())), call.lineno)
+    return Equal(question, tuple(edits), tuple(said.get("answers", ())), call.lineno)
 
 
 def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:

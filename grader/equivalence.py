@@ -17,6 +17,9 @@ _CONTAINERS = {"parameters", "named_parameters", "buffers", "modules", "items", 
 _CONTAINERS |= {"named_buffers", "named_modules", "state_dict", "children", "get_submodule"}
 _PROPERTIES = {"shape", "dtype", "device", "ndim", "is_leaf", "requires_grad", "size", "dim", "numel"}
 _READ_FROM = {"backward", "register_hook", "retain_grad", "data", "detach", "view", "grad", "grad_fn"}
+_ALIASES = {"detach", "view", "reshape", "flatten", "squeeze", "unsqueeze", "t", "expand", "float", "to"}
+_ALIASES |= {"Parameter", "as_tensor", "from_numpy", "get_parameter", "get_buffer", "pop", "next"}
+_KEEPS = {"grad", "backward", "Parameter", "Buffer", "checkpoint", "saved_tensors_hooks", "jacobian", "vjp"}
 _WRITES = {"add_", "sub_", "mul_", "div_", "neg_", "clamp_", "zero_", "fill_", "copy_", "lerp_", "normal_"}
 _WRITES |= {"uniform_", "addcmul_", "addcdiv_", "masked_fill_", "exp_", "sqrt_", "tanh_", "pow_"}
 _UNRECORDED = {"requires_grad_", "retain_grad", "zero_grad", "step", "append", "remove", "train", "eval"}
@@ -61,8 +64,7 @@ def makes_a_difference(place: Place, name: str) -> bool:
     recorded, or a second one.
     """
     if name == "clone":
-        is_new = isinstance(place.node, ast.BinOp) or last_name(place.node) in {"clone", "zeros_like"}
-        return not (is_new or _is_only_read(place))
+        return not (_is_new(place.node) or _is_only_read(place) or _is_read_by_torch(place))
     if place.unrecorded and _is_written(place) and _is_target(place):
         return name != "detach"
     before, behind = last_name(place.node), getattr(place.parent, "attr", "")
@@ -77,7 +79,21 @@ def is_cut_only(place: Place, name: str) -> bool:
     """
     if _is_only_read(place) or _is_argument(place) or isinstance(place.node, ast.BinOp):
         return True
-    return isinstance(place.node, ast.Call) and name == "detach" and not last_name(place.node).endswith("_")
+    return name == "detach" and _is_new(place.node)
+
+
+def _is_new(node: ast.expr) -> bool:
+    """Whether an expression makes a tensor that nobody has otherwise, and that is no leaf."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.BinOp)
+    is_leaf = any(keyword.arg == "requires_grad" for keyword in node.keywords)
+    return not (is_leaf or last_name(node).endswith("_") or last_name(node) in _ALIASES)
+
+
+def _is_read_by_torch(place: Place) -> bool:
+    """Whether the expression is given to a function of torch's that keeps nothing."""
+    parent = place.parent
+    return isinstance(parent, ast.Call) and is_module(parent.func) and last_name(parent) not in _KEEPS
 
 
 def _is_argument(place: Place) -> bool:

@@ -12,7 +12,7 @@ from textwrap import dedent
 from grader.block_edits import BLOCK_EDITS
 from grader.equivalence import is_cut_only
 from grader.expression_edits import EXPRESSION_EDITS
-from grader.places import blocks, places
+from grader.places import Block, blocks, places
 
 _FEW = 4
 _CUTS = {"detach is put in": "detach", "data is put in": "data"}
@@ -28,12 +28,14 @@ class Mutant:
 
     Attributes:
         edit: what was done, in plain English.
+        place: where it was done, whatever stands around it: ``x -> x.detach()``, or the edit and a statement.
         source: the text of the definition as it is now, without docstrings and remarks.
         before: the same before the edit.
         cut: the part that loses its history, as (first, last) place in the text, if that is all it loses.
     """
 
     edit: str
+    place: str
     source: str
     before: str
     cut: Span | None = None
@@ -78,9 +80,9 @@ def mutants(source: str) -> Iterator[Mutant]:
     definition = _without_docstrings(source)
     before = ast.unparse(definition)
     known = {before}
-    for edit, text, cut in _edited(definition):
+    for edit, place, text, cut in _edited(definition):
         if text not in known and _compiles(text):
-            yield Mutant(edit, text, before, cut)
+            yield Mutant(edit, place, text, before, cut)
         known.add(text)
 
 
@@ -95,22 +97,38 @@ def nameless(source: str) -> str:
     return re.sub(rf"\b{name[1]}\b", "_", source) if name else source
 
 
-def _edited(definition: ast.stmt) -> Iterator[tuple[str, str, Span | None]]:
-    """The name of an edit, what it makes of the definition, and what it cuts; then all is as before."""
+def _edited(definition: ast.stmt) -> Iterator[tuple[str, str, str, Span | None]]:
+    """An edit's name and place, what it makes of the definition, and what it cuts; then all is as before."""
     whole = ast.Module([definition], [])
     for block in blocks(whole):
         for edit, rewrite_block in BLOCK_EDITS.items():
             for statements in rewrite_block(block):
-                changed = next((one for one in block.statements if one not in statements), definition)
-                cut = _span(changed) if edit == _CUTS_ALL else None
+                place = f"{edit}: {_subject(block, statements)}"
+                cut = _span(_changed(block, statements)) if edit == _CUTS_ALL else None
                 with block.replaced(statements):
-                    yield edit, ast.unparse(whole), cut
-    for place in places(definition):
+                    yield edit, place, ast.unparse(whole), cut
+    for one in places(definition):
         for edit, rewrite in EXPRESSION_EDITS.items():
-            for expression in rewrite(place):
-                cut = _span(place.node) if is_cut_only(place, _CUTS.get(edit, "")) and edit in _CUTS else None
-                with place.replaced(expression):
-                    yield edit, ast.unparse(definition), cut
+            for expression in rewrite(one):
+                place = f"{ast.unparse(one.node)} -> {ast.unparse(expression)}"
+                cut = _span(one.node) if edit in _CUTS and is_cut_only(one, _CUTS[edit]) else None
+                with one.replaced(expression):
+                    yield edit, place, ast.unparse(definition), cut
+
+
+def _changed(block: Block, statements: list[ast.stmt]) -> ast.stmt:
+    """The statement that an edit of a block is about: one that is gone, a simple one first, or has moved."""
+    gone = [one for one in block.statements if one not in statements]
+    simple = [one for one in gone if not hasattr(one, "body")]
+    moved = [one for one, other in zip(block.statements, statements, strict=False) if one is not other]
+    return [*simple, *gone, *moved, block.statements[-1]][0]
+
+
+def _subject(block: Block, statements: list[ast.stmt]) -> str:
+    """The first line of that statement; of the definition itself, whose name says nothing, a word."""
+    if isinstance(block.owner, ast.Module):
+        return "the function"
+    return ast.unparse(_changed(block, statements)).split("\n")[0]
 
 
 def _span(node: ast.stmt | ast.expr) -> Span:

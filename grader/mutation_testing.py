@@ -60,7 +60,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that not every seed finds wrong.
+    """A mutant that not every seed finds wrong; as text, what it was made of.
 
     Attributes:
         origin: what it was made of.
@@ -71,6 +71,11 @@ class Survivor:
     origin: Origin
     mutant: Mutant
     killed_by: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"{self.origin.name} (line {self.origin.line})" if self.origin.line else "the reference"
+        luck = f", found by seeds {', '.join(map(str, self.killed_by))} only" if self.killed_by else ""
+        return f"{where}{luck}"
 
     def is_implied_by(self, other: Survivor) -> bool:
         """Whether it says no more than another survivor does."""
@@ -132,9 +137,10 @@ def rotten(course: Course, stem: str) -> list[str]:
     ]
     made = [(origin, mutant) for origin in origins for mutant in mutants(origin.source)]
     return [
-        f"{equal} names an edit that cannot be made: remove it, or copy the lines doctor --mutants prints"
+        f"{equal} names an edit that cannot be made: {edit}; remove it, or copy what doctor --mutants prints"
         for equal in equals
-        if not any(_covers(equal, origin, mutant) for origin, mutant in made)
+        for edit in equal.edits
+        if not any(_covers(equal, edit, origin, mutant) for origin, mutant in made)
     ]
 
 
@@ -165,16 +171,19 @@ class _Tester:
         found.implied = len(survivors) - len(widest)
         found.equal = len(widest) - len(found.survivors)
         found.complaints = [
-            f"{equal} is not equal: a check tells it from the answer; remove the line"
+            f"{equal} is not equal: a check tells {edit} from the answer; remove that"
             for equal in self._equals
+            for edit in equal.edits
             if question in {None, equal.question}
-            and any(_covers(equal, one.origin, one.mutant) for one in made)
-            and not any(_covers(equal, one.origin, one.mutant) for one in survivors)
+            and any(_covers(equal, edit, one.origin, one.mutant) for one in made)
+            and not any(_covers(equal, edit, one.origin, one.mutant) for one in survivors)
         ]
         return found
 
     def _is_equal(self, one: Survivor) -> bool:
-        return any(_covers(equal, one.origin, one.mutant) for equal in self._equals)
+        return any(
+            _covers(equal, edit, one.origin, one.mutant) for equal in self._equals for edit in equal.edits
+        )
 
     def _tried(self, made: Sequence[Survivor], seed: int) -> Iterator[tuple[Survivor, bool]]:
         """Every mutant, and whether it survives."""
@@ -238,9 +247,7 @@ def _functions(course: Course, stem: str) -> Mapping[str, str]:
     return {question.id: question.function for question in course.assignments[stem].questions}
 
 
-def _covers(equal: Equal, origin: Origin, mutant: Mutant) -> bool:
-    return (
-        equal.question == origin.question
-        and (not equal.answers or origin.name in equal.answers)
-        and equal.change == mutant.change
-    )
+def _covers(equal: Equal, edit: str, origin: Origin, mutant: Mutant) -> bool:
+    """Whether one of the edits written down is the one that was made."""
+    is_meant = equal.question == origin.question and (not equal.answers or origin.name in equal.answers)
+    return is_meant and edit == mutant.place

@@ -21,7 +21,7 @@ from grader.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
     from grader.doctor import Examination
-    from grader.mutation_testing import Mutation
+    from grader.mutation_testing import Mutation, Survivor
 
 
 @contextmanager
@@ -117,11 +117,12 @@ def print_mutation(console: Console, found: Mutation) -> None:
     implied = f" ({found.implied} more cut only a part of what one of these cuts)" if found.implied else ""
     told = f"{counts}, {len(found.survivors)} survive{implied}"
     console.print(f"[bold]{escape(found.stem)}[/]: {told}", highlight=False, soft_wrap=True)
+    by_edit: dict[tuple[str, str], list[Survivor]] = {}
     for one in found.survivors:
-        where = f"{one.origin.name} (line {one.origin.line})" if one.origin.line else "the reference"
-        luck = f"; seeds that see it: {', '.join(map(str, one.killed_by))}" if one.killed_by else ""
-        lines = [f"  ✗ {one.origin.question}, {where}: {one.mutant.edit}{luck}"]
-        lines += [f"      {line}" for line in one.mutant.change]
+        by_edit.setdefault((one.origin.question, one.mutant.place), []).append(one)
+    for (question, place), same in by_edit.items():
+        lines = [f"  ✗ {question}, {place}", f"      in {', '.join(map(str, same))}"]
+        lines += [f"      {line}" for line in same[0].mutant.change]
         console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)

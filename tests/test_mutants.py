@@ -146,6 +146,8 @@ def test_a_class_is_edited_in_its_methods():
     [
         ("return x * y", ["- return x * y", "+ return x.clone() * y"]),
         ("y = x.shape", ["- y = x.shape", "+ y = x.detach().shape"]),
+        ("return torch.relu(x)", ["- return torch.relu(x)", "+ return torch.relu(x.clone())"]),
+        ("return x.relu()", ["- return x.relu()", "+ return x.relu().clone()"]),
         ("y = torch.zeros(3)", ["- y = torch.zeros(3)", "+ y = torch.detach().zeros(3)"]),
         ("with torch.no_grad(): x.fill_(y)", ["- x.fill_(y)", "+ x.detach().fill_(y)"]),
         ("y = x.detach()", ["- y = x.detach()", "+ y = x.detach().detach()"]),
@@ -157,6 +159,22 @@ def test_a_class_is_edited_in_its_methods():
 def test_what_plainly_changes_nothing_is_no_mutant(body, change):
     """A copy of what is only read, a second detach, ...: nobody has to explain these."""
     assert tuple(change) not in [one.change for one in mutants(function_of(body))]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("return x * opt", "x -> x.detach()"),
+        ("return model(x)", "no_grad is put around: the function"),
+        ("y()\nopt.step(x)\nx()", "a statement is moved by one: opt.step(x)"),
+        ("for y in x: y()\nx()", "a statement is moved into a block: x()"),
+        ("for y in x: y()\nx()", "a statement is left out: for y in x:"),
+        ("for y in x: y()", "a loop ends after its first round: y()"),
+    ],
+)
+def test_a_place_is_named_whatever_stands_around_it(body, place):
+    """What is written down of an edit holds in every answer that has the same expression or statement."""
+    assert place in [one.place for one in mutants(function_of(body))]
 
 
 def test_answers_that_differ_in_words_have_one_gist():
