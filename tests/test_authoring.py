@@ -9,9 +9,12 @@ import pytest
 from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
+from grader.answers import read_answers, read_equals
 from grader.build import build
 from grader.course import Course
 from grader.grading import Options, grade
+from grader.mutants import mutants
+from grader.mutation_testing import rotten
 from grader.vocabulary import VOCABULARY
 
 PAGE = Path(__file__).parent.parent / "docs" / "authoring.md"
@@ -36,6 +39,21 @@ def test_the_story_is_true(page, tmp_path, monkeypatch, shared_zygote):
     assert course.settings.partial_credit == 0.25
     assert course.points("09_branches") == {"q1": 10}
     _a_student_is_told(course, tmp_path)
+    _mutants_are_those_of_the_page(course, page)
+
+
+def _mutants_are_those_of_the_page(course, page):
+    """The edits that the page shows can be made in its answers, and what it calls equal is not rotten."""
+    (shown,) = [block.text for block in blocks(page) if block.language == "text"]
+    path = course.answers_file("09_branches")
+    answers = read_answers(path, {"q1": "safe_root"})
+    sources = [course.assignments["09_branches"].questions[0].answer]
+    sources += [answer.cells[1].source for answer in answers if answer.fails is None]
+    made = {f"  ✗ q1, {one.place}": one for source in sources for one in mutants(source)}
+    told = [line for line in shown.splitlines() if "✗" in line]
+    assert all("\n".join(f"      {line}" for line in made[place].change) in shown for place in told)
+    assert len(told) == len(read_equals(path, {"q1": "safe_root"})) == 2
+    assert rotten(course, "09_branches") == []
 
 
 def _a_student_is_told(course, folder):
