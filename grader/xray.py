@@ -16,7 +16,7 @@ from grader.drawing.graph_summary import summary
 from grader.drawing.legend import LEGEND_HTML
 from grader.drawing.picture import Picture, draw
 
-_PAPER = "max-width:100%;height:auto"  # what the picture's own style says
+_PAPER = "height:auto"  # what the picture's own style says
 
 
 def xray(*unnamed: Any, **named: Any) -> XRay:

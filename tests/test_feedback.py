@@ -146,6 +146,18 @@ def test_a_question_tells_its_checks_in_their_order():
         assert places == sorted(places)
 
 
+def test_a_graph_like_the_references_is_folded():
+    """Where the graph is right and the question is not, the page says that it is not the graph."""
+    same = Picture("The graph", "It has 3 nodes.", SVG.format("loss"), "flowchart TB", None, True)
+    other = Picture("The graph", "It has 3 nodes.", SVG.format("loss"), "flowchart TB", same)
+    told = "the same as the reference"
+    for text in both(result(question()), [], {"q1": [same]}):
+        assert text.count(f"{told}'s; what is wrong is not in this graph") + text.count(f"{told}&#39;s;") == 1
+        assert '<details class="xray" open' not in text
+    for pages in (both(result(question()), [], {"q1": [other]}), both(result(PASSED), [], {"q1": [same]})):
+        assert not any(told in text for text in pages)
+
+
 def test_a_diagnosis_is_told_once():
     """Where checks failed for one reason, the others are folded beneath the first."""
     checks = [check(title="First"), check(title="Between", message="Other."), check(title="Second")]

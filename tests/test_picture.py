@@ -189,11 +189,30 @@ def test_a_count_of_the_worker_is_enough(more):
     for said, counts in {
         "; 3 of them have freed saved tensors": {"freed": 3},
         "; a saved tensor was overwritten": {"stale": 1},
-        ", none freed or overwritten: backward would work": {},
+        ", none freed or overwritten that autograd knows of: backward would work": {},
     }.items():
         assert draw(read_graph(graph | counts), "").summary.startswith(f"52 nodes behind h{said}")
     far = draw(read_graph(graph | {"total": 5001, "freed": 3}), "").summary
     assert far.startswith("More than 5000 nodes behind h; at least 3 of them have freed saved tensors")
+
+
+def test_a_node_of_python_is_promised_nothing():
+    """What a Function written in Python does in its backward is not known, so nothing is said about it."""
+    nodes = [with_(NODE, saved=[], op="CheckpointFunctionBackward"), LEAF]
+    said = draw(read_graph(with_(GRAPH, nodes=nodes, stale=0)), "").summary
+    assert "would work" not in said
+    assert "what the backward of CheckpointFunction does is Python's own" in said
+
+
+def test_letters_stay_large_enough_on_a_phone():
+    """A wide picture may be scrolled, and is never shrunk until its letters have less than 11 pixels."""
+    drawn = draw(read_graph(GRAPH), "").svg
+    width, least = (
+        float(re.search(r' width="(\d+)"', drawn)[1]),
+        float(re.search(r"min-width:(\d+)px", drawn)[1]),
+    )
+    size = float(re.search(r'font-size="(\d+)"', drawn)[1])
+    assert 10.9 <= size * least / width <= size
 
 
 def test_a_box_that_is_not_the_end_says_so():

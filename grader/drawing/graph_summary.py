@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from grader.drawing.diagram import operation
 from grader.drawing.graph import MOST, Graph, Named, Node
 
 _REACHED, _MISSED = 3, 2  # so many names are listed
+_OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0
 
 
 def summary(graph: Graph) -> str:
@@ -22,9 +25,16 @@ def summary(graph: Graph) -> str:
         return f"{counted}; {trouble}."
     if graph.total > MOST:
         return (
-            f"{counted}; none of the nearest {MOST} is freed or overwritten, and the rest was not looked at."
+            f"{counted}; none of the nearest {MOST} is freed or overwritten that autograd knows of, and the "
+            "rest was not looked at."
         )
-    return f"{counted}, none freed or overwritten: {_reached(graph, nodes)}."
+    own = next((node for node in nodes if _OF_PYTHON.search(node.op)), None)
+    if own is not None:
+        return (
+            f"{counted}, none freed or overwritten that autograd knows of; what the backward of "
+            f"{operation(own.op)} does is Python's own, and not to be seen here."
+        )
+    return f"{counted}, none freed or overwritten that autograd knows of: {_reached(graph, nodes)}."
 
 
 def _of_leaf(graph: Graph, root: Named) -> str:

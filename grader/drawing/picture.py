@@ -32,6 +32,7 @@ class Picture:
         svg: an ``<svg>`` element, safe to put into a page as it is, on light and dark paper.
         mermaid: the text inside a ``mermaid`` fence.
         reference: the reference's picture, where its author gave leave to show it and it differs, or None.
+        is_the_references: whether it is the same as the reference's, where that may be known.
     """
 
     caption: str
@@ -39,6 +40,7 @@ class Picture:
     svg: str
     mermaid: str
     reference: Picture | None = None
+    is_the_references: bool = False
 
 
 def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, list[Picture]]:
@@ -53,8 +55,9 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
         if seen is None:
             continue
         expected = _picture(reference, name, asked.caption) if asked.reference else None
-        if expected is not None and expected.svg != seen.svg:
-            seen = replace(seen, reference=expected)
+        if expected is not None:
+            same = expected.svg == seen.svg
+            seen = replace(seen, reference=None if same else expected, is_the_references=same)
         found.setdefault(rubric.shows[name], []).append(seen)
     return found
 

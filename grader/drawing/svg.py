@@ -14,6 +14,7 @@ from itertools import pairwise
 from grader.drawing.diagram import Box, Diagram, Line
 
 _CHARACTER, _ROW, _SIZE = 7.4, 16.0, 12  # pixels: of a monospaced letter, of a row of text, of the font
+_SMALLEST = 11  # pixels of the font on a narrow page, where what is wider is scrolled
 _PADDING, _POINT, _MARGIN = 9.0, 72.0, 4.0  # Graphviz counts in inches of 72 points, which are our pixels
 _FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _BLUE, _RED, _ORANGE = "#2f7fd6", "#d1383f", "#c26a00"
@@ -47,10 +48,12 @@ def svg(diagram: Diagram, label: str) -> str:
     parts = [_line(line, way) for line, way in zip(diagram.lines, ways, strict=True)]
     parts += [_box(box, centre) for box, centre in zip(diagram.boxes, centres, strict=True)]
     left, across, down = -_MARGIN, width + 2 * _MARGIN, height + 2 * _MARGIN
+    least = across * _SMALLEST / _SIZE
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="xray" role="img" aria-label="{escape(label)}" '
         f'viewBox="{left:g} {left:g} {across:.0f} {down:.0f}" width="{across:.0f}" height="{down:.0f}" '
-        f'style="max-width:100%;height:auto" font-family="{_FONT}" font-size="{_SIZE}" fill="currentColor">'
+        f'style="max-width:100%;min-width:{least:.0f}px;height:auto" '
+        f'font-family="{_FONT}" font-size="{_SIZE}" fill="currentColor">'
         f"{''.join(parts)}</svg>"
     )
 
