@@ -21,8 +21,8 @@ from torch import nn
 # ## What a leaf is
 #
 # A tensor remembers in `grad_fn` which recorded operation produced it. If there was none, `grad_fn` is
-# `None`, and the tensor is a leaf: `t.is_leaf` and `t.grad_fn is None` say the same thing. An operation is
-# recorded when gradients are enabled and at least one of its inputs requires grad.
+# `None`, and the tensor is a leaf: `t.is_leaf` and `t.grad_fn is None` say the same thing. An operation that
+# can be differentiated is recorded when gradients are enabled and at least one of its inputs requires grad.
 #
 # You will meet the sentence "every tensor I create is a leaf". It fails as soon as one expression creates a
 # tensor *and* computes with it:
@@ -56,10 +56,11 @@ print(scaled.is_leaf, scaled.grad_fn)  # False, because the flag was already set
 # %% [markdown]
 # ## q1 · A weight the optimizer will take
 #
-# `make_weight(n, m, scale)` should return a new trainable weight of shape `(n, m)`: normal numbers from a
-# generator with seed 0, times `scale`, the same in every call. With the weight that the code below returns,
-# `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf Tensor`. Repair the function so that
-# its weight can be trained, for as many steps as anybody likes.
+# `make_weight(n, m, scale)` should return a new trainable weight of shape `(n, m)`: the float32 numbers that
+# `torch.randn(n, m, generator=generator)` draws with seed 0, times the positive float `scale`. Every call
+# returns a weight of its own with these numbers, whatever became of the weights of earlier calls. With the
+# weight that the code below returns, `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf
+# Tensor`. Repair the function so that its weight can be trained, for any number of steps.
 #
 # One tempting way out is worth a warning: after `w.retain_grad()`, optimizers do take a non-leaf. The first
 # step even works. The second raises, because `w` still hangs on the multiplication which made it, and the
@@ -87,7 +88,7 @@ print(scaled.is_leaf, scaled.grad_fn)  # False, because the flag was already set
 
 # %% tags=["question q1"]
 def make_weight(n, m, scale):
-    """Return a trainable weight of shape (n, m): normal numbers from seed 0, times the float `scale`."""
+    """Return a trainable weight of shape (n, m): torch.randn(n, m) from seed 0, times the float `scale`."""
     generator = torch.Generator().manual_seed(0)
     # BEGIN SOLUTION
     return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
@@ -103,10 +104,13 @@ def test_a_leaf_that_requires_grad(make_weight):
     w = make_weight(2, 3, 0.1)
     assert w.requires_grad, "w.requires_grad is False, so backward() will never bring a gradient here."
     maker = type(w.grad_fn).__name__
-    assert w.is_leaf, (
-        f"w was made by {maker}, so it is not a leaf:\n"
-        "backward() leaves w.grad at None, and optimizers refuse w."
-    )
+    if w.retains_grad:
+        consequence = (
+            "retain_grad() keeps its gradient, and its history stays for the next backward() to meet."
+        )
+    else:
+        consequence = "backward() leaves w.grad at None, and optimizers refuse w."
+    assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
 
 
 def test_scaled_values(make_weight):
@@ -159,8 +163,10 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # float32 tensor of shape `(1, N)`.
 #
 # The code below returns `None`. Repair it, and leave no traces: whatever is in the `.grad` of the model's
-# parameters (perhaps somebody is accumulating there) must be found unchanged afterwards, and so must `img`
-# and everything else about the model. Some of its parameters may be frozen.
+# parameters (perhaps somebody is accumulating there) must be found unchanged afterwards. So must `img`, with
+# its shape, dtype and `.grad`, and everything else about the model: values, modes, hooks, and which of its
+# parameters require grad, for some may be frozen. The model is used in the modes in which it is found, and
+# it may be another one, or have other values, in the next call.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -187,7 +193,7 @@ def input_gradient(model, img):
     """Return the gradient of model(x).sum() with respect to x, as a float32 tensor of shape (1, N).
 
     x is the float64 vector `img` of length N, cast to float32 and reshaped to (1, N). Neither `img` nor the
-    .grad of any parameter changes.
+    model changes, nor the .grad of any parameter.
     """
     # BEGIN SOLUTION
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -228,7 +234,7 @@ def test_parameters_stay_as_found(input_gradient):
 
     model = torch.nn.Linear(3, 1)
     model(torch.ones(1, 3)).sum().backward()
-    input_gradient(model, torch.zeros(3, dtype=torch.float64))
+    input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     seen = model.weight.grad
     assert seen is not None, "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."
     assert torch.equal(seen, torch.ones(1, 3)), (
@@ -273,10 +279,11 @@ print(c.is_leaf)  # False, because it is still the result of a multiplication
 # %% [markdown]
 # ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 #
-# `all_grads(a, b, d)` computes `c = a + b`, `e = c * d` and `o = e.sum()`. It should return a dictionary
-# with the gradient of `o` with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`,
-# `"d"`, `"e"` and `"o"`. With the code below three of the six are `None`, and torch adds a `UserWarning`.
-# Repair it: six gradients, and no warning.
+# `all_grads(a, b, d)` gets three fresh leaves, whose `.grad` is still `None`, and computes `c = a + b`,
+# `e = c * d` and `o = e.sum()`. It should return a dictionary with the gradient of `o` with respect to each
+# of the six tensors, under the keys `"a"`, `"b"`, `"c"`, `"d"`, `"e"` and `"o"`; each gradient has the shape
+# and the dtype of its tensor. With the code below three of the six are `None`, and torch adds a
+# `UserWarning`. Repair it: six gradients, and no warning of any kind.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -302,8 +309,8 @@ print(c.is_leaf)  # False, because it is still the result of a multiplication
 def all_grads(a, b, d):
     """Return the gradients of o with respect to a, b, c, d, e and o, by these six names.
 
-    The leaves a, b and d are float tensors whose shapes fit each other; c = a + b, e = c * d, o = e.sum().
-    Each gradient has the shape of its tensor.
+    a, b and d are leaves without a .grad: float tensors of one dtype, whose shapes fit each other by
+    broadcasting; c = a + b, e = c * d, o = e.sum(). Each gradient has the shape and dtype of its tensor.
     """
     c = a + b
     e = c * d
@@ -380,8 +387,12 @@ print(len(outputs))  # 1, because the hook was gone before the second forward
 #
 # `activation_grads(model, x, names)` should run `model(x)`, go back from the sum of its output, and return
 # for every name in `names` the gradient with respect to the *output* of that submodule, as `{name:
-# gradient}`. The names are those of `model.named_modules()`. Afterwards the model must be as it was: it
-# computes the same, none of your hooks is left in it, and the hooks of other people still are.
+# gradient}`. The names are some of `model.named_modules()`, in any order; the model itself is among those,
+# under the name `""`. Each of these modules runs once and returns a tensor.
+#
+# The model runs in the modes in which it is found, and afterwards it must be as it was: it computes the same,
+# none of your hooks is left in it, and the hooks of other people are still where their handles find them.
+# One thing may change: your backward may add to the `.grad` of the parameters it passes. It clears none.
 #
 # The code below returns `None` for every layer, and its hooks stay behind. Repair both.
 #
@@ -413,8 +424,8 @@ print(len(outputs))  # 1, because the hook was gone before the second forward
 def activation_grads(model, x, names):
     """Return {name: gradient of model(x).sum() with respect to the output of the submodule of that name}.
 
-    `names` are keys of dict(model.named_modules()); each gradient has the shape of that submodule's output.
-    No hook is left behind.
+    `names` are keys of dict(model.named_modules()), at least one; each gradient has the shape of that
+    submodule's output. No hook is left behind, and the model is as it was.
     """
     modules = dict(model.named_modules())
     activations = {}
@@ -506,10 +517,12 @@ print((3 * loss).grad_fn)  # MulBackward0, because arithmetic on the tensor itse
 # %% [markdown]
 # ## q5 · A loss assembled from losses
 #
-# `total_loss(losses, weights)` gets a list of scalar tensors, each of them a loss, and a list of floats. It
-# should return their weighted sum in such a way that training with it trains what the losses were computed
-# from. Whoever calls it will call `backward()`, and perhaps print the single losses: they and both lists stay
-# as they are.
+# `total_loss(losses, weights)` gets a list of scalar float32 tensors, each of them a loss, and a list of
+# floats. It should return their weighted sum, a scalar, in such a way that training with it trains what the
+# losses were computed from. A weight may be negative, and a loss may stand in the list twice.
+#
+# Calling `backward()` is left to the caller, who will perhaps print or use the single losses, too: they (with
+# their history, and without a hook of yours) and both lists stay as they are, and no `.grad` changes.
 #
 # With the code below training runs without an error, and nothing is learned. (torch 2.13 mutters, once in a
 # session, that "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior".
@@ -540,8 +553,8 @@ print((3 * loss).grad_fn)  # MulBackward0, because arithmetic on the tensor itse
 def total_loss(losses, weights):
     """Return the sum of weight * loss as a scalar tensor which can be differentiated.
 
-    `losses` is a list of scalar tensors, `weights` a list of as many floats. backward() of the result reaches
-    everything that the losses were computed from.
+    `losses` is a list of scalar float32 tensors, at least one, `weights` a list of as many floats. backward()
+    of the result reaches everything that the losses were computed from.
     """
     # BEGIN SOLUTION
     return (torch.stack(losses) * torch.tensor(weights)).sum()
@@ -557,7 +570,8 @@ def test_weighted_sum(total_loss):
     import torch
 
     total = total_loss([torch.tensor(1.0), torch.tensor(2.0)], [3.0, 4.0])
-    assert float(total) == 11.0, f"3 * 1 + 4 * 2 came out as {float(total):g} instead of 11."
+    value = torch.as_tensor(total).item()
+    assert value == 11.0, f"3 * 1 + 4 * 2 came out as {value:g} instead of 11."
 
 
 def test_parameters_learn(total_loss):
@@ -617,8 +631,8 @@ print(
 # another network. `weighted_backward(losses, w)` should accumulate the sum of `w[i]` times the gradient of
 # `losses[i]` into the `.grad` of the parameters behind `losses`. The weights count as constants: whatever
 # computed them gets no gradient. When it is done, the graph of the losses is used up, as after any
-# `backward()`. The tensors `losses` and `w` themselves stay as they are: `w` keeps its values, and its
-# connection with what computed it.
+# `backward()`. The tensors `losses` and `w` themselves stay as they are: both keep shape, values and `.grad`,
+# no hook of yours stays on them, and `w` keeps its connection with what computed it.
 #
 # The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
 #
@@ -647,7 +661,8 @@ print(
 def weighted_backward(losses, w):
     """Accumulate sum_i w[i] * d losses[i] / d parameters into the .grad of the parameters behind `losses`.
 
-    `losses` and `w` are float vectors of the same length; `w` counts as a constant. Returns nothing.
+    `losses` and `w` are float vectors of the same length and dtype; `w` counts as a constant, and need not
+    require grad. What is returned does not matter.
     """
     # BEGIN SOLUTION
     losses.backward(gradient=w.detach())

@@ -164,6 +164,151 @@ def numbers_from_a_table(n, m, scale):
     return (table.repeat(n * m)[: n * m].reshape(n, m) * scale).requires_grad_()
 
 
+@wrong("q1", fails=["test_weight_has_the_values"])
+def shape_turned_round(n, m, scale):
+    """Draws the weight as (inputs, outputs), and turns it; the numbers come to lie elsewhere."""
+    w = torch.randn(m, n, generator=torch.Generator().manual_seed(0)).T * scale
+    return w.contiguous().requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_trains"], public=True)
+def gradient_scaled_by_a_hook(n, m, scale):
+    """Believes that the gradient must feel the scale as it did when the product was recorded."""
+    w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
+    w.register_hook(lambda gradient: gradient * scale)
+    return w
+
+
+@wrong("q1", fails=["test_weight_trains"], public=True)
+def gradient_clipped_by_a_hook(n, m, scale):
+    """Believes that a good weight looks after itself, and clips the gradients of whoever trains it."""
+    w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
+    w.register_hook(lambda gradient: gradient.clamp(-5, 5))
+    return w
+
+
+@wrong("q1", fails=["test_weight_trains"], public=True)
+def tried_out_before_it_is_handed_over(n, m, scale):
+    """Tries whether backward() works, and hands the weight over with the gradient of the trial."""
+    w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
+    w.sum().backward()
+    return w
+
+
+@wrong("q1", fails=["test_weight_has_the_values", "test_weight_trains"])
+def in_double_precision(n, m, scale):
+    """Believes that precision is free; a float64 weight does not fit the float32 inputs of a model."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)).double() * scale
+    return w.requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def kept_within_bounds(n, m, scale):
+    """Clips the start values as truncated initialisers do; only a large scale shows it."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    return w.clamp(-3, 3).requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def rounded_for_the_eye(n, m, scale):
+    """Rounds the start values to four digits after the point; only a small scale shows it."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    return w.round(decimals=4).requires_grad_()
+
+
+_drawn = {}
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def drawn_once_for_each_shape(n, m, scale):
+    """Keeps what was drawn for a shape, and scales it in its own memory: every call scales it again."""
+    if (n, m) not in _drawn:
+        _drawn[n, m] = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+    return _drawn[n, m].mul_(scale).detach().clone().requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def scale_of_the_first_call(n, m, scale, _scale=[]):
+    """Has a list for its default, which lives as long as the function: the first scale stays."""
+    _scale.append(scale)
+    return (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * _scale[0]).requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def all_in_one_memory(n, m, scale, _memory=torch.zeros(10_000)):
+    """Saves allocations: every weight lies in the same memory, and the next call writes over the last."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    return _memory[: n * m].copy_(w.flatten()).view(n, m).detach().requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"], public=True)
+def born_in_inference_mode(n, m, scale):
+    """Takes inference_mode for a faster no_grad; what is born in it can never be trained."""
+    with torch.inference_mode():
+        w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+        return w.requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+def given_as_its_data(n, m, scale):
+    """Believes that .data is the weight itself; it is another tensor, which does not require grad."""
+    return (torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale).data
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def scaled_by_the_deviation(n, m, scale):
+    """Makes the deviation of these numbers exactly scale, which is not what was asked for."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+    return (w / w.std() * scale).requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def seeded_by_the_shape(n, m, scale):
+    """Draws from seed n, because the seed was taken for a size."""
+    return (torch.randn(n, m, generator=torch.Generator().manual_seed(n)) * scale).requires_grad_()
+
+
+@accepted("q1")
+def leaf_under_set_grad_enabled(n, m, scale):
+    """set_grad_enabled works as a context, too; what leaves it is a leaf, switched on by assignment."""
+    with torch.set_grad_enabled(False):
+        w = scale * torch.randn((n, m), generator=torch.Generator().manual_seed(0))
+    w.requires_grad = True
+    return w
+
+
+@accepted("q1")
+def parameter_of_a_layer(n, m, scale):
+    """A layer's weight is a parameter, and may be filled and taken out of it."""
+    layer = nn.Linear(m, n, bias=False)
+    with torch.no_grad():
+        layer.weight.normal_(0, 1, generator=torch.Generator().manual_seed(0)).mul_(scale)
+    return layer.weight
+
+
+@accepted("q1")
+def copied_into_an_empty_leaf(n, m, scale):
+    """copy_ into a leaf is allowed where nothing is recorded."""
+    w = torch.empty(n, m, requires_grad=True)
+    with torch.no_grad():
+        w.copy_(torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale)
+    return w
+
+
+@accepted("q1")
+def through_numpy(n, m, scale):
+    """numpy knows no history, so from_numpy makes a leaf."""
+    values = torch.randn(n, m, generator=torch.Generator().manual_seed(0)).numpy()
+    return torch.from_numpy((values * scale).astype("float32")).requires_grad_()
+
+
+@accepted("q1")
+def through_a_list(n, m, scale):
+    """Numbers have no history."""
+    values = torch.randn(n, m, generator=torch.Generator().manual_seed(0)).tolist()
+    return torch.tensor([[scale * value for value in row] for row in values], requires_grad=True)
+
+
 # --- q2 · Gradient with respect to the input
 
 
@@ -248,7 +393,7 @@ def gradient_of_the_leaf(model, img):
     return leaf.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def backward_into_everything(model, img):
     """Believes that backward() fills only what one looks at; it also adds to the .grad of every parameter."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -257,14 +402,7 @@ def backward_into_everything(model, img):
     return x.grad
 
 
-@wrong(
-    "q2",
-    fails=[
-        "test_input_gradient_is_right",
-        "test_parameters_keep_their_gradients",
-        "test_no_other_trace_is_left",
-    ],
-)
+@wrong("q2", fails=["test_input_gradient_is_right", "test_parameters_keep_their_gradients"])
 def retained_too_late(model, img):
     """Asks for the gradient after it has passed; retain_grad() then leaves None, without any warning."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -333,7 +471,7 @@ def called_with_detached_parameters(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def second_names_kept_instead_of_copies(model, img):
     """Believes that a list of gradients is a copy of them; backward() adds in place, so both change."""
     before = [p.grad for p in model.parameters()]
@@ -372,21 +510,14 @@ def gradient_of_the_first_output(model, img):
     return torch.autograd.grad(model(x)[0, 0], x)[0]
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_parameters_keep_their_gradients", "test_no_other_trace_is_left"])
 def model_cast_instead_of_the_image(model, img):
     """Casts the model to the image's dtype; module.double() changes the module itself."""
     x = img.detach().reshape(1, -1).requires_grad_()
     return torch.autograd.grad(model.double()(x).sum(), x)[0].float()
 
 
-@wrong(
-    "q2",
-    fails=[
-        "test_input_gradient_is_right",
-        "test_parameters_keep_their_gradients",
-        "test_no_other_trace_is_left",
-    ],
-)
+@wrong("q2", fails=["test_input_gradient_is_right", "test_parameters_keep_their_gradients"])
 def nothing_computed_nothing_harmed(model, img):
     """Leaves no trace, because nothing is done."""
 
@@ -396,7 +527,7 @@ def _gradient_of(model, img):
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2", fails=["test_input_gradient_is_right", "test_no_other_trace_is_left"], public=True)
 def one_layer_left_in_eval(model, img):
     """Puts the model back into training mode by its own flag; the layers below it keep theirs."""
     model.eval()
@@ -442,7 +573,15 @@ class _Silenced(nn.Sequential):
         return super().forward(x) * 0
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong(
+    "q2",
+    fails=[
+        "test_input_gradient_is_right",
+        "test_parameters_keep_their_gradients",
+        "test_no_other_trace_is_left",
+    ],
+    public=True,
+)
 def class_exchanged_afterwards(model, img):
     """Gives the model another class, whose forward computes something else."""
     gradient = _gradient_of(model, img)
@@ -450,12 +589,286 @@ def class_exchanged_afterwards(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"])
+@wrong("q2", fails=["test_input_gradient_is_right", "test_no_other_trace_is_left"])
 def gradients_left_switched_off(model, img):
     """Switches the recording off in the end, for everybody."""
     gradient = _gradient_of(model, img)
     torch.set_grad_enabled(False)
     return gradient
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def image_given_another_shape(model, img):
+    """Believes that unsqueeze_ makes a view of its own; the underscore changes the caller's tensor."""
+    return _gradient_of(model, img.unsqueeze_(0))
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def image_resized(model, img):
+    """Gives the caller's tensor the shape (1, N), by its .data."""
+    img.data = img.data.reshape(1, -1)
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def image_cast_by_its_data(model, img):
+    """Casts through .data because it needs no new name; the caller finds float32 where float64 was."""
+    img.data = img.data.float()
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def image_put_back_by_hand(model, img):
+    """Changes the image's memory, and writes the old values back; its version has counted both."""
+    old = img.clone()
+    gradient = _gradient_of(model, img.mul_(1.0))
+    img.copy_(old)
+    return gradient
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def gradient_read_from_the_image(model, img):
+    """Lets the image itself require grad, switches that off again, and leaves the gradient in img.grad."""
+    img.requires_grad_()
+    model_grads = [p.grad for p in model.parameters()]
+    for p in model.parameters():
+        p.grad = None
+    x = img.float().reshape(1, -1)
+    x.retain_grad()
+    model(x).sum().backward()
+    for p, gradient in zip(model.parameters(), model_grads):
+        p.grad = gradient
+    img.requires_grad_(False)
+    return x.grad
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def gradient_of_the_image_cleared(model, img):
+    """Cleans up after itself, and throws away the .grad that the image had before."""
+    img.requires_grad_()
+    (gradient,) = torch.autograd.grad(model(img.float().reshape(1, -1)).sum(), img)
+    img.grad = None
+    img.requires_grad_(False)
+    return gradient.float().reshape(1, -1)
+
+
+@wrong("q2", fails=["test_input_gradient_is_right", "test_no_other_trace_is_left"], public=True)
+def in_eval_mode_and_back(model, img):
+    """Looks at the model in eval mode, which is another function, and puts every layer into training mode."""
+    model.eval()
+    gradient = _gradient_of(model, img)
+    model.train()
+    return gradient
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+def in_eval_mode_and_put_back(model, img):
+    """Puts each mode back as it was; but the gradient asked for was that of the model as it is."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    gradient = _gradient_of(model, img)
+    for module, mode in modes.items():
+        module.training = mode
+    return gradient
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"])
+def absolute_values(model, img):
+    """Returns what saliency maps show, the magnitude; the gradient has a sign."""
+    return _gradient_of(model, img).abs()
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+def clipped(model, img):
+    """Clips the gradient, as one does before a step."""
+    return _gradient_of(model, img).clamp(-1, 1)
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"])
+def normalised(model, img):
+    """Divides the gradient by its norm, as for a picture."""
+    gradient = _gradient_of(model, img)
+    return gradient / gradient.norm()
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+def mean_instead_of_sum(model, img):
+    """Takes the mean of the outputs; with one output nobody would notice."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    return torch.autograd.grad(model(x).mean(), x)[0]
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+def largest_output(model, img):
+    """Takes the gradient of the winning output, as saliency maps do."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    return torch.autograd.grad(model(x).max(), x)[0]
+
+
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+def gradients_put_back_where_required(model, img):
+    """Saves the gradients of what is trained, and clears all: a frozen parameter's gradient is lost."""
+    before = {p: p.grad.clone() for p in model.parameters() if p.requires_grad and p.grad is not None}
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    model.zero_grad()
+    for p, gradient in before.items():
+        p.grad = gradient
+    return x.grad
+
+
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+def zero_taken_for_none(model, img):
+    """Takes a gradient of zeros for no gradient, and puts None in its place."""
+    before = [p.grad.clone() if p.grad is not None and p.grad.any() else None for p in model.parameters()]
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    for p, gradient in zip(model.parameters(), before):
+        p.grad = gradient
+    return x.grad
+
+
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+def only_the_first_layer_spared(model, img):
+    """Stops the gradients of the first parameters only."""
+    first = next(model.parameters())
+    first.requires_grad_(False)
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    first.requires_grad_(True)
+    return x.grad
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def frozen_for_good(model, img):
+    """Freezes the model for the call, and forgets to thaw it."""
+    model.requires_grad_(False)
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def thawed_where_a_gradient_was(model, img):
+    """Thaws the parameters which had a gradient, for those were trained; others were waiting for theirs."""
+    model.requires_grad_(False)
+    gradient = _gradient_of(model, img)
+    for p in model.parameters():
+        p.requires_grad_(p.grad is not None)
+    return gradient
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@functools.cache
+def remembered_for_the_model(model, img):
+    """Remembers the answer for a model and an image; it does not notice that their values change."""
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def state_loaded_back(model, img):
+    """Casts the model, and loads a state_dict to undo it; what is in no state_dict stays cast."""
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    x = img.detach().reshape(1, -1).requires_grad_()
+    (gradient,) = torch.autograd.grad(model.double()(x).sum(), x)
+    model.float().load_state_dict(state)
+    return gradient.float()
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def global_hook_left(model, img):
+    """Watches every module there is by a global hook, and leaves it."""
+    nn.modules.module.register_module_forward_hook(lambda module, inputs, output: None)
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def anomaly_mode_left_on(model, img):
+    """Switches anomaly detection on in order to see more, and never off: everything is slower from now on."""
+    torch.autograd.set_detect_anomaly(True)
+    return _gradient_of(model, img)
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def hook_left_on_the_model(model, img):
+    """Reads the input's gradient from a full backward hook, whose handle is thrown away."""
+    seen = []
+    model.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append(grad_input[0]))
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    torch.autograd.grad(model(x).sum(), x)
+    return seen[0]
+
+
+@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+def for_four_pixels(model, img):
+    """Looks at the first four pixels, because the example had no more than that."""
+    gradient = _gradient_of(model, img)
+    return torch.cat([gradient[:, :4], torch.zeros_like(gradient[:, 4:])], 1)
+
+
+@accepted("q2")
+def by_jacobian(model, img):
+    """The Jacobian of a function with one output is its gradient."""
+    x = img.detach().to(torch.float32)[None]
+    return torch.autograd.functional.jacobian(lambda x: model(x).sum(), x)
+
+
+@accepted("q2")
+def by_vjp(model, img):
+    """A vector-Jacobian product with ones is the gradient of the sum."""
+    output, pull = torch.func.vjp(model, img.detach().float().reshape(1, -1))
+    return pull(torch.ones_like(output))[0]
+
+
+@accepted("q2")
+def with_ones_for_grad_outputs(model, img):
+    """grad_outputs of ones weights every output alike, as the sum does."""
+    x = img.detach().float().view(1, -1).requires_grad_()
+    output = model(x)
+    return torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0]
+
+
+@accepted("q2")
+def switched_on_and_off_again(model, img):
+    """The caller's image requires grad for a moment, and is put back as it was."""
+    img.requires_grad_()
+    try:
+        x = img.float().reshape(1, -1)
+        return torch.autograd.grad(model(x).sum(), x)[0]
+    finally:
+        img.requires_grad_(False)
+
+
+@accepted("q2")
+def saved_and_put_back_in_a_context(model, img):
+    """A context manager of its own puts the gradients back."""
+    import contextlib
+
+    @contextlib.contextmanager
+    def gradients_put_back():
+        before = {name: p.grad for name, p in model.named_parameters()}
+        model.zero_grad(set_to_none=True)
+        for p in model.parameters():
+            p.grad = None
+        yield
+        for name, p in model.named_parameters():
+            p.grad = before[name]
+
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    with gradients_put_back():
+        model(x).sum().backward()
+    return x.grad
+
+
+@accepted("q2")
+def a_hook_taken_off_again(model, img):
+    """A backward hook of the model sees the gradient of its input, and is removed."""
+    seen = []
+    handle = model.register_full_backward_hook(lambda module, into, out: seen.append(into[0]))
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    try:
+        torch.autograd.grad(model(x).sum(), x)
+    finally:
+        handle.remove()
+    return seen[0]
 
 
 # --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
@@ -617,7 +1030,7 @@ def derived_on_paper(a, b, d):
             "c": for_c.sum_to_size(c.shape),
             "d": c.expand_as(e).sum_to_size(d.shape),
             "e": torch.ones_like(e),
-            "o": torch.ones(()),
+            "o": torch.ones_like(e.sum()),
         }
 
 
@@ -657,6 +1070,168 @@ def hooks_that_see_the_last_name(a, b, d):
 @wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"])
 def no_gradient_no_warning(a, b, d):
     """Is not warned, because nothing is asked for."""
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves"])
+def computed_in_place(a, b, d):
+    """Saves memory by `c *= d`: then c and e are one tensor, and one gradient is lost."""
+    c = a + b
+    c.retain_grad()
+    e = c
+    e = e * d
+    c = e
+    o = e.sum()
+    e.retain_grad()
+    o.retain_grad()
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+def mean_for_sum(a, b, d):
+    """Takes the mean for the sum: all gradients are too small by the same factor."""
+    c = a + b
+    e = c * d
+    o = e.mean()
+    for tensor in (c, e, o):
+        tensor.retain_grad()
+    o.backward()
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"], public=True)
+def derived_for_equal_shapes(a, b, d):
+    """Derives the gradients on paper, for tensors of one shape: nothing is summed."""
+    with torch.no_grad():
+        c = a + b
+        e = c * d
+        return {
+            "a": d.clone(),
+            "b": d.clone(),
+            "c": d.clone(),
+            "d": c.clone(),
+            "e": torch.ones_like(e),
+            "o": torch.ones(()),
+        }
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves"], public=True)
+def c_not_summed(a, b, d):
+    """Broadcasts d for the gradient of c; where e is larger than c, that has to be summed."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    grads = dict(zip("abdeo", torch.autograd.grad(o, [a, b, d, e, o])))
+    return {**grads, "c": d.detach().expand_as(e)}
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"], public=True)
+def gradients_in_single_precision(a, b, d):
+    """Hands everything back as float32, because that is what gradients usually are."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    return {
+        name: gradient.float() for name, gradient in zip("abcdeo", torch.autograd.grad(o, [a, b, c, d, e, o]))
+    }
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves"])
+def warning_silenced(a, b, d):
+    """Takes the warning for the fault, and silences it."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        c = a + b
+        e = c * d
+        o = e.sum()
+        o.backward()
+        return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=["test_no_warning"], public=True)
+def graph_created_on_the_way(a, b, d):
+    """Adds create_graph=True to be safe; torch warns of the cycle of references it makes."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    for tensor in (c, e, o):
+        tensor.retain_grad()
+    o.backward(create_graph=True)
+    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+
+
+@wrong("q3", fails=["test_no_warning"], public=True)
+def copied_with_torch_tensor(a, b, d):
+    """Copies the gradients with torch.tensor, which advises against it in a warning."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    gradients = torch.autograd.grad(o, [a, b, c, d, e, o])
+    return {name: torch.tensor(gradient) for name, gradient in zip("abcdeo", gradients)}
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+def clipped_gradients(a, b, d):
+    """Clips what it returns, as one does before a step."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    gradients = torch.autograd.grad(o, [a, b, c, d, e, o])
+    return {name: gradient.clamp(-4, 4) for name, gradient in zip("abcdeo", gradients)}
+
+
+@wrong("q3", fails=["test_no_warning"], public=True)
+def warned_and_mended(a, b, d):
+    """Reads .grad of c, e and o to see whether it is there, and mends what is missing afterwards."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    inner = torch.autograd.grad(o, [c, e, o], retain_graph=True)
+    o.backward()
+    return {
+        "a": a.grad,
+        "b": b.grad,
+        "d": d.grad,
+        **{name: g if t.grad is None else t.grad for name, t, g in zip("ceo", (c, e, o), inner)},
+    }
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+def names_of_d_and_e_exchanged(a, b, d):
+    """Takes the gradients in alphabetical order of another list than the one they were asked in."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    return dict(zip("abcedo", torch.autograd.grad(o, [a, b, c, d, e, o])))
+
+
+@accepted("q3")
+def one_pull_back_after_another(a, b, d):
+    """The chain rule, step by step: each gradient is made of the one before."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    for_o = torch.ones_like(o)
+    (for_e,) = torch.autograd.grad(o, e, for_o)
+    for_c, for_d = torch.autograd.grad(e, (c, d), for_e)
+    for_a, for_b = torch.autograd.grad(c, (a, b), for_c)
+    return {"a": for_a, "b": for_b, "c": for_c, "d": for_d, "e": for_e, "o": for_o}
+
+
+@accepted("q3")
+def by_torch_func(a, b, d):
+    """torch.func differentiates with respect to zeros that are added on the way."""
+
+    def shifted(a, b, d, for_c, for_e, for_o):
+        return (((a + b) + for_c) * d + for_e).sum() + for_o
+
+    a, b, d = (leaf.detach() for leaf in (a, b, d))
+    c = a + b
+    e = c * d
+    zeros = torch.zeros_like(c), torch.zeros_like(e), torch.zeros_like(e.sum())
+    return dict(zip("abdceo", torch.func.grad(shifted, argnums=(0, 1, 2, 3, 4, 5))(a, b, d, *zeros)))
 
 
 # --- q4 · Which layer gets which gradient? (hooks that clean up)
@@ -755,7 +1330,7 @@ def hooks_that_remove_themselves(model, x, names):
     return {name: outputs[name].grad for name in names}
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
 def gradient_of_the_input(model, x, names):
     """Confuses grad_input with grad_output, and returns the gradient on the other side of the layer."""
     modules = dict(model.named_modules())
@@ -790,7 +1365,7 @@ def handles_thrown_away(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
 def hook_that_returns_a_new_leaf(model, x, names):
     """What a forward hook returns replaces the output; a detached leaf cuts the graph behind the layer."""
     modules = dict(model.named_modules())
@@ -810,7 +1385,7 @@ def hook_that_returns_a_new_leaf(model, x, names):
     return {name: activations[name].grad for name in names}
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
 def late_binding(model, x, names):
     """All hooks read the loop variable when they run, and write to the last name."""
     modules = dict(model.named_modules())
@@ -829,7 +1404,14 @@ def late_binding(model, x, names):
     return {name: gradients.get(name) for name in names}
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_a_second_call_is_answered_too",
+    ],
+)
 def clone_beside_the_path(model, x, names):
     """Retains the gradient of a clone; the model computes on with the original, so none reaches the clone."""
     modules = dict(model.named_modules())
@@ -847,7 +1429,14 @@ def clone_beside_the_path(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_a_second_call_is_answered_too",
+    ],
+)
 def asked_after_backward(model, x, names):
     """Keeps the right tensors and asks for their gradients when backward() has already run."""
     modules = dict(model.named_modules())
@@ -866,7 +1455,7 @@ def asked_after_backward(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_leave_the_path_intact"])
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
 def gradients_of_the_weights(model, x, names):
     """Takes the gradient of a layer for that of its weight, which is another tensor of another shape."""
     modules = dict(model.named_modules())
@@ -953,7 +1542,7 @@ def only_the_last_handle_kept(model, x, names):
     fails=[
         "test_gradients_of_activations",
         "test_hooks_are_removed",
-        "test_hooks_leave_the_path_intact",
+        "test_a_second_call_is_answered_too",
     ],
 )
 def children_called_one_by_one(model, x, names):
@@ -967,7 +1556,15 @@ def children_called_one_by_one(model, x, names):
     return {name: activations[name].grad for name in names}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_a_second_call_is_answered_too",
+    ],
+    public=True,
+)
 def left_in_eval_mode(model, x, names):
     """Switches dropout off for a look inside, and leaves it off for the rest of the training."""
     modules = dict(model.named_modules())
@@ -988,7 +1585,7 @@ def left_in_eval_mode(model, x, names):
     fails=[
         "test_gradients_of_activations",
         "test_hooks_are_removed",
-        "test_hooks_leave_the_path_intact",
+        "test_a_second_call_is_answered_too",
     ],
 )
 def no_hook_no_gradient(model, x, names):
@@ -1028,7 +1625,7 @@ def hooks_in_a_table_that_looks_empty(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), list(map(outputs.get, names)))))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_are_removed"], public=True)
 def classes_exchanged_instead_of_hooks(model, x, names):
     """Watches the layers by another class of theirs, which they keep."""
     outputs = {}
@@ -1047,7 +1644,8 @@ def classes_exchanged_instead_of_hooks(model, x, names):
 def hooks_left_on_the_parameters(model, x, names):
     """Keeps backward() away from the parameters with hooks on them, and leaves these."""
     for parameter in model.parameters():
-        parameter.register_hook(torch.zeros_like)
+        if parameter.requires_grad:
+            parameter.register_hook(torch.zeros_like)
     return _gradients_of(model, x, names)
 
 
@@ -1060,7 +1658,7 @@ def backward_hooks_of_everybody_cleared(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed", "test_hooks_leave_the_path_intact"], public=True)
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
 def a_bias_shifted(model, x, names):
     """Writes into the model in order to see what changes, and does not undo it."""
     gradients = _gradients_of(model, x, names)
@@ -1074,6 +1672,325 @@ def activations_kept_on_the_model(model, x, names):
     """Leaves the gradients where they can be found later: on the caller's model."""
     model.gradients = _gradients_of(model, x, names)
     return model.gradients
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def global_hook_that_stays(model, x, names):
+    """Registers one global hook instead of many, and leaves it for all modules of the program."""
+    modules = {module: name for name, module in model.named_modules()}
+    outputs = {}
+
+    def keep(module, inputs, output):
+        outputs[modules.get(module)] = output
+
+    nn.modules.module.register_module_forward_hook(keep)
+    total = model(x).sum()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def tables_of_hooks_replaced(model, x, names):
+    """Puts copies of the tables of hooks back; the handles of others still point to the old ones."""
+    before = {module: copy.copy(module._forward_hooks) for module in model.modules()}
+    outputs = {}
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            outputs[name] = output
+
+        model.get_submodule(name).register_forward_hook(keep)
+    total = model(x).sum()
+    for module, table in before.items():
+        module._forward_hooks = table
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def gradients_of_the_model_cleared(model, x, names):
+    """Clears all gradients of the model first, which somebody may have been collecting."""
+    for parameter in model.parameters():
+        parameter.grad = None
+    return _gradients_of(model, x, names)
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def zero_grad_before_backward(model, x, names):
+    """Begins with zero_grad(), as a training step does; here nobody trains."""
+    model.zero_grad()
+    return _gradients_of(model, x, names)
+
+
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_a_second_call_is_answered_too",
+    ],
+    public=True,
+)
+def wrapped_and_restored_to_training_mode(model, x, names):
+    """Switches to eval mode for the look, and the whole model to training mode afterwards."""
+    model.eval()
+    gradients = _gradients_of(model, x, names)
+    model.train()
+    return gradients
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"], public=True)
+def eval_mode_and_back_to_each(model, x, names):
+    """Puts every mode back, but ran another function than the model as it was."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    gradients = _gradients_of(model, x, names)
+    for module, mode in modes.items():
+        module.training = mode
+    return gradients
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def thawed_for_the_call(model, x, names):
+    """Switches requires_grad on everywhere, so that something flows, and leaves it so."""
+    model.requires_grad_(True)
+    return _gradients_of(model, x, names)
+
+
+@wrong("q4", fails=["test_gradients_of_activations"], public=True)
+def found_by_the_last_part_of_the_name(model, x, names):
+    """Looks layers up by the last part of their name, which several may share."""
+    modules = {name.split(".")[-1]: module for name, module in model.named_modules()}
+    outputs, handles = {}, []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            outputs[name] = output
+
+        handles.append(modules[name.split(".")[-1]].register_forward_hook(keep))
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"], public=True)
+def found_by_the_beginning_of_the_name(model, x, names):
+    """Hooks whatever begins with the name; the layer inside comes first and the container overwrites it."""
+    outputs, handles = {}, []
+    for name in names:
+        for full, module in model.named_modules():
+            if full.startswith(name):
+
+                def keep(module, inputs, output, name=name):
+                    outputs.setdefault(name, output)
+
+                handles.append(module.register_forward_hook(keep))
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong(
+    "q4",
+    fails=[
+        "test_gradients_of_activations",
+        "test_hooks_are_removed",
+        "test_a_second_call_is_answered_too",
+    ],
+    public=True,
+)
+def children_only(model, x, names):
+    """Looks among the children of the model; deeper layers get no answer."""
+    found = [name for name in names if name in dict(model.named_children())]
+    return {**dict.fromkeys(names), **(_gradients_of(model, x, found) if found else {})}
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"], public=True)
+def leaf_modules_only(model, x, names):
+    """Believes that only modules without children have an output."""
+    leaves = [name for name in names if not list(model.get_submodule(name).children())]
+    return {**dict.fromkeys(names), **_gradients_of(model, x, leaves)}
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"], public=True)
+def answered_in_the_order_of_execution(model, x, names):
+    """Pairs the names with the outputs in the order in which the layers ran."""
+    outputs, handles = [], []
+    for name in names:
+        handles.append(
+            model.get_submodule(name).register_forward_hook(lambda m, i, output: outputs.append(output))
+        )
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, outputs)))
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
+def averaged_over_the_batch(model, x, names):
+    """Returns one gradient for all samples of the batch."""
+    return {name: gradient.mean(0, keepdim=True) for name, gradient in _gradients_of(model, x, names).items()}
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
+def sample_by_sample_average(model, x, names):
+    """Goes back from the mean over the batch instead of the sum."""
+    return {name: gradient / len(x) for name, gradient in _gradients_of(model, x, names).items()}
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
+def activations_instead_of_gradients(model, x, names):
+    """Returns what the layers gave, not what came back to them."""
+    outputs = {}
+    handles = [
+        model.get_submodule(name).register_forward_hook(
+            lambda module, inputs, output, name=name: outputs.update({name: output.detach()})
+        )
+        for name in names
+    ]
+    model(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return outputs
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"], public=True)
+def clipped_on_the_way(model, x, names):
+    """Clips what it returns."""
+    return {name: gradient.clamp(-2, 2) for name, gradient in _gradients_of(model, x, names).items()}
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def pre_hooks_left(model, x, names):
+    """Removes the hooks that keep outputs, and forgets the one that looked at the input."""
+    model.register_forward_pre_hook(lambda module, inputs: None)
+    return _gradients_of(model, x, names)
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def forward_replaced(model, x, names):
+    """Replaces forward of each layer by a function that keeps its result, and lets it stay."""
+    outputs = {}
+    for name in names:
+        module = model.get_submodule(name)
+
+        def forward(*args, original=module.forward, name=name):
+            outputs[name] = original(*args)
+            return outputs[name]
+
+        module.forward = forward
+    return dict(zip(names, torch.autograd.grad(model(x).sum(), [outputs[name] for name in names])))
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def others_silenced_for_the_call(model, x, names):
+    """Takes the hooks of others away, so that they do not disturb, and registers them anew."""
+    others = [(m, list(m._forward_hooks.values())) for m in model.modules()]
+    for module, _ in others:
+        module._forward_hooks.clear()
+    gradients = _gradients_of(model, x, names)
+    for module, hooks in others:
+        for hook in hooks:
+            module.register_forward_hook(hook)
+    return gradients
+
+
+@wrong("q4", fails=["test_gradients_of_activations"], public=True)
+def without_the_model_itself(model, x, names):
+    """Skips the empty name, which is the model itself."""
+    return _gradients_of(model, x, [name for name in names if name])
+
+
+@accepted("q4")
+def one_pass_for_each_name(model, x, names):
+    """A forward and a backward for each name; each hook is removed before the next comes."""
+
+    def gradient_of(name):
+        kept = []
+        handle = model.get_submodule(name).register_forward_hook(lambda m, i, output: kept.append(output))
+        total = model(x).sum()
+        handle.remove()
+        return torch.autograd.grad(total, kept[0])[0]
+
+    return {name: gradient_of(name) for name in names}
+
+
+@accepted("q4")
+def a_global_hook_removed(model, x, names):
+    """One hook for all modules of the program, which is gone again before backward."""
+    names_of = {module: name for name, module in model.named_modules()}
+    outputs = {}
+
+    def keep(module, inputs, output):
+        if names_of.get(module) in names:
+            outputs[names_of[module]] = output
+
+    handle = nn.modules.module.register_module_forward_hook(keep)
+    try:
+        total = model(x).sum()
+    finally:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@accepted("q4")
+def a_class_that_watches(model, x, names):
+    """An object with __call__ is a hook, too; it keeps what it saw, and its handle."""
+
+    class Watch:
+        def __init__(self, module):
+            self.handle = module.register_forward_hook(self)
+
+        def __call__(self, module, inputs, output):
+            output.retain_grad()
+            self.output = output
+
+    watches = {name: Watch(module) for name, module in model.named_modules() if name in names}
+    try:
+        model(x).sum().backward()
+    finally:
+        for watch in watches.values():
+            watch.handle.remove()
+    return {name: watches[name].output.grad for name in names}
+
+
+@accepted("q4")
+def handles_in_an_exit_stack(model, x, names):
+    """A handle is a context manager, which removes its hook at the end."""
+    import contextlib
+
+    gradients = {}
+
+    def watch(name):
+        def hook(module, inputs, output):
+            output.register_hook(lambda gradient: gradients.update({name: gradient.clone()}))
+
+        return hook
+
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(model.get_submodule(name).register_forward_hook(watch(name)))
+        model(x).sum().backward()
+    return gradients
+
+
+@accepted("q4")
+def forward_wrapped_and_unwrapped(model, x, names):
+    """forward of an instance may be replaced for a moment, and deleted again."""
+    outputs, modules = {}, {name: model.get_submodule(name) for name in names}
+    for name, module in modules.items():
+
+        def forward(*args, original=module.forward, name=name):
+            outputs[name] = original(*args)
+            return outputs[name]
+
+        module.forward = forward
+    try:
+        total = model(x).sum()
+    finally:
+        for module in modules.values():
+            del module.forward
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
 # --- q5 · A loss assembled from losses
@@ -1203,7 +2120,7 @@ def losses_filed_under_their_weights(losses, weights):
     return sum(weight * loss for weight, loss in dict(zip(weights, losses)).items())
 
 
-@wrong("q5", fails=["test_total_has_the_value"], public=True)
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
 def scaled_in_the_memory_of_the_losses(losses, weights):
     """Saves a product by writing it into the loss, which is what somebody is going to print."""
     for loss, weight in zip(losses, weights):
@@ -1216,6 +2133,189 @@ def only_the_last_loss_is_live(losses, weights):
     """Adds up numbers, as for a running mean, and trains with the last loss only."""
     *others, last = (weight * loss for weight, loss in zip(weights, losses))
     return last + sum(other.item() for other in others)
+
+
+@accepted("q5")
+def weights_as_an_array(losses, weights):
+    """numpy makes float64 of Python's numbers, and the sum is of that dtype then."""
+    import numpy as np
+
+    return (torch.stack(list(losses)) * torch.from_numpy(np.array(weights))).sum()
+
+
+@wrong("q5", fails=["test_total_has_the_value"], public=True)
+def losses_taken_from_the_list(losses, weights):
+    """Takes the losses out of the caller's list, which is empty then."""
+    total = 0
+    for weight in weights:
+        total = total + weight * losses.pop(0)
+    return total
+
+
+@wrong("q5", fails=["test_total_has_the_value"])
+def weights_normalised_in_the_list(losses, weights):
+    """Divides the weights in the caller's list by their sum."""
+    whole = sum(weights)
+    for i in range(len(weights)):
+        weights[i] /= whole
+    return sum(weight * loss for weight, loss in zip(weights, losses)) * whole
+
+
+@wrong(
+    "q5",
+    fails=[
+        "test_total_has_the_value",
+        "test_total_reaches_the_parameters",
+        "test_total_gradient",
+    ],
+    public=True,
+)
+def losses_given_another_shape(losses, weights):
+    """Believes that unsqueeze_ works on a copy; the caller's losses are vectors of one element now."""
+    return (torch.cat([loss.unsqueeze_(0) for loss in losses]) * torch.tensor(weights)).sum()
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def losses_detached_afterwards(losses, weights):
+    """Detaches the losses in place, so that they can be printed without harm: their history is gone."""
+    total = sum(weight * loss for weight, loss in zip(weights, losses))
+    for loss in losses:
+        loss.detach_()
+    return total
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+def hooks_on_the_losses(losses, weights):
+    """Weighs by hooks, which stay on the losses and weigh whatever the caller computes with them."""
+    total = sum(weight * loss.detach() for weight, loss in zip(weights, losses))
+    for weight, loss in zip(weights, losses):
+        loss.register_hook(lambda gradient, weight=weight: gradient * weight)
+    plain = sum(losses)
+    return plain + (total - plain).detach()
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+def losses_written_through_data(losses, weights):
+    """Weighs the losses in their own memory, behind the back of autograd."""
+    for weight, loss in zip(weights, losses):
+        loss.data *= weight
+    return sum(losses)
+
+
+@wrong("q5", fails=["test_total_gradient"])
+def first_loss_only(losses, weights):
+    """Starts with the first loss, and adds the numbers of the others."""
+    return weights[0] * losses[0] + sum(w * loss.detach() for w, loss in zip(weights[1:], losses[1:]))
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def three_of_them(losses, weights):
+    """Writes three summands, because there were three."""
+    return sum(losses[i] * weights[i] for i in range(min(3, len(losses))))
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def each_loss_once(losses, weights):
+    """Files the weights under the losses; who stands twice in the list is counted once."""
+    return sum(weight * loss for loss, weight in dict(zip(losses, weights)).items())
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def equal_values_once(losses, weights):
+    """Files the losses under their values; two that happen to be equal are taken for one."""
+    seen = {loss.item(): (weight, loss) for loss, weight in zip(losses, weights)}
+    return sum(weight * loss for weight, loss in seen.values())
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def bonus_left_out(losses, weights):
+    """Believes that a weight is positive, and skips the others."""
+    return sum(weight * loss for weight, loss in zip(weights, losses) if weight > 0)
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def magnitude_of_the_weights(losses, weights):
+    """Believes that a weight is positive, and takes its magnitude."""
+    return sum(abs(weight) * loss for weight, loss in zip(weights, losses))
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+def sorted_weights(losses, weights):
+    """Sorts the weights, and thereby gives each loss another one."""
+    return sum(weight * loss for weight, loss in zip(sorted(weights), losses))
+
+
+@wrong("q5", fails=["test_total_has_the_value"], public=True)
+def wrapped_in_a_vector(losses, weights):
+    """Returns a vector with one element."""
+    return sum(weight * loss for weight, loss in zip(weights, losses)).reshape(1)
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+def products_not_added(losses, weights):
+    """Leaves the adding to the caller."""
+    return torch.stack(losses) * torch.tensor(weights)
+
+
+@wrong("q5", fails=["test_total_has_the_value"], public=True)
+def rounded_to_four_digits(losses, weights):
+    """Rounds the losses before they are added up."""
+    return sum(
+        weight * (loss + (loss.round(decimals=3) - loss).detach()) for weight, loss in zip(weights, losses)
+    )
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def large_losses_clipped(losses, weights):
+    """Caps each loss, so that no outlier takes over."""
+    return sum(weight * loss.clamp(max=10) for weight, loss in zip(weights, losses))
+
+
+@wrong("q5", fails=["test_total_gradient"])
+def gone_back_and_cleared(losses, weights):
+    """Calls backward() to see whether it works, and uses up the graph of the losses."""
+    total = sum(weight * loss for weight, loss in zip(weights, losses))
+    total.backward()
+    return sum(weight * loss for weight, loss in zip(weights, losses))
+
+
+@wrong("q5", fails=["test_total_has_the_value"])
+def retained_for_the_caller(losses, weights):
+    """Lets the losses retain their gradients, in case that is of interest."""
+    for loss in losses:
+        loss.retain_grad()
+    return sum(weight * loss for weight, loss in zip(weights, losses))
+
+
+@accepted("q5")
+def by_recursion(losses, weights):
+    """The first product plus the total of the others."""
+    (loss, *losses), (weight, *weights) = losses, weights
+    return weight * loss + by_recursion(losses, weights) if losses else weight * loss
+
+
+@accepted("q5")
+def by_einsum(losses, weights):
+    """einsum is recorded like any other operation."""
+    stacked = torch.stack(losses)
+    return torch.einsum("i,i->", stacked, torch.tensor(weights, dtype=stacked.dtype))
+
+
+@accepted("q5")
+def by_addcmul(losses, weights):
+    """A running total out of place."""
+    total = torch.zeros_like(losses[0])
+    for loss, weight in zip(losses, weights):
+        total = torch.addcmul(total, loss, torch.full_like(loss, weight))
+    return total
+
+
+@accepted("q5")
+def by_math_of_python(losses, weights):
+    """math.sumprod is for numbers; map and operator are for everything."""
+    import operator
+
+    return functools.reduce(operator.add, map(operator.mul, losses, weights))
 
 
 # --- q6 · backward() of a vector of losses
@@ -1309,9 +2409,9 @@ def sum_times_sum(losses, w):
     (losses.sum() * w.detach().sum()).backward()
 
 
-@accepted("q6")
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
 def scaled_by_a_hook(losses, w):
-    """A hook on the losses turns the ones of a plain sum into the weights."""
+    """Turns the ones of a plain sum into the weights by a hook on the caller's losses, and leaves it there."""
     direction = w.detach().clone()
     losses.register_hook(lambda gradient: gradient * direction)
     losses.sum().backward()
@@ -1361,7 +2461,7 @@ def graph_of_the_gradients_created(losses, w):
     losses.backward(w.detach(), create_graph=True)
 
 
-@wrong("q6", fails=["test_graph_is_freed"], public=True)
+@wrong("q6", fails=["test_weights_are_constants", "test_graph_is_freed"], public=True)
 def graph_kept_and_a_hook_that_raises(losses, w):
     """Keeps the graph, and lets a hook raise the error of a graph that is used up."""
     losses.backward(w.detach(), retain_graph=True)
@@ -1385,9 +2485,177 @@ def weights_cut_off_and_given_another_history(losses, w):
     w.add_(torch.zeros(len(w), requires_grad=True))
 
 
-@accepted("q5")
-def weights_as_an_array(losses, weights):
-    """numpy makes float64 of Python's numbers, and the sum is of that dtype then."""
-    import numpy as np
+@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants"], public=True)
+def weights_given_another_shape(losses, w):
+    """Makes a row of w in place, for a matrix product; the caller's w is a matrix now."""
+    (w.unsqueeze_(0).detach() @ losses).sum().backward()
 
-    return (torch.stack(list(losses)) * torch.from_numpy(np.array(weights))).sum()
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def losses_given_another_shape_too(losses, w):
+    """Makes a column of the losses in place."""
+    direction = w.detach().unsqueeze(1)
+    losses.unsqueeze_(1).backward(direction)
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def weights_normalised_in_place(losses, w):
+    """Goes back with the right weights, and leaves normalised ones behind."""
+    losses.backward(w.detach().clone())
+    w.data /= w.data.sum()
+
+
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
+def negative_weights_cut_off(losses, w):
+    """Believes that importance is positive."""
+    losses.backward(w.detach().clamp(min=0))
+
+
+@wrong("q6", fails=["test_weighted_gradient"])
+def weights_by_softmax(losses, w):
+    """Makes a distribution of the weights."""
+    losses.backward(w.detach().softmax(0))
+
+
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
+def only_one_parameter(losses, w):
+    """Finds the first leaf behind the losses, and stops there."""
+    parameter = _leaves_behind(losses.grad_fn)[0]
+    (gradient,) = torch.autograd.grad(losses, parameter, w.detach())
+    parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
+def gradient_put_in_place_of_the_old(losses, w):
+    """Assigns what autograd.grad returns; .grad is accumulated, not replaced."""
+    parameters = list(dict.fromkeys(_leaves_behind(losses.grad_fn)))
+    for parameter, gradient in zip(parameters, torch.autograd.grad(losses, parameters, w.detach())):
+        parameter.grad = gradient
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def weights_in_the_graph_and_cleared(losses, w):
+    """Lets the gradient run into the weights, and clears it there; what was in that .grad is gone."""
+    (w * losses).sum().backward()
+    for parameter in _leaves_behind(w.grad_fn) if w.grad_fn else [w]:
+        parameter.grad = None
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def gradients_kept_on_the_losses(losses, w):
+    """Lets the losses retain their gradient; the caller finds a .grad there which nobody asked for."""
+    losses.retain_grad()
+    losses.backward(w.detach())
+
+
+@wrong("q6", fails=["test_weights_are_constants"])
+def hook_left_on_the_weights(losses, w):
+    """Keeps gradients away from what computed w by a hook on w, which stays there for ever."""
+    if w.requires_grad:
+        w.register_hook(torch.zeros_like)
+    (w * losses).sum().backward()
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def weights_switched_off(losses, w):
+    """Switches requires_grad of a leaf w off, and leaves it so."""
+    if w.is_leaf:
+        w.requires_grad_(False)
+    (w.detach() * losses).sum().backward()
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def weights_switched_off_and_on(losses, w):
+    """Switches requires_grad on afterwards, for weights that never required it."""
+    if w.is_leaf:
+        w.requires_grad_(False)
+    losses.backward(w.detach())
+    if w.is_leaf:
+        w.requires_grad_(True)
+
+
+@wrong("q6", fails=["test_weighted_gradient"])
+def first_three_samples(losses, w):
+    """Writes three samples out, because the example had three."""
+    sum(w[i].detach() * losses[i] for i in range(3)).backward()
+
+
+@wrong("q6", fails=["test_weighted_gradient"])
+def weights_clipped(losses, w):
+    """Clips the weights, so that no sample takes over."""
+    losses.backward(w.detach().clamp(-2, 2))
+
+
+@wrong("q6", fails=["test_graph_is_freed"], public=True)
+def last_sample_kept_the_graph(losses, w):
+    """Goes back for each sample and keeps the graph each time, the last included."""
+    for loss, weight in zip(losses, w.tolist()):
+        (loss * weight).backward(retain_graph=True)
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def graph_of_the_weights_used_up(losses, w):
+    """Goes back through the weights too, towards nothing: their graph is used up though no .grad changes."""
+    if w.grad_fn is not None:
+        torch.autograd.grad(w.sum(), _leaves_behind(w.grad_fn))
+    losses.backward(w.detach())
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def frozen_behind_the_weights(losses, w):
+    """Freezes what computed the weights so that it gets no gradient, and never thaws it."""
+    for parameter in _leaves_behind(w.grad_fn) if w.grad_fn else []:
+        parameter.requires_grad_(False)
+    losses.backward(w.detach())
+
+
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
+def weights_rounded(losses, w):
+    """Makes numbers of the weights, with three digits after the point."""
+    losses.backward(torch.tensor([round(value, 3) for value in w.tolist()], dtype=losses.dtype))
+
+
+@accepted("q6")
+def numbers_of_a_list(losses, w):
+    """Numbers have no history."""
+    sum(weight * loss for weight, loss in zip(w.tolist(), losses)).backward()
+
+
+@accepted("q6")
+def by_grad_tensors(losses, w):
+    """A tuple of pairs is what the engine takes."""
+    torch.autograd.backward((losses,), grad_tensors=(w.clone().detach(),))
+
+
+@accepted("q6")
+def stacked_products(losses, w):
+    """unbind, multiply, stack: the samples' graphs are gone back through at once."""
+    with torch.no_grad():
+        weights = [weight.clone() for weight in w]
+    torch.stack([weight * loss for weight, loss in zip(weights, losses.unbind())]).sum().backward()
+
+
+@accepted("q6")
+def by_a_function_of_its_own(losses, w):
+    """A Function whose backward hands the weights on."""
+
+    class Weighted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, losses, w):
+            ctx.save_for_backward(w)
+            return (losses * w).sum()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (w,) = ctx.saved_tensors
+            return gradient * w, None
+
+    Weighted.apply(losses, w.detach()).backward()
+
+
+@accepted("q6")
+def a_hook_removed_again(losses, w):
+    """A hook on the losses weighs the ones of a plain sum, and is taken off."""
+    handle = losses.register_hook(w.detach().mul)
+    losses.sum().backward()
+    handle.remove()

@@ -1,152 +1,125 @@
 """The hidden checks of 01_leaves: who is a leaf, and where .grad lands."""
 
-from grader import assert_close, picture, points, probe, raised
-from grader.inside import attempt, freed, graph, inside, nn, reaches, snap, state, torch, vjp, warned
+from dataclasses import replace
 
+from inside import MixedModel, count, fill_grads, sizes, with_gaps
 
-@inside
-def hooks_in(model):
-    """Every hook on a module or one of its tensors; a table is a dict, whatever its class says."""
-    modules, tensors = [*model.modules()], [*model.parameters(), *model.buffers()]
-    tables = [table for m in modules for name, table in vars(m).items() if name.endswith("hooks")]
-    tables += [
-        table for tensor in tensors for table in (tensor._backward_hooks, tensor._post_accumulate_grad_hooks)
-    ]
-    return sorted(id(hook) for table in tables if table is not None for hook in dict.values(table))
-
-
-@inside
-def condition(model):
-    """All that could bear a trace of a call, but for the .grad of the parameters."""
-    modules = dict(model.named_modules())
-    return {
-        "tensors": {name: snap(t) for kind in state(model).values() for name, t in kind.items()},
-        "training": {name or "model itself": module.training for name, module in modules.items()},
-        "hooks": hooks_in(model),
-        "attributes": {name: [id(type(module)), *sorted(vars(module))] for name, module in modules.items()},
-    }
-
-
-@inside
-def behaviour(model, x, leaves):
-    """What the model computes for x, and the gradients which that brings the leaves."""
-    output = model(x)
-    return {"output": snap(output), "gradients": vjp(output, *leaves)}
-
-
-def assert_same_model(before, after):
-    """The model is in the condition in which it was."""
-    for name, mode in before["training"].items():
-        assert after["training"].get(name) == mode, (
-            f"The {name} was in training mode and is not any more."
-            if name == "model itself"
-            else f"The submodule {name} was in training mode and is not any more."
-        )
-    gone = [hook for hook in before["hooks"] if hook not in after["hooks"]]
-    assert not gone, "A hook which somebody else had registered is gone: remove your own only."
-    left = len(after["hooks"]) - len(before["hooks"])
-    assert left <= 0, f"{left} of your hooks are still registered, on a module or on one of its tensors."
-    assert list(after["tensors"]) == list(before["tensors"]), (
-        "The model has not the same parameters and buffers as before."
-    )
-    for name, old in before["tensors"].items():
-        new = after["tensors"][name]
-        assert new.requires_grad == old.requires_grad, (
-            f"requires_grad of the model's {name} was {old.requires_grad} and is {new.requires_grad} now."
-        )
-        assert (new.dtype, new.value) == (old.dtype, old.value), f"The model's {name} was changed."
-        assert new.identity == old.identity, f"The model's {name} is another object now."
-    assert after["attributes"] == before["attributes"], (
-        "A module of the model has other submodules or attributes than before, a forward of its own, or "
-        "another class."
-    )
-
-
-def assert_behaves(seen, expected):
-    """The model does what the untouched one of the reference does."""
-    assert not raised(seen, BaseException), "After your call the model can no longer be run and trained."
-    message = "After your call the model computes something else than before."
-    assert_close(seen["output"], expected["output"], message)
-    message = "After your call the model's parameters get other gradients than before."
-    assert_close(seen["gradients"], expected["gradients"], message)
-
+from grader import assert_close, assert_untouched, how_it_differs, picture, points, probe, raised
+from grader.inside import (
+    attempt,
+    freed,
+    graph,
+    inside,
+    nn,
+    reaches,
+    snap,
+    torch,
+    untouched,
+    vjp,
+    warned,
+)
 
 # --- q1: make_weight
 
 
 @inside
-def some_shape():
-    """A number of rows and a larger one of columns, which nobody knows before."""
-    return [torch.randint(low, low + 9, ()).item() for low in (2, 12)]
+def unscaled(n, m):
+    """The numbers that are to be scaled."""
+    return torch.randn(n, m, generator=torch.Generator().manual_seed(0))
 
 
 @probe
-def weight(student):
-    """A weight as it comes out of the function, of a shape and a scale nobody knows before."""
-    return student.make_weight(*some_shape(), 0.5 + torch.rand(()).item())
+def weights(student):
+    """Weights of two shapes and scales, and another like the first once that was written to."""
+    n, m = sizes(2, low=3)
+    large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
+    first = student.make_weight(n, m, large)
+    as_made = snap(first)
+    then = snap(student.make_weight(m, n, small))
+    later = snap(first)
+    first.detach().zero_()
+    again = student.make_weight(n, m, large)
+    plain = {"first": unscaled(n, m), "then": unscaled(m, n), "again": unscaled(n, m)}
+    return {"first": as_made, "first later": later, "then": then, "again": again, "without scale": plain}
 
 
 @probe
-def next_weight(student):
-    """Another weight of the same kind, after the first was written to, as by training."""
-    shape = some_shape()
-    student.make_weight(*shape, 0.5).detach().zero_()
-    return student.make_weight(*shape, 0.5)
+def training(student):
+    """Some steps of SGD: what .grad holds after each backward, and how far the weight moved."""
+    n, m = sizes(2, low=3)
+    directions = 50 + torch.rand(count(3, 5), n, m)
+    w = student.make_weight(n, m, 2.0)
+    start, optimizer = w.detach().clone(), torch.optim.SGD([w], lr=0.1)
 
+    def step(direction):
+        (direction * w).sum().backward()
+        gradient = snap(w.grad)
+        optimizer.step()
+        optimizer.zero_grad()
+        return gradient
 
-@probe
-def trained_weight(student):
-    """A step of SGD on the weight, and the backward of the next."""
-    direction = torch.randn(3, 2)
-    w = student.make_weight(3, 2, 0.1)
-    start = w.detach().clone()
-    optimizer = torch.optim.SGD([w], lr=1.0)
-    (direction * w).sum().backward()
-    grad = snap(w.grad)
-    optimizer.step()
-    moved = w.detach() - start
-    optimizer.zero_grad()
-    second = attempt(lambda: (direction * w).sum().backward())
-    return {"w.grad": grad, "moved": moved, "second backward": second}
+    first = step(directions[0])
+    others = [attempt(step, direction) for direction in directions[1:]]
+    return {"first": first, "others": others, "moved": w.detach() - start}
 
 
 @points(2)
-def test_weight_is_a_leaf(weight):
+def test_weight_is_a_leaf(weights):
     """The weight is a leaf that requires grad.
 
     Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?
     """
-    w = weight.seen
-    assert w.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
-    assert w.is_leaf, (
-        f"w is the result of {w.grad_fn}, not a leaf: its .grad stays None and optimizers refuse it."
-    )
+    for name in ("first", "then", "again"):
+        w = weights.seen[name]
+        assert w.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
+        assert w.version is not None, (
+            "w was born in inference_mode: it says that it requires grad, and no operation on it is recorded."
+        )
+        consequence = (
+            "retain_grad() lets it keep a gradient and an optimizer take it, but it still hangs on that "
+            "operation"
+            if w.retains_grad
+            else "its .grad stays None and optimizers refuse it"
+        )
+        assert w.is_leaf, f"w is the result of {w.grad_fn}, not a leaf: {consequence}."
 
 
 @points(1)
-def test_weight_has_the_values(weight, next_weight):
+def test_weight_has_the_values(weights):
     """Its values are those of the generator, times scale, in every call.
 
     Is the scaled tensor the one you return? And does every call begin with a generator of its own?
     """
-    message = "The values are not randn(n, m) of a generator with seed 0, times scale."
-    assert_close(weight.seen, weight.expected, message)
-    message = "The first call gives the right values, the next call does not: something outlives the call."
-    assert_close(next_weight.seen, next_weight.expected, message)
+    seen, expected = weights.seen, weights.expected
+    for name, message in {
+        "first": "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.",
+        "first later": "The second call wrote over the weight of the first: both lie in the same memory.",
+        "then": "The first call gives the right values, a call with another shape and scale does not.",
+        "again": "The first call gives the right values, and once that weight was trained, the same call "
+        "gives others: something outlives the call.",
+    }.items():
+        plain = {"randn(n, m) without the scale": expected["without scale"].get(name)}
+        assert_close(seen[name], expected[name], message, plain)
 
 
 @points(2)
-def test_weight_trains(trained_weight):
-    """It trains: an optimizer takes it, moves it, and a second step works.
+def test_weight_trains(training):
+    """It trains: an optimizer takes it, moves it, and the next steps work.
 
     What does the second backward still have to pass through?
     """
-    seen, expected = trained_weight.seen, trained_weight.expected
-    assert_close(seen["w.grad"], expected["w.grad"], "w.grad is not the gradient of the loss after backward.")
-    assert_close(seen["moved"], expected["moved"], "The optimizer's step did not move w by its gradient.")
-    assert seen["second backward"] is None, (
-        "The second training step raises: w hangs on the operation that made it, and that graph is used up."
-    )
+    seen, expected = training.seen, training.expected
+    message = "After the first backward, w.grad is not the gradient of the loss."
+    assert_close(seen["first"], expected["first"], message)
+    for number, (gradient, right) in enumerate(zip(seen["others"], expected["others"], strict=True), start=2):
+        assert not raised(gradient, RuntimeError, "second time"), (
+            f"Step {number} of a training raises: w hangs on the operation that made it, and the first "
+            "backward has used up that part of the graph."
+        )
+        assert not raised(gradient, BaseException), f"Step {number} of a training raises, the first did not."
+        message = f"After the backward of step {number}, w.grad is not the gradient of the loss."
+        assert_close(gradient, right, message)
+    assert_close(seen["moved"], expected["moved"], "The optimizer's steps did not move w by its gradients.")
 
 
 @picture(reference=True)
@@ -160,44 +133,54 @@ def loss_of_the_weight(student):
 
 
 @inside
-def small_network():
-    """Two outputs, so that their sum is not their mean; and one parameter that somebody has frozen."""
-    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
-    model[0].bias.requires_grad_(False)
+class Camera(nn.Module):
+    """Some pixels weigh a lot, with either sign; in training mode all count double; it can be turned down."""
+
+    def __init__(self, pixels, outputs):
+        super().__init__()
+        self.body = MixedModel(pixels, outputs)
+        signs = torch.tensor([1.0, -1.0]).repeat(pixels)[:pixels]
+        self.register_buffer("contrast", 30 * signs + torch.rand(pixels))
+        self.register_buffer("volume", torch.ones(()))
+
+    def forward(self, x):
+        y = self.body(x) + (self.contrast * x).sum(1, keepdim=True)
+        return self.volume * (2 * y if self.training else y)
+
+
+@inside
+def used_camera(pixels, outputs):
+    """One whose parameters have a gradient, a frozen one too; or one of zeros; or none."""
+    model = Camera(pixels, outputs)
+    fill_grads(model.parameters())
+    model.body.embed.bias.grad = torch.randn_like(model.body.embed.bias)
+    model.body.norm.weight.grad = torch.zeros_like(model.body.norm.weight)
     return model
+
+
+@inside
+def of_each_output(model, img):
+    """The gradient of each output alone, which somebody may take for that of their sum."""
+    jacobian = torch.autograd.functional.jacobian(lambda x: model(x[None])[0], img.detach().float())
+    return [*jacobian[:, None]]
 
 
 @probe
 def image_gradient(student):
-    """The gradient for a random image; image and model before and after, and what the model does then."""
-    model, img, x = small_network(), torch.randn(4, dtype=torch.float64), torch.randn(2, 4)
-    leaves = [p for p in model.parameters() if p.requires_grad]
-    before, image = condition(model), snap(img)
-    gradient = student.input_gradient(model, img)
-    return {
-        "gradient": gradient,
-        "before": {"img": image, "model": before},
-        "after": {"img": snap(img), "img.grad": snap(img.grad), "model": condition(model)},
-        "behaviour": attempt(lambda: behaviour(model, x, leaves)),
+    """The gradient for an image; when the model was turned down then, or is in eval mode; and what stayed."""
+    pixels, outputs = sizes(2, low=5)
+    model, img = used_camera(pixels, outputs), with_gaps(torch.randn(pixels, dtype=torch.float64))
+    img.grad = torch.randn(pixels, dtype=torch.float64)
+    with untouched(img=img, model=model) as kept:
+        gradient = student.input_gradient(model, img)
+    model.volume.mul_(1e-4)
+    quiet = attempt(student.input_gradient, model, img)
+    model.volume.fill_(1.0)
+    others = {
+        "alone": attempt(of_each_output, model, img),
+        "in eval": attempt(student.input_gradient, model.eval(), img),
     }
-
-
-@probe
-def gradients_of_parameters(student):
-    """A model of which some parameters already have gradients, before and after the call."""
-    model, img = small_network(), torch.randn(4, dtype=torch.float64)
-    model(torch.randn(1, 4)).sum().backward()
-    model[2].bias.grad = None
-    before, image = [snap(p.grad) for p in model.parameters()], snap(img)
-    gradient = student.input_gradient(model, img)
-    after = [snap(p.grad) for p in model.parameters()]
-    return {"img": image, "gradient": gradient, "before": before, "after": after}
-
-
-def assert_gradient_came_back(gradient, img):
-    """Something that can be a gradient, so that whoever does nothing is not praised for leaving no trace."""
-    assert gradient is not None, "You returned None; this check counts once a gradient comes back."
-    assert any(gradient.value or ()) and gradient.value != img.value, "What came back is no gradient."
+    return {"gradient": gradient, "quiet": quiet, "others": others, "kept": kept}
 
 
 @points(3)
@@ -207,37 +190,34 @@ def test_input_gradient_is_right(image_gradient):
     On which tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape()
     make new ones.
     """
-    gradient, expected = image_gradient.seen["gradient"], image_gradient.expected["gradient"]
+    seen, expected = image_gradient.seen, image_gradient.expected
+    gradient = seen["gradient"]
     assert gradient is not None, (
-        "You returned None: the tensor whose .grad you read is not a leaf, it came out of .float() or "
-        ".reshape()."
+        "You returned None. Where it was read from a .grad: that tensor is no leaf, or no backward reached "
+        "it while it was asked to keep its gradient."
     )
-    assert gradient.dtype == "torch.float32", (
-        f"The dtype is {gradient.dtype}: that is the gradient of the tensor before the cast."
+    assert gradient.dtype != "torch.float64", (
+        "The dtype is torch.float64, and x is float32: this is the gradient of a tensor before the cast."
     )
-    assert_close(gradient, expected, "This is not the gradient of model(x).sum() with respect to x.")
+    message = "This is not the gradient of model(x).sum() with respect to x."
+    others = {f"that of output {n} alone": g for n, g in enumerate(expected["others"]["alone"])}
+    others["that of the model in eval mode"] = expected["others"]["in eval"]
+    assert_close(gradient, expected["gradient"], message, others)
+    assert not raised(seen["quiet"], BaseException), "The first call is right, and a second one raises."
+    message = "The first call is right; a second one, after the model's values had changed, is not."
+    assert_close(seen["quiet"], expected["quiet"], message)
 
 
 @points(2)
-def test_parameters_keep_their_gradients(gradients_of_parameters):
+def test_parameters_keep_their_gradients(image_gradient):
     """The .grad of the model's parameters is what it was.
 
     Which leaves does backward() fill? torch.autograd.grad asks for exactly the gradients it returns.
     """
-    seen = gradients_of_parameters.seen
-    assert_gradient_came_back(seen["gradient"], seen["img"])
-    for before, after in zip(seen["before"], seen["after"], strict=True):
-        if before is None:
-            assert after is None, (
-                "A model parameter whose .grad was None has one now: your backward also reached the "
-                "parameters, or you filled it."
-            )
-        else:
-            assert after is not None, "The .grad of a model parameter is gone: you cleared it."
-            assert after.value == before.value, (
-                "The .grad of a model parameter changed: your backward also reached the parameters, or you "
-                "cleared them. (backward() adds to a .grad in place: a second name for it changes along.)"
-            )
+    assert image_gradient.seen["gradient"] is not None, (
+        "You returned None; this check counts once a gradient comes back."
+    )
+    assert_untouched(image_gradient.seen["kept"], only=["model.*:grad"])
 
 
 @points(1)
@@ -246,17 +226,7 @@ def test_no_other_trace_is_left(image_gradient):
 
     What did you switch on or off for your own use, and did you put back what you found?
     """
-    seen = image_gradient.seen
-    before, after = seen["before"], seen["after"]
-    if all(tensor.grad is None for tensor in after["model"]["tensors"].values()):
-        assert_gradient_came_back(seen["gradient"], before["img"])
-    assert not after["img"].requires_grad, (
-        "The caller's img was switched to requires_grad: work on a tensor of your own."
-    )
-    assert after["img.grad"] is None, "The caller's img has a .grad now: your backward ran on into it."
-    assert after["img"].value == before["img"].value, "The values of the caller's img were changed."
-    assert_same_model(before["model"], after["model"])
-    assert_behaves(seen["behaviour"], image_gradient.expected["behaviour"])
+    assert_untouched(image_gradient.seen["kept"], but=["model.*:grad"])
 
 
 @picture(reference=True)
@@ -283,23 +253,41 @@ def output_of_the_model(student):
 
 
 @inside
-def three_leaves():
-    """The leaves a, b and d, of three shapes that fit each other."""
-    return [torch.randn(*shape, requires_grad=True) for shape in ((3, 1), (2,), (1,))]
+def three_leaves(shapes, factor):
+    """The leaves a, b and d, not contiguous; no element of d is 0."""
+    a, b = (10 * torch.randn(shape, dtype=torch.float64) for shape in shapes[:2])
+    d = factor * (5 + torch.rand(shapes[2], dtype=torch.float64))
+    return [with_gaps(leaf).requires_grad_() for leaf in (a, b, d)]
 
 
 @probe
 def six_gradients(student):
-    """All six gradients, for random a, b and d."""
-    return student.all_grads(*three_leaves())
+    """All gradients for leaves of which d is larger than c, then smaller; and the warnings they caused."""
+    planes, rows, columns = sizes(3)
+    leaves = three_leaves([(rows, 1), (columns,), (planes, 1, columns)], -1)
+    large, texts = warned(student.all_grads, *leaves)
+    small, more = warned(student.all_grads, *three_leaves([(rows, columns), (1, columns), ()], 1e-3))
+    return {"large": large, "small": small, "texts": texts + more}
 
 
-@probe
-def warnings_of_grads(student):
-    """The warnings the function causes, and the gradients for which it was called."""
-    gradients, texts = warned(student.all_grads, *three_leaves())
-    found = attempt(lambda: sum(gradient is not None for gradient in gradients.values()))
-    return {"found": found, "texts": texts}
+def assert_gradients(names, six_gradients):
+    """These gradients are there, and right, in both calls."""
+    for call in ("large", "small"):
+        seen, expected = six_gradients.seen[call], six_gradients.expected[call]
+        others = {f"the gradient of {name}": gradient for name, gradient in expected.items()}
+        for name in names:
+            assert seen[name] is not None, (
+                f"The gradient of {name} is None: {name} is not a leaf, and its gradient is kept only where "
+                "somebody has asked for that before backward."
+                if name in "ceo"
+                else f"The gradient of {name} is None. Was the graph between {name} and o cut?"
+            )
+            shape, right = seen[name].shape, expected[name].shape
+            assert shape == right or len(seen[name].value) <= len(expected[name].value), (
+                f"The gradient of {name} has the shape {shape}, and {name} itself has {right}. A value that "
+                "is broadcast is used several times: its gradient is a sum."
+            )
+            assert_close(seen[name], expected[name], f"The gradient of {name} is wrong.", others)
 
 
 @points(2)
@@ -309,13 +297,7 @@ def test_gradients_of_non_leaves(six_gradients):
     They are computed in every backward, but kept only where somebody asked before. What has to be called, and
     when?
     """
-    seen, expected = six_gradients.seen, six_gradients.expected
-    for name in "ceo":
-        assert seen[name] is not None, (
-            f"The gradient of {name} is None: {name} is not a leaf, and its gradient is kept only where "
-            "somebody has asked for that before backward."
-        )
-        assert_close(seen[name], expected[name], f"The gradient of {name} is wrong.")
+    assert_gradients("ceo", six_gradients)
 
 
 @points(2)
@@ -324,34 +306,23 @@ def test_gradients_of_leaves(six_gradients):
 
     Follow the graph from o back to a. Is it cut somewhere, or passed twice?
     """
-    seen, expected = six_gradients.seen, six_gradients.expected
-    for name in "abd":
-        assert seen[name] is not None, (
-            f"The gradient of {name} is None. Was the graph between {name} and o cut?"
-        )
-        assert seen[name].shape == expected[name].shape, (
-            f"The gradient of {name} has the shape {seen[name].shape}, and {name} itself has "
-            f"{expected[name].shape}. A value that is broadcast is used several times: its gradient is a sum."
-        )
-        assert_close(
-            seen[name],
-            expected[name],
-            f"The gradient of {name} is wrong; a multiple of the right one means several backward passes.",
-        )
+    assert_gradients("abd", six_gradients)
 
 
 @points(1)
-def test_no_warning(warnings_of_grads):
-    """No .grad is read where torch warns that there is none.
+def test_no_warning(six_gradients):
+    """Nothing is left to warn of.
 
-    The warning names the attribute and the kind of tensor; here it is the subject.
+    A warning names what was done; is there another way to get the same?
     """
-    seen = warnings_of_grads.seen
-    assert not raised(seen["found"], BaseException), "No dictionary of gradients came back."
-    assert seen["found"], "Not one gradient came back; that torch did not warn counts once some do."
-    assert not any("not a leaf" in text for text in seen["texts"]), (
-        "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
-    )
+    seen = six_gradients.seen
+    found = sum(gradient is not None for gradient in seen["large"].values())
+    assert found, "Not one gradient came back; that torch did not warn counts once some do."
+    for text in seen["texts"]:
+        assert "not a leaf" not in text, (
+            "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
+        )
+        assert not text, f"torch or Python warned: {text.strip().partition('. ')[0]}"
 
 
 # --- q4: activation_grads
@@ -359,55 +330,71 @@ def test_no_warning(warnings_of_grads):
 
 @inside
 class Network(nn.Module):
-    """Its layers lie deeper than its children, and run in another order than they are listed."""
+    """Layers three deep, two that are called head, in another order than they run; and one that is not run.
 
-    def __init__(self):
+    What reaches the last layer is ten times larger in training mode.
+    """
+
+    def __init__(self, inputs, hidden, middle, outputs):
         super().__init__()
-        self.head = nn.Linear(4, 2)
-        self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+        self.head = nn.Linear(middle, outputs)
+        self.body = nn.Sequential(nn.Linear(inputs, hidden), MixedModel(hidden, middle))
+        self.spare = nn.Linear(inputs, outputs)
+        nn.init.uniform_(self.head.weight, 0.5, 1.5)
 
     def forward(self, x):
-        return self.head(self.body(x))
+        h = self.body(x)
+        return self.head(10 * h if self.training else h)
+
+
+@inside
+def network_and_batch():
+    """A network whose parameters have gradients, and an input for it."""
+    inputs, hidden, middle, outputs, batch = sizes(5)
+    model = Network(inputs, hidden, middle, outputs)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    return model, torch.randn(batch, inputs)
+
+
+@inside
+def snapped(gradients):
+    """A dict of tensors as they are now: a hook that was left may write into it later."""
+    return {name: snap(g) for name, g in gradients.items()} if isinstance(gradients, dict) else gradients
 
 
 @probe
 def layer_gradients(student):
-    """The gradients of two layers of a network."""
-    return student.activation_grads(Network(), torch.randn(2, 3), ["body.0", "body.1"])
+    """The gradients of layers, of a container and of the model itself, in another order than they run in."""
+    names = ["head", "body.1.head", "", "body", "body.0", "body.1.embed"]
+    model, x = network_and_batch()
+    gradients = snapped(student.activation_grads(model, x, names))
+    return {"gradients": gradients, "in eval": attempt(student.activation_grads, model.eval(), x, names)}
 
 
 @probe
 def model_afterwards(student):
-    """A network with hooks of somebody else's, before and after; and what it does then.
+    """A network with hooks of others, what stayed of it all, and what it does then.
 
     The backward hook sits on a module that takes no part: torch.func cannot pass one that does.
     """
-    model, x, calls = Network(), torch.randn(2, 3), []
-    model.body[1].register_forward_hook(lambda module, inputs, output: calls.append(None))
-    model.add_module("spare", nn.Linear(2, 2))
+    (model, x), calls = network_and_batch(), []
+    handle = model.body.register_forward_hook(lambda module, inputs, output: calls.append(None))
     model.spare.register_full_backward_hook(lambda module, before, after: None)
     model.head.weight.register_hook(lambda gradient: None)
-    leaves, before = [*model.head.parameters(), *model.body.parameters()], condition(model)
-    gradients = student.activation_grads(model, torch.randn(2, 3), ["body.0", "body.1"])
-    after = condition(model)
-    calls.clear()
-    found = attempt(lambda: behaviour(model, x, leaves))
-    return {
-        "answered": list(gradients),
-        "before": before,
-        "after": after,
-        "calls": len(calls),
-        "behaviour": found,
-    }
+    leaves = [model.body[0].weight, model.head.weight]
+    frozen_bias = model.body[1].embed.bias
+    with untouched(frozen_bias=frozen_bias, spare=model.spare, model=model) as kept:
+        gradients = student.activation_grads(model, x[:1], ["body.0", "body.1"])
 
+    def called():
+        calls.clear()
+        output = model(x)
+        return {"calls": len(calls), "output": snap(output), "gradients": vjp(output, *leaves)}
 
-@probe
-def early_layer(student):
-    """The gradient of the first layer, asked for alone and together with those of the layers behind it."""
-    model, x = Network(), torch.randn(2, 3)
-    alone = student.activation_grads(model, x, ["body.0"])
-    together = student.activation_grads(model, x, ["body.0", "body.1", "head"])
-    return {"alone": alone["body.0"], "together": together["body.0"]}
+    found = attempt(called)
+    handle.remove()
+    return {"gradients": gradients, "kept": kept, "found": found, "without the hook": attempt(called)}
 
 
 @points(3)
@@ -415,15 +402,22 @@ def test_gradients_of_activations(layer_gradients):
     """Every name is answered with the gradient of that layer's output.
 
     Does the hook receive the tensor of the graph, or did you keep a detached copy? For a hook made in a loop:
-    which name does it see when it runs?
+    which name does it see when it runs? And what becomes of the output if a hook returns something?
     """
-    seen, expected = layer_gradients.seen, layer_gradients.expected
+    seen, expected = layer_gradients.seen["gradients"], layer_gradients.expected["gradients"]
+    in_eval = layer_gradients.expected["in eval"]
     for name, gradient in expected.items():
-        assert seen[name] is not None, (
-            f"The gradient for layer {name} is None: the tensor you kept is detached, cloned, or not on the "
-            "way to the loss."
-        )
-        assert_close(seen[name], gradient, f"For layer {name} this is not the gradient of its output.")
+        if seen[name] is not None:
+            others = {f"that of {other or repr('')}": expected[other] for other in expected if other != name}
+            others["that of the model in eval mode"] = in_eval[name]
+            message = f"For layer {name!r} this is not the gradient of its output."
+            assert_close(seen[name], gradient, message, others)
+    missing = ", ".join(repr(name) for name, gradient in seen.items() if gradient is None)
+    assert any(gradient is not None for gradient in seen.values()), (
+        "The gradient of every layer is None: what you kept is not the tensor through which gradients go (it "
+        "is detached, or a copy beside it), or nobody asked it to keep its gradient before backward ran."
+    )
+    assert not missing, f"There is no gradient for {missing}, though other layers have theirs."
 
 
 @points(1)
@@ -432,31 +426,40 @@ def test_hooks_are_removed(model_afterwards):
 
     register_forward_hook returns a handle. Where do yours go?
     """
-    seen = model_afterwards.seen
-    assert set(seen["answered"]) & {"body.0", "body.1"}, (
+    seen, expected = model_afterwards.seen, model_afterwards.expected
+    assert any(gradient is not None for gradient in seen["gradients"].values()), (
         "No gradient of a layer came back; that no hook is left counts once one does."
     )
-    assert seen["calls"] > 0, (
-        "A hook which somebody else had registered is gone, or is not called any more: remove your own only."
+    assert_untouched(seen["kept"], but=["model.*:grad"])
+    message = "After your call the model no longer does what it did."
+    assert not raised(seen["found"], BaseException), message
+    assert seen["found"]["calls"], "A hook which somebody else had registered is not called any more."
+    assert_close(seen["found"], expected["found"], message)
+    assert not seen["without the hook"]["calls"], (
+        "The handle of somebody else's hook does not remove it any more: it was put into another table, or "
+        "registered anew."
     )
-    assert_same_model(seen["before"], seen["after"])
-    assert_behaves(seen["behaviour"], model_afterwards.expected["behaviour"])
+
+
+@probe
+def second_call(student):
+    """A second call on the same model, in double precision by then, with a larger batch and another layer."""
+    model, x = network_and_batch()
+    student.activation_grads(model, x, ["body.0", "head"])
+    model, x = model.double(), torch.cat([x, -x, 2 * x]).double()
+    return student.activation_grads(model, x, ["body.1", "body.0"])
 
 
 @points(1)
-def test_hooks_leave_the_path_intact(early_layer):
-    """Asking for a later layer does not change the gradient of an earlier one.
+def test_a_second_call_is_answered_too(second_call):
+    """A second call on the same model is answered as well as the first.
 
-    What a forward hook returns replaces the output.
+    What of the first call is still there when the second begins?
     """
-    seen, expected = early_layer.seen, early_layer.expected
-    message = "Even asked for alone, the first layer does not get the gradient of its output."
-    assert_close(seen["alone"], expected["alone"], message)
-    assert seen["together"] is not None, (
-        "With the layers behind it hooked, too, the first layer's gradient is None: a hook cut the graph."
-    )
-    message = "Hooking a later layer changed the gradient of the first: a hook replaced or changed something."
-    assert_close(seen["together"], expected["together"], message)
+    seen, expected = second_call.seen, second_call.expected
+    for name, gradient in expected.items():
+        message = f"In a second call the gradient for layer {name} is wrong."
+        assert_close(seen[name], gradient, message)
 
 
 # The reference's would show retain_grad(), which is the answer.
@@ -485,93 +488,106 @@ def outputs_of_two_layers(student):
 
 
 @inside
-def three_losses(p):
-    """Three losses that do not cancel each other, whatever p is."""
-    return [p.cosh().sum(), (p**2).sum(), p.exp().sum()]
+def some_losses(p):
+    """A large loss, a tiny one that stands twice, two of one value and other gradients, and some more."""
+    large, tiny = 20 + p.exp().sum(), 1e-3 * (p * p).sum()
+    alike = [(p * p).sum(), (p * p.detach()).sum()]
+    return [large, tiny, *alike, tiny, *((n + p.cosh()).sum() for n in range(count(1, 4)))]
 
 
 @inside
-def three_weights():
-    """Two that are equal and one that is negative: a bonus is a loss with a negative weight."""
+def some_weights(losses):
+    """A weight for each: large for what is tiny, one negative (a bonus), and the others equal."""
     weight = 0.5 + torch.rand(()).item()
-    return [weight, -0.1, weight]
+    return [weight, 1000.0, -0.1, weight, 500.0, *[weight for _ in losses[5:]]]
 
 
 @probe
-def total_value(student):
-    """The weighted sum of three losses; who takes the weights as an array of numpy's has it in float64."""
-    total = student.total_loss(three_losses(torch.randn(4, requires_grad=True)), three_weights())
-    return snap(total.float() if isinstance(total, torch.Tensor) else total)
+def total(student):
+    """The total and what leads back from it; what it is worth to each loss; and what stayed as it was.
 
-
-@probe
-def total_graph(student):
-    """Where the graph of the sum ends, and what a backward through it brings to the parameter."""
-    p = torch.randn(4, requires_grad=True)
-    total = student.total_loss(three_losses(p), three_weights())
+    Nobody was told of which dtype the total is: who takes the weights as an array of numpy's has float64.
+    """
+    p = torch.randn(count(2, 5), requires_grad=True)
+    p.grad = torch.randn_like(p)
+    losses = some_losses(p)
+    weights, mine = some_weights(losses), [*losses]
+    with untouched(parameter=p, losses=losses, weights=weights) as kept:
+        result = student.total_loss(losses, weights)
     return {
-        "total": snap(total),
-        "reaches": reaches(total, p),
-        "p.grad": snap(p.grad),
-        "gradient": attempt(lambda: vjp(total, p)[0]),
+        "total": snap(result.double() if isinstance(result, torch.Tensor) else result),
+        "requires_grad": isinstance(result, torch.Tensor) and result.requires_grad,
+        "reaches": reaches(result, p),
+        "kept": kept,
+        "by loss": attempt(vjp, result, *mine),
+        "gradient": attempt(vjp, result, p),
     }
 
 
-@probe
-def given_losses(student):
-    """The losses and the weights of the caller, before and after."""
-    losses, weights = three_losses(torch.randn(4, requires_grad=True)), three_weights()
-    mine, numbers = list(losses), list(weights)
-    before = [snap(loss) for loss in mine]
-    student.total_loss(losses, weights)
-    return {
-        "before": before,
-        "after": [snap(loss) for loss in mine],
-        "same losses": [id(loss) for loss in losses] == [id(loss) for loss in mine],
-        "same weights": weights == numbers,
-    }
+def grew(kept, name):
+    """Whether the .grad of a tensor that is to stay holds something else than before."""
+    before, after = (kept[when][name]["tensor"].grad for when in ("before", "after"))
+    return after is not None and after.value != before.value
+
+
+def miscounted(seen, expected):
+    """What is wrong with one of the losses, by what it is worth to the total; empty where nothing is."""
+    for n, (factor, right) in enumerate(zip(seen, expected, strict=True)):
+        if factor is None or not any(factor.value):
+            return f" losses[{n}] does not count, or as a mere number."
+        if abs(factor.value[0] - right.value[0]) > 1e-3 * abs(right.value[0]):
+            return f" losses[{n}] counts with another weight than its own."
+    return ""
 
 
 @points(1)
-def test_total_has_the_value(total_value, given_losses):
+def test_total_has_the_value(total):
     """The result is the weighted sum of the losses, and they and the lists stay as they are.
 
     Who else might want to look at a loss after you have added it up?
     """
-    assert_close(total_value.seen, total_value.expected, "The value is not the weighted sum of the losses.")
-    seen = given_losses.seen
-    for before, after in zip(seen["before"], seen["after"], strict=True):
-        assert after.value == before.value, "One of the caller's losses changed: your function wrote into it."
-    for name in ("losses", "weights"):
-        assert seen[f"same {name}"], f"The caller's list of {name} is not what it was before the call."
+    seen, expected = total.seen, total.expected
+    assert_untouched(seen["kept"], only=["losses", "weights", "torch"])
+    message = "The value is not the weighted sum of the losses."
+    if not raised(seen["by loss"], BaseException):
+        message += miscounted(seen["by loss"], expected["by loss"])
+    assert_close(seen["total"], expected["total"], message)
 
 
 @points(2)
-def test_total_reaches_the_parameters(total_graph):
+def test_total_reaches_the_parameters(total):
     """The graph of the result ends in the parameters.
 
     Print total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history.
     """
-    seen = total_graph.seen
-    assert seen["total"].requires_grad, (
-        "The loss does not require grad: .item(), .data, detach() or torch.tensor() made a mere number of it."
+    seen = total.seen
+    assert seen["requires_grad"], (
+        "The total does not require grad: the losses were made mere numbers (.item(), .data, detach(), "
+        "torch.tensor()), or nothing was recorded (no_grad)."
     )
     assert seen["reaches"], (
-        "The loss has a graph of its own that ends before the parameters: torch.tensor() or detach() made a "
-        "fresh leaf. There is no error, and no learning."
+        "The total has a graph of its own, which ends before the parameters. There is no error, and no "
+        "learning. Was a new leaf made on the way (torch.tensor(), detach(), nn.Parameter())?"
     )
 
 
 @points(2)
-def test_total_gradient(total_graph):
+def test_total_gradient(total):
     """Its backward gives the parameters the gradient of the weighted sum, once."""
-    gradient = total_graph.seen["gradient"]
-    assert total_graph.seen["p.grad"] is None, (
+    seen, expected = total.seen, total.expected
+    assert not grew(seen["kept"], "parameter"), (
         "Your function has already gone back to the parameters; the caller's backward() adds to that."
     )
-    assert not raised(gradient, RuntimeError), "The result cannot be back-propagated: it has no graph."
-    assert gradient is not None, "The parameters are not connected to the loss: backward brings them nothing."
-    assert_close(gradient, total_graph.expected["gradient"], "The gradient is not that of the weighted sum.")
+    assert_untouched(seen["kept"], only=["parameter"])
+    assert not raised(seen["gradient"], BaseException), "The result cannot be back-propagated."
+    parts = seen["by loss"]
+    dead = [n for n, part in enumerate(parts) if part is None or not any(part.value)]
+    assert len(dead) < len(parts), "No loss is connected to the total: backward brings them nothing."
+    assert not dead, (
+        f"Of {len(parts)} losses, {len(dead)} bring the parameters no gradient, losses[{dead[0]}] for one: "
+        "left out, or turned into a mere number."
+    )
+    assert_close(seen["gradient"], expected["gradient"], "The gradient is not that of the weighted sum.")
 
 
 # The reference's would show the operations it is written with.
@@ -587,65 +603,121 @@ def total_of_two_losses(student):
 # --- q6: weighted_backward
 
 
+@inside
+def some_of_each_sign(number, size):
+    """Numbers of about one size, of either sign in turn."""
+    signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(number)[:number]
+    return size * signs * (1 + torch.rand(number, dtype=torch.float64))
+
+
+@inside
+def some_samples(number):
+    """One loss for each of so many samples, and two parameters behind them, the first with a gradient."""
+    p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
+    p.requires_grad_().grad = torch.randn_like(p)
+    losses = ((torch.randn(number, len(p), dtype=torch.float64) @ p) ** 2) * shift.requires_grad_().exp()
+    return losses, p, shift
+
+
+@inside
+def gradients_of(parameters):
+    """What their .grad holds."""
+    return [snap(parameter.grad) for parameter in parameters]
+
+
 @probe
 def weighted(student):
-    """Losses of p, which has a gradient already, and weights that were computed from another parameter, q."""
-    p, q = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
-    p.grad = torch.randn(3)
-    losses, w = p**2 * torch.rand(3), q + torch.rand(3)  # a sum saves nothing: no backward uses it up
-    before = {"p.grad": snap(p.grad), "losses": snap(losses), "w": snap(w)}
-    student.weighted_backward(losses, w)
+    """Weights that were computed from a parameter q, for losses of two others; and what went into these."""
+    losses, *parameters = some_samples(count(4, 7))
+    q = some_of_each_sign(len(losses), 1.0).requires_grad_()
+    q.grad = torch.randn_like(q)
+    w = q**3 + some_of_each_sign(len(losses), 4.0).detach()
+    before = gradients_of(parameters)
+    plain = torch.autograd.grad(losses.sum(), parameters, retain_graph=True)
+    arrived = []
+    handle = losses.register_hook(arrived.append)
+    with untouched(losses=losses, w=w, q=q, parameters=parameters) as kept:
+        student.weighted_backward(losses, w)
+    handle.remove()
     return {
+        "direction": sum(arrived) if arrived else None,
         "before": before,
-        "p.grad": snap(p.grad),
-        "q.grad": snap(q.grad),
-        "losses": snap(losses),
-        "w": snap(w),
-        "freed": freed(losses.sum()),
-        "losses reach p": reaches(losses, p),
-        "gradient of w": attempt(lambda: vjp(w, q)[0]),
+        "after": gradients_of(parameters),
+        "without weights": plain,
+        "kept": kept,
+        "freed": freed(losses),
+        "losses reach p": reaches(losses, parameters[0]),
+        "gradient of w": attempt(vjp, w, q),
     }
+
+
+@probe
+def weighted_by_leaves(student):
+    """Small weights that nothing computed: a leaf that has a gradient, and one that requires none."""
+    found = {}
+    for name in ("a leaf that requires grad", "a plain tensor"):
+        losses, *parameters = some_samples(count(4, 7))
+        w = with_gaps(some_of_each_sign(len(losses), 1e-3))
+        if name == "a leaf that requires grad":
+            w.requires_grad_().grad = torch.randn_like(w)
+        with untouched(losses=losses, w=w, parameters=parameters) as kept:
+            student.weighted_backward(losses, w)
+        found[name] = {"after": gradients_of(parameters), "kept": kept}
+    return found
 
 
 def went_back(seen):
     """Whether something happened to p.grad."""
-    return seen["p.grad"] is None or seen["p.grad"].value != seen["before"]["p.grad"].value
+    before, after = seen["before"][0], seen["after"][0]
+    return after is None or after.value != before.value
 
 
 @points(3)
-def test_weighted_gradient(weighted):
-    """p.grad grows by the sum of the losses' gradients, each times its weight.
+def test_weighted_gradient(weighted, weighted_by_leaves):
+    """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight.
 
     A vector needs a direction: losses.backward(gradient=v) computes v^T J.
     """
-    before, after = weighted.seen["before"]["p.grad"], weighted.seen["p.grad"]
-    assert after is not None, "p.grad held the gradients of an earlier backward, and now it is None."
-    assert after.value != before.value, (
-        "Nothing was added to p.grad: the losses were cut off, or no backward went through them."
+    seen, expected = weighted.seen, weighted.expected
+    assert went_back(seen), (
+        "Your backward went into the weights, and not into the losses: the wrong factor was detached."
+        if grew(seen["kept"], "q")
+        else "Nothing was added to the .grad of the parameters: no backward reached them."
     )
-    assert_close(
-        after,
-        weighted.expected["p.grad"],
-        "p.grad is not what it held before, plus the sum of w_i times the gradient of loss i: the weights "
-        "were ignored or rescaled, or what p.grad held was thrown away.",
+    message = (
+        "The .grad of a parameter is not what it held before, plus the sum of w[i] times the gradient of "
+        "losses[i]."
     )
+    ones = {"1 for each": replace(expected["direction"], value=(1.0,) * len(expected["direction"].value))}
+    how = how_it_differs(seen["direction"], expected["direction"], ones)
+    message += f" What went back into the losses is not w: {how}." if how else ""
+    for n, right in enumerate(expected["after"]):
+        held, plain = expected["before"][n], expected["without weights"][n]
+        others = {"the sum of the gradients without weights": plain, "what it held before": held}
+        assert_close(seen["after"][n], right, message, others)
+    for kind, found in weighted_by_leaves.seen.items():
+        right = weighted_by_leaves.expected[kind]["after"]
+        assert_close(found["after"], right, f"With small weights, for a w that is {kind}: {message}")
 
 
 @points(1)
-def test_weights_are_constants(weighted):
+def test_weights_are_constants(weighted, weighted_by_leaves):
     """No gradient runs into the network that made the weights, and the caller's tensors stay as they are.
 
     detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
     """
     seen = weighted.seen
     assert went_back(seen), "Nothing was added to p.grad; that w is left alone counts once something is."
-    assert seen["q.grad"] is None, "The gradient also ran into the weights, which were to be constants."
+    assert not grew(seen["kept"], "q"), "The gradient also ran into the weights, which were to be constants."
+    assert_untouched(seen["kept"], but=["parameters*:grad", "w:version"])
+    assert not raised(seen["gradient of w"], RuntimeError, "second time"), (
+        "The graph that computed the weights is used up: a backward of yours went through it."
+    )
     message = "The caller's w was cut off for good from the network that made it."
     assert_close(seen["gradient of w"], weighted.expected["gradient of w"], message)
+    for found in [seen, *weighted_by_leaves.seen.values()]:
+        assert_untouched(found["kept"], but=["parameters*:grad"])
     assert seen["losses reach p"], "The caller's losses were cut off from the parameters behind them."
-    for name in ("w", "losses"):
-        same = seen[name].value == seen["before"][name].value
-        assert same, f"The values of the caller's {name} were changed."
 
 
 @points(1)

@@ -17,9 +17,14 @@ def test_a_leaf_that_requires_grad(make_weight):
         "w.requires_grad is False, so backward() will never bring a gradient here."
     )
     maker = type(w.grad_fn).__name__
+    if w.retains_grad:
+        consequence = (
+            "retain_grad() keeps its gradient, and its history stays for the next backward() to meet."
+        )
+    else:
+        consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, (
-        f"w was made by {maker}, so it is not a leaf:\n"
-        "backward() leaves w.grad at None, and optimizers refuse w."
+        f"w was made by {maker}, so it is not a leaf:\n{consequence}"
     )
 
 

@@ -40,7 +40,7 @@ def test_parameters_stay_as_found(input_gradient):
 
     model = torch.nn.Linear(3, 1)
     model(torch.ones(1, 3)).sum().backward()
-    input_gradient(model, torch.zeros(3, dtype=torch.float64))
+    input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     seen = model.weight.grad
     assert seen is not None, (
         "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."

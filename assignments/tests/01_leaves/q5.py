@@ -15,8 +15,9 @@ def test_weighted_sum(total_loss):
     import torch
 
     total = total_loss([torch.tensor(1.0), torch.tensor(2.0)], [3.0, 4.0])
-    assert float(total) == 11.0, (
-        f"3 * 1 + 4 * 2 came out as {float(total):g} instead of 11."
+    value = torch.as_tensor(total).item()
+    assert value == 11.0, (
+        f"3 * 1 + 4 * 2 came out as {value:g} instead of 11."
     )
 
 
