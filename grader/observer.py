@@ -1,7 +1,8 @@
 """Outside: observes one notebook, by running its cells and its assignment's probes in confined workers.
 
-One worker serves all questions. Where a probe dies, hangs or leaves something changed, everything is
-observed again with a worker per question: isolation is what a fault costs, not what everybody pays.
+One worker serves all questions. Where a probe dies, hangs, or leaves behind what cannot be put back, all is
+observed again with a worker per question: isolation is what a fault costs, not what everybody pays. Where
+time does not allow it, what the shared worker answered before the fault counts.
 """
 
 from __future__ import annotations
@@ -85,26 +86,43 @@ class _Observer:
         self._names: dict[str, str] = {}  # the status of each function
         self._patched: list[str] = []
         self._traces: list[Trace] = []
+        self._shared: dict[
+            str, dict[str, Any]
+        ] = {}  # answers of the shared worker that nobody can have forged
 
     def shared(self) -> Evidence:
         """All questions in one worker; probes that asked for one of their own get it."""
         found: dict[str, dict[str, Any]] = {}
         with self._loaded() as worker:
             for probes in self._worth_asking():
-                found.update(self._ask_all(worker, [p for p in probes if not p.alone]))
-            self._finish(worker)
+                found.update(self._ask_all(worker, [p for p in probes if not p.alone], found))
+            if not self._ended_well(worker):
+                self._shared = {}
+                raise _NeedsIsolationError
             found.update(self._pictures(worker, [p for probes in self._worth_seeing() for p in probes]))
         for probes in self._worth_asking():
             found.update(self._ask_alone(probes))
         return self.evidence(found)
 
     def isolated(self) -> Evidence:
-        """A worker for every question, and a new one after every fault."""
+        """A worker for every question, and a new one after every fault.
+
+        Questions that the shared worker did not answer come first; for the others there is something to
+        fall back upon when the time is over.
+        """
         found: dict[str, dict[str, Any]] = {}
-        for probes, pictures in zip(self._worth_asking(), self._worth_seeing(), strict=True):
-            found.update(self._in_own_worker([p for p in probes if not p.alone], pictures))
+        questions = zip(self._worth_asking(), self._worth_seeing(), strict=True)
+        for probes, pictures in sorted(questions, key=lambda question: self._has_shared(question[0])):
+            answers = self._in_own_worker([p for p in probes if not p.alone], pictures)
+            if time.monotonic() >= self._cells_end and self._has_shared(probes):
+                answers |= {p.name: self._shared[p.name] for p in probes if p.name in self._shared}
+            found.update(answers)
             found.update(self._ask_alone(probes))
         return self.evidence(found)
+
+    def _has_shared(self, probes: Sequence[Assigned]) -> bool:
+        """Whether the shared worker answered a question, before anything was wrong with it."""
+        return all(probe.name in self._shared for probe in probes if not probe.alone)
 
     def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
         """What is known, as evidence."""
@@ -159,32 +177,43 @@ class _Observer:
                     while waiting:
                         answer = self._ask(worker, waiting[0], question_end)
                         found[waiting.pop(0).name] = answer
-                    self._finish(worker)
+                    if not self._ended_well(worker):  # more answers than questions: none is believed
+                        return {probe.name: {"fault": ENDED["forged"]} for probe in probes}
                     found.update(self._pictures(worker, pictures))
             except _KilledError:
                 continue  # the same probe again
             except _ProbeFaultError as fault:
                 found[fault.probe] = {"fault": str(fault)}
                 waiting = [probe for probe in waiting if probe.name != fault.probe]
-            except _NeedsIsolationError:  # more answers than questions: none of them is believed
+            except _NeedsIsolationError:
                 return {probe.name: {"fault": ENDED["forged"]} for probe in probes}
             except _NothingObservedError as error:  # what was found before counts
                 return found | {probe.name: {"fault": str(error)} for probe in waiting}
         return found
 
-    def _ask_all(self, worker: Worker, probes: list[Assigned]) -> dict[str, dict[str, Any]]:
+    def _ask_all(
+        self, worker: Worker, probes: list[Assigned], before: dict[str, dict[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
         """One question's probes in the worker it shares with the others.
 
+        Args:
+            worker: the worker.
+            probes: of the question.
+            before: the answers to the questions before it; the next answer shows that there was one to each.
+
         Raises:
-            _NeedsIsolationError: something went wrong, or modes were changed that others work in.
+            _NeedsIsolationError: something went wrong, or was left behind that could reach others.
         """
         found: dict[str, dict[str, Any]] = {}
         for probe in probes:
             try:
                 raw = self._put(worker, "probe", _request(probe), self._patience(probe))
                 found[probe.name] = readable_answer(raw)
-            except (_KilledError, MalformedError, WireError):
+            except (_KilledError, MalformedError, WireError) as error:
+                if isinstance(error, WireError) and error.kind == "forged":
+                    self._shared = {}  # then the answers before this one may be forged too
                 raise _NeedsIsolationError from None
+            self._shared = dict(before)
             self._patched = united(self._patched, raw["patched"])
             if raw["patched"] or raw["changed"]:
                 raise _NeedsIsolationError
@@ -390,14 +419,12 @@ class _Observer:
         """Time ran out since then: through the notebook's fault, or because others had the processors?"""
         self._starved |= begun.was_starved_until(worker.clock())
 
-    def _finish(self, worker: Worker) -> None:
-        """Make sure that the worker answered exactly what it was asked."""
+    def _ended_well(self, worker: Worker) -> bool:
+        """Whether the worker answered exactly what it was asked."""
         try:
-            if worker.wire.ask("end", None, self._limits.cell) == "end":
-                return
+            return bool(worker.wire.ask("end", None, self._limits.cell) == "end")
         except WireError:
-            pass
-        raise _NeedsIsolationError
+            return False
 
     def _seconds_left(self, end: float = float("inf")) -> float:
         return max(0.01, min(end, self._deadline) - time.monotonic())

@@ -92,7 +92,6 @@ FATAL = {
     "os._exit(0)": "ended the Python process",
     "ctypes.string_at(0)": "ended the Python process",
     "os.kill(os.getpid(), signal.SIGKILL)": "the system ended",
-    "os.close(11)": "ended the Python process",
     "torch.Tensor.backward = lambda *_, **__: None": "replaced torch.Tensor.backward",
     "torch.equal = lambda *_: False": "replaced torch.equal",
     "nn.Module.__call__ = lambda self, x: self.forward(2 * x)": "module.Module.__call__ while it ran",
@@ -376,6 +375,29 @@ def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):
     cells = [DEFINES[0], "import os\ndef g():\n    os._exit(0)"]
     seen = look(zygote, cells, f="student.f()", g="student.g()")
     assert (seen["f"], seen["g"], seen.status["g"]) == (1, Fault("no more"), "answered")
+
+
+SLOW_CELL = "import os, time\ntime.sleep(0.5)"
+
+
+@pytest.mark.parametrize("fatal", ["os._exit(0)", "while True: pass"])
+def test_where_isolation_does_not_reach_the_shared_worker_counts(zygote, fatal):
+    """Slow demonstrations and one fault cost that question only, however little time is left."""
+    names = [f"good{number}" for number in range(6)]
+    cells = [SLOW_CELL, *(f"def {name}():\n    return '{name}'" for name in names), f"def bad(): {fatal}"]
+    bad = probe("bad", "student.bad()", seconds=0.2)
+    limits = Limits(cell=5, question=5, notebook=2.4)
+    seen = look(zygote, cells, limits=limits, **{name: f"student.{name}()" for name in names}, bad=bad)
+    assert [seen[name] for name in names[:-1]] == names[:-1]
+    assert isinstance(seen["bad"], Fault)
+
+
+def test_a_forger_is_not_believed_for_want_of_time(zygote):
+    """Answers that nobody asked for are used no more when there is no time to ask anew."""
+    cells = [FORGE, SLOW_CELL, "def f():\n    reply(WON); reply(WON)", *DEFINES[1:]]
+    limits = Limits(cell=5, question=5, notebook=1.3)
+    seen = look(zygote, cells, limits=limits, f="student.f()", g="student.g()")
+    assert isinstance(seen["f"], Fault)
 
 
 def test_a_probe_has_its_own_time(zygote):

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dis
 import types
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 _EXTENDED, _STORE = dis.opmap["EXTENDED_ARG"], dis.opmap["STORE_NAME"]
@@ -50,23 +49,23 @@ class Bindings:
         """Before the first cell: the texts, as ``text_of`` gives them, of the cells that were handed out."""
         self._handed_out = frozenset(handed_out)
 
-    @contextmanager
-    def following(self, code: types.CodeType, text: str) -> Iterator[None]:
-        """Follow what a cell does to names while it runs.
+    def run(self, code: types.CodeType, text: str, run: Callable[[], None]) -> None:
+        """Run a cell and follow what it does to names; a piece of a cell, below a magic, is part of that.
 
         Args:
             code: the cell, compiled.
             text: of that code, as ``text_of`` gives it.
+            run: runs it.
         """
-        if self._is_following:  # a piece of a cell, below a magic
-            yield
+        if self._is_following:
+            run()
             return
         is_own = text not in self._handed_out
         kept = {} if is_own else {name: self._names[name] for name in self._own & self._names.keys()}
         before = _identities(self._names)  # a value is not kept alive: a student's cell may watch it die
         ran_through, self._is_following = False, True
-        try:
-            yield
+        try:  # and no context manager: contextlib writes into what a student raises
+            run()
             ran_through = True
         finally:
             self._is_following = False

@@ -148,8 +148,7 @@ class Notebook:
         piece = _placed(known, file) if known else _compiled(text, file, self._flags)
         for what in piece.traces:
             notice(what, file)
-        with self.bindings.following(piece.code, piece.text):
-            self._run(piece.code, text, file)
+        self.bindings.run(piece.code, piece.text, lambda: self._run(piece.code, text, file))
 
     def tree(self, file: str) -> ast.Module:
         """The syntax tree of a piece of the notebook, by its file; SyntaxError where it has none."""
