@@ -61,8 +61,10 @@ def makes_a_difference(place: Place, name: str) -> bool:
     """Whether `.detach()`, `.clone()` or `.data` can make one here.
 
     A copy of what nobody else has, or of what is only read, does not; nor does a cut where nothing is
-    recorded, or a second one.
+    recorded, or a second one. What nobody else has is cut by `.data` as by `.detach()`.
     """
+    if name == "data" and _is_new(place.node):
+        return False
     if name == "clone":
         return not (_is_new(place.node) or _is_only_read(place) or _is_read_by_torch(place))
     if place.unrecorded and _is_written(place) and _is_target(place):

@@ -110,10 +110,19 @@ def _edited(definition: ast.stmt) -> Iterator[tuple[str, str, str, Span | None]]
     for one in places(definition):
         for edit, rewrite in EXPRESSION_EDITS.items():
             for expression in rewrite(one):
-                place = f"{ast.unparse(one.node)} -> {ast.unparse(expression)}"
+                place = _exchange(one.node, expression)
                 cut = _span(one.node) if edit in _CUTS and is_cut_only(one, _CUTS[edit]) else None
                 with one.replaced(expression):
                     yield edit, place, ast.unparse(definition), cut
+
+
+def _exchange(old: ast.expr, new: ast.expr) -> str:
+    """What stood there and what stands there now; of a call whose arguments differ, only the method."""
+    match old, new:
+        case ast.Call(func=ast.Attribute(attr=name)), ast.Call() if new.func is old.func:
+            calls = [ast.Call(ast.Name(name, ast.Load()), call.args, call.keywords) for call in (old, new)]
+            return " -> ".join(f".{ast.unparse(call)}" for call in calls)
+    return f"{ast.unparse(old)} -> {ast.unparse(new)}"
 
 
 def _changed(block: Block, statements: list[ast.stmt]) -> ast.stmt:

@@ -152,6 +152,7 @@ def test_a_class_is_edited_in_its_methods():
         ("with torch.no_grad(): x.fill_(y)", ["- x.fill_(y)", "+ x.detach().fill_(y)"]),
         ("y = x.detach()", ["- y = x.detach()", "+ y = x.detach().detach()"]),
         ("x.step()", ["- x.step()", "+ x.step().detach()"]),
+        ("return x * opt", ["- return x * opt", "+ return (x * opt).data"]),
         ("x = []; y = 1", ["- x = []", "- y = 1", "+ y = 1", "+ x = []"]),
         ("with x: y()\nreturn y", ["- return y", "+     return y"]),
     ],
@@ -165,6 +166,7 @@ def test_what_plainly_changes_nothing_is_no_mutant(body, change):
     ("body", "place"),
     [
         ("return x * opt", "x -> x.detach()"),
+        ("x.sum().backward()", ".backward() -> .backward(retain_graph=True)"),
         ("return model(x)", "no_grad is put around: the function"),
         ("y()\nopt.step(x)\nx()", "a statement is moved by one: opt.step(x)"),
         ("for y in x: y()\nx()", "a statement is moved into a block: x()"),
