@@ -63,7 +63,8 @@ class Evidence:
 
     Attributes:
         names: for each function asked for, ``answered``, ``untouched`` or ``missing``.
-        probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": "..."}``.
+        probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": "..."}``; under ``"none"``
+            perhaps the functions that returned nothing but None.
         cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each
             cell that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
@@ -92,6 +93,10 @@ class Evidence:
             return Fault(answer["fault"])
         return Stopped(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
 
+    def returned_none(self, probe: str, function: str) -> bool:
+        """Whether a function returned nothing but None, whenever this probe called it."""
+        return function in self.probes.get(probe, {}).get("none", ())
+
     def to_json(self) -> dict[str, Any]:
         """The form that is stored; it shares what it holds with the evidence."""
         return dict(vars(self))  # not asdict(), which would copy every number
@@ -111,8 +116,8 @@ def readable_answer(answer: Any) -> Answer:
     keys = {"raised", "facts", "changed", "patched"}
     if (
         type(answer) is not dict
-        or set(answer) != keys
-        or not all(map(_is_words, (answer["changed"], answer["patched"])))
+        or set(answer) - {"none"} != keys
+        or not all(map(_is_words, (answer["changed"], answer["patched"], answer.get("none", []))))
     ):
         raise MalformedError("the answer is malformed")
     if answer["raised"] is not None:
@@ -121,6 +126,8 @@ def readable_answer(answer: Any) -> Answer:
     else:
         found = Answer(facts=answer["facts"])
         found.outcome = decode(answer["facts"])
+    if answer.get("none"):
+        found["none"] = answer["none"]
     return found
 
 

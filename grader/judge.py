@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from grader.rubric import Rubric
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
+_OF_NONE = re.compile(r"\bNone(?:Type)?\b")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ def judge(
     verdicts: dict[str, dict[str, Verdict]] = {}
     expected = cache(reference.outcome)  # decoded once, not for every submission
     for batch in _batches(submissions):
-        session = _Session(rubric, [_Subject(name, evidence, expected) for name, evidence in batch])
+        session = _Session(
+            rubric, [_Subject(name, evidence, expected, reference) for name, evidence in batch]
+        )
         status = pytest.main(
             [*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, session]
         )
@@ -100,8 +104,11 @@ def _batches(submissions: Mapping[str, Evidence]) -> Iterator[list[tuple[str, Ev
 class _Subject:
     """A submission whose evidence is at hand."""
 
-    def __init__(self, name: str, evidence: Evidence, expected: Callable[[str], Outcome]) -> None:
+    def __init__(
+        self, name: str, evidence: Evidence, expected: Callable[[str], Outcome], reference: Evidence
+    ) -> None:
         self.name, self._evidence, self._expected = name, evidence, expected
+        self._reference = reference
         self._observed: dict[str, Observation] = {}
 
     def observation(self, probe: str) -> Observation:
@@ -109,6 +116,19 @@ class _Subject:
         if probe not in self._observed:
             self._observed[probe] = Observation(probe, self._evidence.outcome(probe), self._expected(probe))
         return self._observed[probe]
+
+    def told(self, check: Check, verdict: Verdict, function: str) -> Verdict:
+        """The same; or that the function returned None for a value, if the verdict is about a None."""
+        message = verdict.message or ""
+        if verdict.outcome != "failed" or not _OF_NONE.search(message) or "` stopped with" in message:
+            return verdict
+        if any(
+            self._evidence.returned_none(probe, function)
+            and not self._reference.returned_none(probe, function)
+            for probe in check.probes
+        ):
+            return Verdict("failed", f"{function} returned None: is a return missing?")
+        return verdict
 
     def forget(self, probe: str) -> None:
         """No check asks for it any more."""
@@ -124,6 +144,7 @@ class _Session:
     def __init__(self, rubric: Rubric, subjects: Sequence[_Subject]) -> None:
         self._subjects = subjects
         self._checks = {check.id: check for check in rubric.checks}
+        self._functions = {question.id: question.function for question in rubric.questions}
         self._last = {probe: check.id for check in rubric.checks for probe in check.probes}
         self.verdicts: dict[str, dict[str, Verdict]] = {subject.name: {} for subject in subjects}
         self.course_error: str | None = None
@@ -149,6 +170,7 @@ class _Session:
                 self.course_error = f"{pyfuncitem.path}: {check.id}: {course_error}"
                 break
             verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
+            verdict = subject.told(check, verdict, self._functions[check.question])
             self.verdicts[subject.name][check.id] = verdict
             for probe in check.probes:
                 if self._last[probe] == check.id:

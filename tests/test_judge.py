@@ -158,6 +158,36 @@ def test_a_hint_belongs_to_a_failure(hinted):
     assert told["part"][0].startswith("The weight is wrong (None was found)")
 
 
+NOTHING = "train returned None: is a return missing?"
+OF_NONE = {**ERROR, "types": ["AttributeError"], "text": "'NoneType' object has no attribute 'grad'"}
+OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero_()"}
+
+
+@pytest.mark.parametrize(
+    ("probe", "none", "reference_none", "told"),
+    [
+        ({"raised": OF_NONE}, ["train"], [], NOTHING),
+        ({"raised": OF_NONE}, ["other"], [], "What your code returned could not be used"),
+        ({"raised": OF_NONE}, ["train"], ["train"], "What your code returned could not be used"),
+        ({"raised": ERROR}, ["train"], [], "What your code returned could not be used"),
+        (
+            {"raised": {**OF_NONE, **OWN_LINE}},
+            ["train"],
+            [],
+            "In train (code cell 2): `w.grad.zero_()` stopped",
+        ),
+        ({"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}}, ["train"], [], NOTHING),
+    ],
+)
+def test_a_missing_return_is_told(hinted, probe, none, reference_none, told):
+    """Where the function returned None, the reference a value, and that is the trouble, it is said so."""
+    reference = deepcopy(RIGHT)
+    reference.probes["trained"]["none"] = reference_none
+    found = judge(hinted, {"it": Evidence(probes={"trained": {**probe, "none": none}})}, reference)
+    assert found["it"]["test_it"].message.startswith(told)
+    assert found["it"]["test_it"].hint is None
+
+
 def test_verdicts(rubric):
     """A check passes, fails with its author's message, or breaks and says so without telling why."""
     submissions = {

@@ -960,3 +960,13 @@ def test_a_copy_of_a_spied_module_is_its_own(zygote):
     """
     value, calls = look(zygote, TWIN, f=probe("f", watched))["f"]
     assert (value.value, calls) == ((0.0, 0.0, 0.0), 0)
+
+
+def test_who_returned_nothing_is_known(zygote):
+    """A function that returned None whenever a probe called it is named; one that gave a value is not."""
+    cells = "def f(x):\n    return None\ndef g(x):\n    return x"
+    asked = [probe("never", "student.f(1), student.f(2)"), probe("once", "student.g(None), student.g(1)")]
+    seen = look(zygote, cells, f=[*asked, probe("uncalled", "1"), probe("stopped", "student.f(1).grad")])
+    names = ("never", "once", "uncalled", "stopped")
+    assert [seen.evidence.returned_none(name, "f") for name in names] == [True, False, False, True]
+    assert not seen.evidence.returned_none("once", "g")

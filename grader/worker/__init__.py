@@ -16,7 +16,7 @@ answered by ``{"id", "ok"}``:
             "patched": [...]}
             says which names the notebook defined, and what it patched in torch (now restored).
 ``probe``   {"name", "code", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
-            "tensors"}, "changed": [...], "patched": [...]}
+            "tensors"}, "changed": [...], "patched": [...], "none": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
             in base64; ``oracle`` is null or [question's name, oracle's name].
 ``pictures``  [arguments of ``probe``, ...] -> [answers of ``probe``, ...]

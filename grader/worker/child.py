@@ -160,7 +160,8 @@ class _Service:
         words = self._words(code)
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
-        student = _Student(self._notebook.names, oracles, patched)
+        values: dict[str, bool] = {}
+        student = _Student(self._notebook.names, oracles, patched, values)
         value, raised = _call(words[name], student)
         self._notebook.put_back(names)  # another question may need what they were
         patched += guard.intercepting_modes() + guard.exchanged_kernels()
@@ -168,7 +169,8 @@ class _Service:
         patched += guard.restore_attributes()
         answer = self._encode(value, raised)
         changed = ["threads"] if guard.threads() > threads else []  # all else was put back
-        return {**answer, "changed": changed, "patched": patched}
+        none = [name for name, has_value in values.items() if not has_value]
+        return {**answer, "changed": changed, "patched": patched, "none": none}
 
     def _pictures(self, probes: list[dict[str, Any]]) -> list[Any]:
         """Run probes up to the first that leaves something changed."""
@@ -208,21 +210,25 @@ class _Student:
     """What a probe sees of the notebook: its names as attributes.
 
     Whatever a function did to torch is noticed, and undone, as it returns: what is put back only when the
-    probe calls it would not be seen afterwards.
+    probe calls it would not be seen afterwards. By the name of each function that was called, `values` gets
+    whether it ever returned something else than None.
     """
 
-    def __init__(self, names: dict[str, Any], replaced: dict[str, Any], patched: list[str]) -> None:
+    def __init__(
+        self, names: dict[str, Any], replaced: dict[str, Any], patched: list[str], values: dict[str, bool]
+    ) -> None:
         self.__names = names
         self.__replaced = replaced
         self.__patched = patched
+        self.__values = values
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.__replaced:
-            return self.__replaced[name]
-        if name not in self.__names:
+        if name not in self.__names and name not in self.__replaced:
             raise NameError(f"{name} is not defined in this notebook")
-        value = self.__names[name]
-        return value if isinstance(value, type) or not callable(value) else _Looked(value, self.__patched)
+        value = self.__replaced.get(name, self.__names.get(name))
+        if isinstance(value, type) or not callable(value):
+            return value
+        return _Looked(name, value, self.__patched, self.__values)
 
 
 _ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's place, so nothing can be believed
@@ -231,8 +237,8 @@ _ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's plac
 class _Looked:
     """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
 
-    def __init__(self, function: Any, patched: list[str]) -> None:
-        self.__function, self.__patched = function, patched
+    def __init__(self, name: str, function: Any, patched: list[str], values: dict[str, bool]) -> None:
+        self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         before, given = guard.listeners(), plain.Given((*args, *kwargs.values()))
@@ -242,6 +248,7 @@ class _Looked:
             left, patched = guard.interceptions(before)
             self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
         self.__patched += plain.make_plain(result)
+        self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None
         return result
 
     def __getattr__(self, name: str) -> Any:
