@@ -103,7 +103,7 @@ def _edited(definition: ast.stmt) -> Iterator[tuple[str, str, str, Span | None]]
     for block in blocks(whole):
         for edit, rewrite_block in BLOCK_EDITS.items():
             for statements in rewrite_block(block):
-                place = f"{edit}: {_subject(block, statements)}"
+                place = _rewritten(block, statements) or f"{edit}: {_subject(block, statements)}"
                 cut = _span(_changed(block, statements)) if edit == _CUTS_ALL else None
                 with block.replaced(statements):
                     yield edit, place, ast.unparse(whole), cut
@@ -123,6 +123,17 @@ def _exchange(old: ast.expr, new: ast.expr) -> str:
             calls = [ast.Call(ast.Name(name, ast.Load()), call.args, call.keywords) for call in (old, new)]
             return " -> ".join(f".{ast.unparse(call)}" for call in calls)
     return f"{ast.unparse(old)} -> {ast.unparse(new)}"
+
+
+def _rewritten(block: Block, statements: list[ast.stmt]) -> str:
+    """What stood there and what stands there now, if one simple statement was written otherwise."""
+    match (
+        [one for one in block.statements if one not in statements],
+        [one for one in statements if one not in block.statements],
+    ):
+        case [old], [new] if not (hasattr(old, "body") or hasattr(new, "body")):
+            return f"{ast.unparse(old)} -> {ast.unparse(new)}"
+    return ""
 
 
 def _changed(block: Block, statements: list[ast.stmt]) -> ast.stmt:

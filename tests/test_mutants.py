@@ -167,6 +167,7 @@ def test_what_plainly_changes_nothing_is_no_mutant(body, change):
     [
         ("return x * opt", "x -> x.detach()"),
         ("x.sum().backward()", ".backward() -> .backward(retain_graph=True)"),
+        ("x += y", "x += y -> x.add_(y)"),
         ("return model(x)", "no_grad is put around: the function"),
         ("y()\nopt.step(x)\nx()", "a statement is moved by one: opt.step(x)"),
         ("for y in x: y()\nx()", "a statement is moved into a block: x()"),

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
-from grader.answers import accepted, wrong
+from grader.answers import accepted, equal, wrong
 
 # q1: train_stateful
 
@@ -2355,3 +2355,55 @@ def recomputed(cell, readout, opt, batches, h):
         opt.step()
         losses.append(loss.item())
     return losses, h.detach()
+
+
+# Edits of right answers that no promise of the task tells from the answers.
+
+# --- q2
+
+equal("q2", "no_grad is put around: the function", why="nothing that is returned may have a history anyway")
+equal(
+    "q2",
+    "a statement is moved by one: if state is None:",
+    "a statement is moved by one: if isinstance(state, torch.Tensor):",
+    "a statement is moved by one: if isinstance(state, tuple):",
+    why="None, tensors, tuples and lists exclude each other, so their order is free",
+)
+equal(
+    "q2",
+    "a statement is left out: return state",
+    "a statement is left out: return None",
+    "a statement is moved into a block: return state",
+    "a statement is moved into a block: return None",
+    why="only None comes as far as that, and a function without a return gives None",
+)
+equal(
+    "q2",
+    "state -> state.clone()",
+    "state.detach() -> state.detach().clone()",
+    "state.detach().clone() -> state.detach()",
+    "state.detach().clone -> state.detach().detach",
+    "state.clone -> state.detach",
+    "torch.empty_like(state).copy_(state) -> torch.empty_like(state).copy_(state).clone()",
+    "torch.from_numpy(state.detach().numpy().copy()) -> torch.from_numpy(state.detach().numpy().copy()).clone()",
+    "state.clone().detach_() -> state.clone().detach_().clone()",
+    "state.detach().view_as(state) -> state.detach()",
+    why="memory of its own and memory that autograd watches are both allowed",
+)
+equal(
+    "q2",
+    "state.detach() -> state.data",
+    why="what is copied next has its own memory, and nobody writes to the rest",
+    answers=["detached_copies", "copies_made_in_numpy"],
+)
+equal(
+    "q2",
+    "state * 1 -> (state * 1).detach()",
+    "torch.empty_like(state).copy_(state) -> torch.empty_like(state).copy_(state).detach()",
+    "torch.empty_like(state).copy_(state) -> torch.empty_like(state).copy_(state).data",
+    "torch.from_numpy(state.detach().numpy().copy()) -> torch.from_numpy(state.detach().numpy().copy()).detach()",
+    "state.clone().detach_() -> state.clone().detach_().detach()",
+    "state.clone().detach_() -> state.clone().detach_().data",
+    "state.clone().detach_ -> state.clone().detach",
+    why="it is a new tensor without a history before and after",
+)

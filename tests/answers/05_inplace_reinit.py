@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.answers import accepted, wrong
+from grader.answers import accepted, equal, wrong
 
 # q1: reinit_
 
@@ -1827,3 +1827,100 @@ def with_momentum(w, X, y, lr, steps):
 )
 def w_left_alone(w, X, y, lr, steps):
     """Leaves w where it is, and so in its memory."""
+
+
+# Edits of right answers that no promise of the task tells from the answers.
+
+# --- q1
+
+equal(
+    "q1",
+    "no_grad is put around: the function",
+    why="all that is done is a write, which is not to be recorded",
+)
+equal("q1", "torch.no_grad -> torch.inference_mode", why="nothing is made in the block that could be kept")
+equal(
+    "q1",
+    "w += value -> w.add_(value)",
+    why="the method is what the statement calls",
+    answers=["zeroed_and_added_in_a_decorated_function"],
+)
+equal(
+    "q1",
+    "w -> w.data",
+    why="the write that follows is counted",
+    answers=["zeroed_and_added_in_a_decorated_function"],
+)
+equal(
+    "q1",
+    "w -> w.detach()",
+    why="the alias shares memory and version with w, and nobody keeps it",
+    answers=["frozen_for_the_moment_of_the_write", "switched_off_and_on_by_hand"],
+)
+equal(
+    "q1",
+    "w.data -> w.detach()",
+    "a statement is moved by one: w.data.fill_(value)",
+    why="the version has risen when the function returns; nobody asks how far",
+    answers=["counted_by_hand_after_data"],
+)
+
+# --- q4
+
+equal(
+    "q4",
+    "h += x -> h = h + x",
+    "h += x -> h.add_(x)",
+    "h -= 0.5 -> h = h - 0.5",
+    "h -= 0.5 -> h.sub_(0.5)",
+    "h = h - 0.5 -> h -= 0.5",
+    "y += torch.sigmoid(x @ w) -> y = y + torch.sigmoid(x @ w)",
+    "y += torch.sigmoid(x @ w) -> y.add_(torch.sigmoid(x @ w))",
+    "y -= 0.5 -> y = y - 0.5",
+    "y -= 0.5 -> y.sub_(0.5)",
+    "(h - 0.5).add_ -> (h - 0.5).add",
+    "(h - 0.5).add_(x).relu_ -> (h - 0.5).add_(x).relu",
+    "torch.add(torch.sigmoid(x @ w), x).sub_ -> torch.add(torch.sigmoid(x @ w), x).sub",
+    "h.relu_ -> h.relu",
+    "h.relu -> h.relu_",
+    "y.relu_ -> y.relu",
+    ".relu(h, inplace=True) -> .relu(h)",
+    ".ReLU(inplace=True) -> .ReLU()",
+    "True -> False",
+    why="in place or not is free where nobody needs the former values, and no node needs these",
+)
+equal(
+    "q4",
+    "(h - 0.5).add_(x) -> (h - 0.5).add_(x).clone()",
+    "(h - 0.5).add_(x).relu_() -> (h - 0.5).add_(x).relu_().clone()",
+    "torch.add(torch.sigmoid(x @ w), x).sub_(0.5) -> torch.add(torch.sigmoid(x @ w), x).sub_(0.5).clone()",
+    "F.relu_(h) -> F.relu_(h).clone()",
+    "F.relu_(y) -> F.relu_(y).clone()",
+    "h.relu_() -> h.relu_().clone()",
+    "y.relu_() -> y.relu_().clone()",
+    "h -> h.clone()",
+    "x -> x.clone()",
+    "y -> y.clone()",
+    why="one copy more has the same values and the same gradients",
+)
+equal(
+    "q4",
+    "no_grad is put around: h -= 0.5",
+    "no_grad is put around: y -= 0.5",
+    why="the derivative of a difference to a constant is 1, as if nothing had happened",
+)
+equal(
+    "q4",
+    "a statement is moved by one: h += x",
+    "a statement is moved by one: h = h + x",
+    "a statement is moved by one: y += torch.sigmoid(x @ w)",
+    why="a sum has no order",
+)
+equal(
+    "q4",
+    "saved -> saved.clone()",
+    "saved -> saved.data",
+    "saved -> saved.detach()",
+    "a statement is moved out of a block: with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda saved: saved):",
+    why="backward only reads what it unpacks, and only the sigmoid has to save inside of the block",
+)
