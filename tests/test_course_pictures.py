@@ -74,3 +74,12 @@ def test_a_mistake_looks_different(name, zygote):
     assert seen.caption == expected.caption == rubric.pictures[name].caption
     assert (seen.reference is not None) == rubric.pictures[name].reference
     assert len(seen.caption) < 110
+
+
+def test_a_picture_starts_where_the_question_is_decided(zygote):
+    """A state that is cut before the loss is named as what the readout was given, and the cut is seen."""
+    stem, wrong = "03_truncated_bptt", "detached_before_the_loss"
+    rubric, answer = COURSE.rubric(stem), answers(stem)[wrong]
+    evidence = observe(zygote, answer.cells, rubric.questionnaire(SEED, only="q4"), Limits())
+    ((seen,),) = pictures_of(rubric, evidence, reference(zygote, stem)).values()
+    assert seen.summary.startswith("into_readout has no history, though it shares memory with h2")

@@ -104,7 +104,9 @@ class SmallReadout(nn.Module):
         if torch.is_grad_enabled():
             self.at, self.known = self.at - 1, len(self.steps)
             if self.at == 0:
-                self.drawn = graph(**states_by_name(self.steps[-self.last :]), **self.leaves)
+                states = states_by_name(self.steps[-self.last :])
+                given = {} if any(h is state for state in states.values()) else {"into_readout": h}
+                self.drawn = graph(**given, **states, **self.leaves)
         else:
             del self.steps[self.known :]  # whoever looks at a loss without recording makes no step by that
         return h * self.weight
@@ -313,7 +315,7 @@ def test_losses_and_state_come_back(losses_and_state):
 
 @picture(reference=True)  # the prose above the question says how the cut is made
 def second_minibatch(student):
-    """The second minibatch of two steps, before its backward: the state start enters it, and h2 leaves it."""
+    """Minibatch 2 of two steps, before its backward, from start to h2; cell: h = tanh(x + weight * h)."""
     cell = SmallCell()
     readout = SmallReadout(cell, at=2, last=2)
     optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.1)
@@ -714,7 +716,7 @@ def test_total_loss(total_loss):
 
 @picture(reference=True)  # the question says where the cut is
 def second_chunk(student):
-    """The second of two chunks, k = 2, before its backward: the state start enters it, and h2 leaves it."""
+    """Chunk 2 of two, k = 2, before its backward, from start to h2; cell: h = tanh(x + weight * h)."""
     cell = SmallCell()
     readout = SmallReadout(cell, at=4, last=2)
     attempt(student.tbptt, cell, readout, torch.randn(4, 1, 1), torch.randn(4, 1, 1), 2)
@@ -852,11 +854,11 @@ def test_the_rest_learns_too(three_lessons, last_state):
 
 @picture(reference=True)  # the given code expands h0 in the same way
 def first_minibatch(student):
-    """The first minibatch of one step, before its backward: does the graph of h1 end in h0?"""
+    """Minibatch 1 of two steps, before its backward: is h0 behind h2? cell: h = tanh(x + weight * h)."""
     cell, h0 = SmallCell(), nn.Parameter(torch.randn(1, 1))
-    readout = SmallReadout(cell, at=1, last=1, h0=h0)
+    readout = SmallReadout(cell, at=1, last=2, h0=h0)
     optimizer = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.1)
-    batches = [(torch.randn(1, 2, 1), torch.randn(2, 1))]
+    batches = [(torch.randn(2, 2, 1), torch.randn(2, 1))]
     attempt(student.train_learned_start, cell, readout, h0, optimizer, batches)
     return readout.drawn
 
