@@ -163,7 +163,9 @@ def _assert_tensor_close(seen: Any, expected: Tensor, message: str, others: Mapp
 
 
 def _because(message: str, reason: str | None) -> str:
-    return f"{message.rstrip('.')} ({reason})." if reason else message
+    if not reason or (reason == "None was found" and "None" in message):
+        return message
+    return f"{message.rstrip('.')} ({reason})."
 
 
 def describe(fact: Any) -> str:

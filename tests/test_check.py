@@ -232,6 +232,11 @@ def test_a_diagnosis_says_what_was_seen(seen, expected, message):
     assert differ(seen, expected) == message
 
 
+def test_a_none_is_told_once():
+    """A message that speaks of None already is not told again that None was found."""
+    assert differ(None, tensor(1.0), "A .grad is None.") == "A .grad is None."
+
+
 SECRETS = [
     (tensor(1.0), tensor(77.25)),
     (tensor(1.0), tensor(77.25, 77.25, 77.25)),
