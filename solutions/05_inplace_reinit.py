@@ -15,6 +15,9 @@
 # Each question gives you a function that does not work yet. Run the cells from top to bottom, repair the
 # function, and run the check below it. The check finds the bug you started with. The hidden checks look
 # further, above all at gradients: several tempting repairs raise no error at all and are still wrong.
+#
+# No function may leave anything switched: whether gradients are recorded is after a call what it was before,
+# be it on or off. And no hook of yours stays behind on what belongs to the caller.
 
 # %%
 import torch
@@ -85,8 +88,8 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the write did happen
 # %% [markdown]
 # ## q1 · Re-initialise a leaf, safely
 #
-# Write `reinit_(w, value)`. It fills `w`, a leaf that requires grad (a vector, a matrix, ...), with the number
-# `value`, and returns `w`.
+# Write `reinit_(w, value)`. It fills `w`, a leaf that requires grad (a vector, a matrix, ...; float32 or
+# float64; contiguous or not), with the number `value`, and returns `w`.
 #
 # - Afterwards `w` is the same object in the same memory, and still a leaf that requires grad.
 # - Somebody may hold a loss that was computed from the *old* values of `w`. If its backward pass needs those
@@ -121,7 +124,7 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the write did happen
 def reinit_(w, value):
     """Fill the trainable leaf w with value, in place.
 
-    w: a leaf tensor that requires grad, of any shape with at least one dimension.
+    w: a leaf tensor that requires grad, of any shape with at least one dimension, contiguous or not.
     value: a float.
     Returns w itself.
     """
@@ -189,7 +192,7 @@ print(layer.weight.tolist() == before)  # True, because step() has updated the o
 # the old one.
 #
 # A small warning about a line that is copied a lot, `w.data = w.data.normal()`. It raises an
-# `AttributeError`, because drawing random values exists only as an in-place method: `normal_()`, with the
+# `AttributeError`, because a tensor has only the in-place method for normal values: `normal_()`, with the
 # underscore. And if you meet `torch.FloatTensor(10)` in old code: that is not the number 10, but ten numbers
 # of uninitialised memory.
 
@@ -202,10 +205,12 @@ print(layer.weight.tolist() == before)  # True, because step() has updated the o
 #   independently of its old value and of every other call,
 # - every bias becomes 0.
 #
-# `name` is the layer's name in the model, such as `"fc"` or `"encoder.fc"`, and the layer has a bias. The
+# `name` is the layer's name in the model, such as `"fc"` or `"blocks.1.fc"`, and the layer has a bias. The
 # optimizer was built long ago and is not passed in. Another module may be tied to the same weight. Training
-# must simply go on: the optimizer updates the fresh values, and what was tied stays tied. The function
-# returns nothing.
+# must simply go on: the optimizer updates the fresh values, and what was tied stays tied. The layer keeps its
+# shape and its dtype (float32 or float64). Nothing else in the model changes: no other value or gradient, and
+# no part switches between `train()` and `eval()` or between frozen and trainable. The function returns
+# nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -322,10 +327,13 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 #
 # - `f` is computed from the masked `d`, and `f.sum().backward()` works.
 # - `w1` gets the gradient of the function you computed: exactly 0 in the masked columns, whose values it does
-#   not determine, and the usual gradient in all others. `w2` gets its gradient as well.
+#   not determine, and the usual gradient in all others. `w2` gets its gradient as well, and so does `x` if it
+#   requires grad.
+# - The mask may be true in any number of columns, in none, or in all of them.
 #
 # For example, `x = [[1., 2.]]`, `w1 = [[2., 1.], [1., -1.]]`, `w2 = [[3.], [2.]]` and
-# `mask = [False, True]` give `d = [[4., 1.]]` and `f = [[14.]]`. `x`, `w1`, `w2` and `mask` keep their values.
+# `mask = [False, True]` give `d = [[4., 1.]]` and `f = [[14.]]`. `x`, `w1`, `w2` and `mask` stay as they are:
+# you write neither to them nor to their `.grad`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -353,7 +361,7 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 def masked_forward(x, w1, w2, mask):
     """Replace the masked columns of x @ w1 by 1 and multiply the result by w2.
 
-    x: (n, i); w1: (i, h), requires grad; w2: (h, o), requires grad.
+    x: (n, i), may require grad; w1: (i, h), requires grad; w2: (h, o), requires grad; all float32.
     mask: (h,), boolean, true for the columns to replace.
     Returns (d, f): the masked d of shape (n, h), and f = d @ w2 of shape (n, o).
     """
@@ -426,8 +434,8 @@ print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been 
 #
 # You may have read that exactly two things forbid an in-place write: a leaf that requires grad, and a value
 # that is needed in backward. Those are the two you meet daily. There are others: views of several
-# outputs at once, views made under `no_grad()`, expanded memory, inference tensors. Some of them are the
-# subject of the next notebook.
+# outputs at once, views made under `no_grad()`, expanded memory, inference tensors. None of them is needed
+# here.
 
 # %% [markdown]
 # ## q4 · The residual that broke the sigmoid
@@ -436,8 +444,10 @@ print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been 
 # memory with `+=`, `-=` and `relu_`, and fails in backward. Repair it.
 #
 # - The values stay as they are.
-# - Backward works, and both `x` and `w` get the right gradient. Both may be leaves that require grad.
-# - The caller's `x` and `w` are not written to.
+# - Backward works, and both `x` and `w` get the right gradient. Both may be leaves that require grad, and `x`
+#   may also be plain data, or the result of another block. `relu` is torch's: where its input is exactly 0,
+#   it lets no gradient through. (`clamp(min=0)` does.)
+# - The caller's `x` and `w` stay as they are: you write neither to them nor to their `.grad`.
 #
 # In-place operations are welcome wherever they do no harm.
 #
@@ -466,7 +476,7 @@ print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been 
 def residual_block(x, w):
     """Compute relu(sigmoid(x @ w) + x - 0.5).
 
-    x: (n, k), may require grad; w: (k, k), requires grad.
+    x: (n, k), may require grad; w: (k, k), requires grad; both float32 or both float64.
     Returns a tensor of shape (n, k) through which x and w get their gradients.
     """
     # BEGIN SOLUTION
@@ -559,14 +569,15 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 # exponential moving average (EMA) of the student:
 #
 # - every parameter of the teacher takes the value `(1 - tau) * teacher + tau * student` and stays the same
-#   `Parameter` object;
-# - every buffer of the teacher (the running statistics of BatchNorm, say) takes the student's value as it is.
-#   Do not average buffers: some of them are integers.
+#   `Parameter` object; one that stands in two places of the model is still one, and moves once;
+# - every buffer of the teacher (the running statistics of BatchNorm, say) takes the student's value as it is,
+#   also one that `state_dict()` leaves out (`persistent=False`). Do not average buffers: some are integers.
 #
 # The teacher is frozen: its parameters do not require grad. That must still be so afterwards, and however
-# often the update runs, no graph may hang on them. The student is in the middle of its training: it must not
-# change, and a loss computed with it before the update must still go back. The two must not share memory, not
-# even for `tau = 1`. The function returns nothing.
+# often the update runs, no graph may hang on them. Nothing else about the teacher changes, such as its
+# `eval()` mode. The student is in the middle of its training: it does not change at all, its `.grad` included,
+# and a loss computed with it before the update must still go back. The two must not share memory, not even
+# for `tau = 1`. The function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -595,7 +606,7 @@ def ema_update(teacher, student, tau):
     """Move the teacher's parameters towards the student's, and copy the buffers.
 
     teacher, student: modules of the same architecture; the teacher's parameters do not require grad.
-    tau: a float between 0 and 1, the weight of the student.
+    tau: a float from 0 to 1, both included, the weight of the student.
     Returns None.
     """
     # BEGIN SOLUTION
@@ -679,7 +690,8 @@ for _ in range(2):
 #
 # The caller's `w` is a leaf that requires grad, and its `.grad` is `None` at the start. It is updated in
 # place, so that the caller sees the result in the very `w` that was passed in: the same object in the same
-# memory, still a leaf that requires grad. What you leave in `w.grad` at the end is up to you.
+# memory, still a leaf that requires grad. What you leave in `w.grad` at the end is up to you. `X` and `y` stay
+# as they are. All `steps` are taken, whatever the loss does, and the losses are not rounded.
 #
 # For example, with `X = [[1.], [2.]]`, `y = [[2.], [4.]]`, `w = [[0.]]` and `lr = 0.1`, two steps return
 # `[10.0, 2.5]` and leave `w` at `[[1.5]]`.
@@ -709,8 +721,8 @@ for _ in range(2):
 def fit_by_hand(w, X, y, lr, steps):
     """Minimise ((X @ w - y) ** 2).mean() by plain gradient descent, updating w in place.
 
-    w: (k, 1), a leaf that requires grad; X: (n, k); y: (n, 1).
-    lr: a float, the learning rate; steps: an int, the number of updates.
+    w: (k, 1), a leaf that requires grad; X: (n, k); y: (n, 1); all float32 or all float64.
+    lr: a float, the learning rate; steps: an int, the number of updates, 0 or more.
     Returns a list of steps floats, the loss before each update.
     """
     # BEGIN SOLUTION
@@ -747,19 +759,19 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 
 
 def test_the_losses_of_three_steps(fit_by_hand):
-    """Three steps of the example return the losses 10, 2.5 and 0.625."""
+    """Three steps of the example with lr = 0.02 return the losses 10, 8.1 and 6.561."""
     import torch
 
     w = torch.zeros(1, 1, requires_grad=True)
     try:
-        losses = fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.1, 3)
+        losses = fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.02, 3)
     except (AttributeError, RuntimeError, TypeError) as error:
         message = f"three steps did not run: is w still a leaf in the second one? The error was: {error}"
         raise AssertionError(message) from None
     assert isinstance(losses, list), f"a {type(losses).__name__} came back, expected a list"
     assert len(losses) == 3, f"{len(losses)} losses came back, expected 3"
-    for seen, expected in zip(losses, (10.0, 2.5, 0.625)):
-        message = f"the losses are {losses}, not 10, 2.5, 0.625: does each step use only its own gradient?"
+    for seen, expected in zip(losses, (10.0, 8.1, 6.561)):
+        message = f"the losses are {losses}, not 10, 8.1, 6.561: does each step use only its own gradient?"
         assert abs(seen - expected) < 1e-4, message
 
 

@@ -74,9 +74,9 @@ def counted_by_hand_after_data(w, value):
     return w
 
 
-@accepted("q1")
+@wrong("q1", fails=["test_w_still_trains"], public=True)
 def switched_off_and_on_by_hand(w, value):
-    """What a with statement does can be done by hand, as long as the second half is not forgotten."""
+    """Switches on afterwards what may have been off before: a with statement puts back what was."""
     torch.set_grad_enabled(False)
     w.fill_(value)
     torch.set_grad_enabled(True)
@@ -224,14 +224,23 @@ def no_grad_called_and_forgotten(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_is_the_same_tensor", "test_a_stale_loss_is_noticed"], public=True)
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+    public=True,
+)
 def spread_over_the_parameters(w, value):
     """vector_to_parameters sets .data, so w lies in other memory, and no counter has moved."""
     nn.utils.vector_to_parameters(torch.full((w.numel(),), value), [w])
     return w
 
 
-@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
+@wrong("q1", fails=["test_w_still_trains", "test_a_stale_loss_is_noticed"], public=True)
 def error_raised_by_hand(w, value):
     """Believes that any RuntimeError with the right words will do, and lets a hook raise it."""
 
@@ -247,6 +256,285 @@ def error_raised_by_hand(w, value):
 @wrong("q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"])
 def returned_as_it_came(w, value):
     """Leaves w a leaf that trains, by leaving it alone."""
+    return w
+
+
+@accepted("q1")
+def put_back_by_hand(w, value):
+    """Remembers whether gradients were recorded, and puts that back."""
+    recorded = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    try:
+        w.fill_(value)
+    finally:
+        torch.set_grad_enabled(recorded)
+    return w
+
+
+@wrong("q1", fails=["test_w_still_trains"])
+def written_as_out(w, value):
+    """Lets out= fill w, which also makes w a tensor that does not require grad, as full's results are."""
+    with torch.no_grad():
+        torch.full(w.shape, value, dtype=w.dtype, out=w)
+    return w
+
+
+@accepted("q1")
+def clamped_to_one_number(w, value):
+    """Between value and value there is room for one number only."""
+    with torch.no_grad():
+        return w.clamp_(value, value)
+
+
+@accepted("q1")
+@torch.no_grad()
+def masked_everywhere(w, value):
+    """A mask that is true everywhere."""
+    w.masked_fill_(torch.ones_like(w, dtype=torch.bool), value)
+    return w
+
+
+@accepted("q1")
+def moved_by_foreach(w, value):
+    """Zeroed and moved by functions that take lists of tensors."""
+    alias = [w.detach()]
+    torch._foreach_zero_(alias)
+    torch._foreach_add_(alias, value)
+    return w
+
+
+@accepted("q1")
+def filled_by_index(w, value):
+    """One row after another by index_fill_."""
+    with torch.no_grad():
+        w.index_fill_(0, torch.arange(len(w)), value)
+    return w
+
+
+@accepted("q1")
+def lerped_all_the_way(w, value):
+    """A lerp of weight 1 ends at its end."""
+    w.detach().lerp_(torch.full_like(w, value), 1.0)
+    return w
+
+
+@accepted("q1")
+def loaded_like_a_state(w, value):
+    """load_state_dict copies in place, under no_grad."""
+    holder = nn.Module()
+    holder.w = nn.Parameter(torch.empty(0))
+    holder._parameters["w"] = w
+    holder.load_state_dict({"w": torch.full_like(w, value)})
+    return w
+
+
+@accepted("q1")
+def stepped_by_an_optimizer(w, value):
+    """An optimizer's step is a counted write; w.grad is not part of the task."""
+    w.grad = (w - value).detach()
+    torch.optim.SGD([w], lr=1.0).step()
+    w.grad = None
+    return w
+
+
+@accepted("q1")
+def filled_recursively(w, value):
+    """Down to single numbers, by views."""
+
+    def fill(part):
+        if part.dim() == 0:
+            part.fill_(value)
+        else:
+            for smaller in part:
+                fill(smaller)
+
+    with torch.no_grad():
+        fill(w)
+    return w
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+    public=True,
+)
+def flattened_and_filled(w, value):
+    """Believes that flatten() is a view always; of a tensor that is not contiguous it is a copy."""
+    with torch.no_grad():
+        w.flatten().fill_(value)
+    return w
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+    public=True,
+)
+def viewed_as_a_vector(w, value):
+    """view(-1) refuses a tensor that is not contiguous."""
+    with torch.no_grad():
+        w.view(-1)[:] = value
+    return w
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+)
+def filled_by_rows_and_columns(w, value):
+    """Walks through rows and columns, and knows matrices only."""
+    with torch.no_grad():
+        for i in range(w.shape[0]):
+            for j in range(w.shape[1]):
+                w[i, j] = value
+    return w
+
+
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
+def data_if_the_write_is_refused(w, value):
+    """Takes the error for a nuisance, and .data for its cure."""
+    try:
+        w.fill_(value)
+    except RuntimeError:
+        w.data.fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
+def hidden_for_matrices(w, value):
+    """Believes that only a vector can be in a loss."""
+    if w.dim() > 1:
+        w.data.fill_(value)
+    else:
+        with torch.no_grad():
+            w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_w_is_the_same_tensor"], public=True)
+def moved_and_counted(w, value):
+    """Exchanges the memory and writes afterwards, so that the counter moves; views still keep the old memory."""
+    w.data = torch.full_like(w, value)
+    with torch.no_grad():
+        w.add_(0)
+    return w
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_is_the_same_tensor",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+    public=True,
+)
+def exchanged_with_a_new_leaf(w, value):
+    """swap_tensors keeps the name of the object, and not its memory."""
+    torch.utils.swap_tensors(w, torch.full_like(w, value, requires_grad=True))
+    return w
+
+
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
+def first_column_only(w, value):
+    """Fills what is left of a matrix after [:, 0]."""
+    with torch.no_grad():
+        (w[:, 0] if w.dim() > 1 else w).fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
+def value_made_whole(w, value):
+    """Rounds the number on its way."""
+    with torch.no_grad():
+        w.fill_(round(value))
+    return w
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_w_holds_the_value",
+        "test_w_still_trains",
+        "test_a_stale_loss_is_noticed",
+    ],
+    public=True,
+)
+def nothing_for_zero(w, value):
+    """Takes a value of 0 for no value."""
+    if value:
+        with torch.no_grad():
+            w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_w_is_the_same_tensor"])
+def a_view_returned(w, value):
+    """Returns w[:], which shows the same memory, and is another tensor."""
+    with torch.no_grad():
+        w.fill_(value)
+    return w[:]
+
+
+@wrong("q1", fails=["test_w_is_the_same_tensor"], public=True)
+def made_contiguous(w, value):
+    """Puts w into a row first, and so into other memory."""
+    w.data = w.data.contiguous()
+    with torch.no_grad():
+        w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_w_still_trains"], public=True)
+def default_dtype_changed(w, value):
+    """Makes the dtype of w the default, for everything that follows."""
+    torch.set_default_dtype(w.dtype)
+    with torch.no_grad():
+        w.copy_(torch.full(w.shape, value))
+    torch.set_default_dtype(torch.float64)
+    return w
+
+
+@wrong("q1", fails=["test_w_still_trains"], public=True)
+def kept_alive_by_a_hook(w, value):
+    """Leaves a hook on w that is to protect its gradients."""
+    with torch.no_grad():
+        w.fill_(value)
+    w.register_hook(lambda gradient: gradient.nan_to_num())
+    return w
+
+
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
+def the_diagonal_filled(w, value):
+    """Takes fill_diagonal_ for the fill_ of matrices."""
+    with torch.no_grad():
+        if w.dim() == 2:
+            w.fill_diagonal_(value)
+        else:
+            w.fill_(value)
+    return w
+
+
+@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
+def filled_in_its_storage(w, value):
+    """Writes to the storage, which holds more than w, and no counter counts it."""
+    storage = torch.tensor([], dtype=w.dtype).set_(w.untyped_storage())
+    storage.fill_(value)
     return w
 
 
@@ -374,7 +662,7 @@ def a_whole_new_layer(model, name):
         "test_fresh_values_are_trained",
         "test_tied_module_stays_tied",
         "test_values_are_drawn_as_asked",
-        "test_other_layers_keep_their_values",
+        "test_nothing_else_changes",
     ],
 )
 def drawn_while_recording(model, name):
@@ -413,7 +701,7 @@ def bias_forgotten(model, name):
     nn.init.normal_(model.get_submodule(name).weight, 0.0, 0.02)
 
 
-@wrong("q2", fails=["test_fresh_values_are_trained"])
+@wrong("q2", fails=["test_fresh_values_are_trained", "test_tied_module_stays_tied"])
 def layer_left_frozen(model, name):
     """The student freezes the layer to get past the leaf rule and forgets to thaw it, so the fresh values never move."""
     layer = model.get_submodule(name).requires_grad_(False)
@@ -443,13 +731,13 @@ def _init_any_linear(module):
             nn.init.zeros_(module.bias)
 
 
-@wrong("q2", fails=["test_other_layers_keep_their_values"], public=True)
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
 def every_linear_layer_reset(model, name):
     """The student applies the initialiser to the whole model, but only one layer was to start afresh."""
     model.apply(_init_any_linear)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied"], public=True)
+@wrong("q2", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True)
 def name_taken_for_an_attribute(model, name):
     """The student believes that getattr follows the dots of a name, but it looks for one attribute of that name."""
     layer = getattr(model, name)
@@ -457,7 +745,7 @@ def name_taken_for_an_attribute(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied"], public=True)
+@wrong("q2", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True)
 def looked_up_among_the_parameters(model, name):
     """The student looks the weight up by its name, but named_parameters() lists a tied weight once, under its first name."""
     named = dict(model.named_parameters())
@@ -498,7 +786,7 @@ def one_row_drawn_for_all(model, name):
         "test_fresh_values_are_trained",
         "test_tied_module_stays_tied",
         "test_values_are_drawn_as_asked",
-        "test_other_layers_keep_their_values",
+        "test_nothing_else_changes",
     ],
 )
 def a_copy_of_the_layer_reset(model, name):
@@ -538,7 +826,7 @@ def seeded_for_reproducibility(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_other_layers_keep_their_values"], public=True)
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
 def every_layer_whose_name_ends_so(model, name):
     """Looks for the last part of the name, which layers elsewhere may have, too."""
     for path, module in model.named_modules():
@@ -547,7 +835,14 @@ def every_layer_whose_name_ends_so(model, name):
             nn.init.zeros_(module.bias)
 
 
-@wrong("q2", fails=["test_fresh_values_are_trained"])
+@wrong(
+    "q2",
+    fails=[
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
+    ],
+)
 def gradients_left_off_after_the_reset(model, name):
     """Switches gradients off for the writes and forgets that the switch is global."""
     torch.set_grad_enabled(False)
@@ -563,7 +858,7 @@ def gradients_left_off_after_the_reset(model, name):
         "test_fresh_values_are_trained",
         "test_tied_module_stays_tied",
         "test_values_are_drawn_as_asked",
-        "test_other_layers_keep_their_values",
+        "test_nothing_else_changes",
     ],
 )
 def nothing_reset(model, name):
@@ -582,13 +877,315 @@ def untied_after_the_reset(model, name):
         module.weight = nn.Parameter(old.detach().clone())
 
 
-@wrong("q2", fails=["test_fresh_values_are_trained"], public=True)
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
 def model_left_in_eval_mode(model, name):
     """Believes that writing to a layer takes eval(), which switches nothing off for autograd; and leaves it so."""
     model.eval()
     layer = model.get_submodule(name)
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.zeros_(layer.bias)
+
+
+@accepted("q2")
+def drawn_by_torch_normal(model, name):
+    """torch.normal draws out of place, and copy_ puts it in."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.copy_(torch.normal(0.0, 0.02, layer.weight.shape))
+        layer.bias.copy_(torch.zeros_like(layer.bias))
+
+
+@accepted("q2")
+def walked_down_by_getattr(model, name):
+    """One getattr for each part of the name."""
+    layer = model
+    for part in name.split("."):
+        layer = getattr(layer, part)
+    torch.nn.init.normal_(layer.weight, std=0.02)
+    torch.nn.init.constant_(layer.bias, 0.0)
+
+
+@accepted("q2")
+def frozen_for_the_writes(model, name):
+    """A frozen layer may be written to, and is thawed afterwards."""
+    layer = model.get_submodule(name).requires_grad_(False)
+    layer.weight.normal_(0, 0.02)
+    layer.bias.zero_()
+    layer.requires_grad_(True)
+
+
+@accepted("q2")
+def moved_by_the_difference(model, name):
+    """Subtracts what is there and adds what shall be."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.add_(torch.randn_like(layer.weight) * 0.02 - layer.weight)
+        layer.bias.sub_(layer.bias)
+
+
+@accepted("q2")
+def parameters_by_get_parameter(model, name):
+    """get_parameter finds them by their names."""
+    weight, bias = (model.get_parameter(f"{name}.{part}") for part in ("weight", "bias"))
+    with torch.no_grad():
+        for parameter, std in ((weight, 0.02), (bias, 0.0)):
+            parameter.copy_(std * torch.randn_like(parameter))
+
+
+@accepted("q2")
+def drawn_by_box_and_muller(model, name):
+    """Two uniform numbers make a normal one."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        radius = (-2 * torch.log(1 - torch.rand_like(layer.weight))).sqrt()
+        layer.weight.copy_(0.02 * radius * torch.cos(2 * torch.pi * torch.rand_like(layer.weight)))
+        layer.bias.zero_()
+
+
+@accepted("q2")
+def put_in_by_foreach(model, name):
+    """Both parameters by one copy of lists."""
+    layer = model.get_submodule(name)
+    fresh = [torch.empty_like(layer.weight).normal_(0, 0.02), torch.zeros_like(layer.bias)]
+    with torch.no_grad():
+        torch._foreach_copy_([layer.weight, layer.bias], fresh)
+
+
+@accepted("q2")
+def loaded_into_the_whole_model(model, name):
+    """The whole state goes in again, with two new entries; the others are written over with themselves."""
+    layer = model.get_submodule(name)
+    layer.load_state_dict(
+        {"weight": torch.empty_like(layer.weight).normal_(std=0.02), "bias": torch.zeros_like(layer.bias)},
+        strict=True,
+    )
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def cut_off_at_three_deviations(model, name):
+    """Believes that a normal distribution ends somewhere."""
+    layer = model.get_submodule(name)
+    nn.init.trunc_normal_(layer.weight, std=0.02, a=-0.06, b=0.06)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def cut_off_at_two_deviations(model, name):
+    """Takes the truncated normal distribution of vision models."""
+    layer = model.get_submodule(name)
+    nn.init.trunc_normal_(layer.weight, std=0.02, a=-0.04, b=0.04)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def drawn_from_laplace(model, name):
+    """Takes another distribution with the same deviation."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.copy_(torch.distributions.Laplace(0.0, 0.02 / 2**0.5).sample(layer.weight.shape))
+        layer.bias.zero_()
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def mean_taken_for_deviation(model, name):
+    """Passes 0.02 as the first number, which is the mean."""
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, 0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def deviation_squared(model, name):
+    """Passes the variance."""
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, 0.0, 0.02**2)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"])
+def bias_drawn_too(model, name):
+    """Draws the bias as well."""
+    for parameter in model.get_submodule(name).parameters():
+        nn.init.normal_(parameter, 0.0, 0.02)
+
+
+@wrong("q2", fails=["test_fresh_values_are_trained", "test_tied_module_stays_tied"])
+def transposed_weight(model, name):
+    """Believes that a weight is (in, out)."""
+    layer = model.get_submodule(name)
+    layer.weight.data = 0.02 * torch.randn(layer.in_features, layer.out_features, dtype=layer.weight.dtype)
+    layer.bias.data.zero_()
+
+
+@wrong("q2", fails=["test_fresh_values_are_trained"], public=True)
+def float32_for_all(model, name):
+    """Gives the layer memory of the default dtype."""
+    layer = model.get_submodule(name)
+    layer.weight.data = 0.02 * torch.randn(layer.weight.shape)
+    layer.bias.data = torch.zeros(layer.bias.shape)
+
+
+@wrong("q2", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True)
+def only_one_dot(model, name):
+    """Believes that a name has two parts at most."""
+    first, _, second = name.partition(".")
+    layer = getattr(getattr(model, first), second) if second else getattr(model, first)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def all_thawed_afterwards(model, name):
+    """Freezes the whole model for the writes, and thaws parts that had always been frozen."""
+    model.requires_grad_(False)
+    layer = model.get_submodule(name)
+    layer.weight.normal_(std=0.02)
+    layer.bias.zero_()
+    model.requires_grad_(True)
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
+def eval_and_train(model, name):
+    """Puts the model into eval mode and back, and with it the parts that had stayed in eval mode."""
+    model.eval()
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+    model.train()
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def the_layer_in_eval_mode(model, name):
+    """Leaves the layer itself in eval mode."""
+    layer = model.get_submodule(name).eval()
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def gradients_of_the_model_cleared(model, name):
+    """Clears all gradients, although training goes on elsewhere."""
+    model.zero_grad()
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_fresh_values_are_trained"], public=True)
+def gradients_switched_on(model, name):
+    """Switches gradients off and on by hand, also where they had been off."""
+    layer = model.get_submodule(name)
+    torch.set_grad_enabled(False)
+    layer.weight.normal_(std=0.02)
+    layer.bias.zero_()
+    torch.set_grad_enabled(True)
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def every_name_that_begins_so(model, name):
+    """Compares names by startswith, and reaches fc2 by fc."""
+    for path, parameter in model.named_parameters(remove_duplicate=False):
+        if path.startswith(name):
+            (nn.init.normal_ if path.endswith("weight") else nn.init.zeros_)(parameter)
+            with torch.no_grad():
+                parameter.mul_(0.02)
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+    ],
+)
+def tied_module_given_the_new_object(model, name):
+    """Replaces the weight in all modules that hold it; the optimizer is left with the old one."""
+    layer = model.get_submodule(name)
+    old, new = layer.weight, nn.Parameter(torch.randn_like(layer.weight) * 0.02)
+    for module in model.modules():
+        if getattr(module, "weight", None) is old:
+            module.weight = new
+    nn.init.zeros_(layer.bias)
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+    ],
+)
+def tied_values_copied(model, name):
+    """Gives the layer a new weight, and the tied module the same values."""
+    layer = model.get_submodule(name)
+    old = layer.weight
+    layer.weight = nn.Parameter(torch.randn_like(old) * 0.02)
+    with torch.no_grad():
+        old.copy_(layer.weight)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def layer_returned(model, name):
+    """Returns the layer, where nothing was to be returned."""
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def seeded_by_the_name(model, name):
+    """Makes every reset of one layer the same."""
+    generator = torch.Generator().manual_seed(sum(map(ord, name)))
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.normal_(0.0, 0.02, generator=generator)
+        layer.bias.zero_()
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def hook_left_on_the_layer(model, name):
+    """Resets the layer, and leaves a hook that cleans its outputs."""
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+    layer.register_forward_hook(lambda module, args, output: output.nan_to_num())
+
+
+@wrong(
+    "q2",
+    fails=[
+        "test_parameters_are_the_same_objects",
+        "test_fresh_values_are_trained",
+        "test_tied_module_stays_tied",
+        "test_values_are_drawn_as_asked",
+    ],
+)
+def bias_removed(model, name):
+    """Believes that no bias is a bias of 0."""
+    layer = model.get_submodule(name)
+    nn.init.normal_(layer.weight, std=0.02)
+    layer.bias = None
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def old_values_blended(model, name):
+    """Keeps a little of what was learned."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.copy_(0.1 * layer.weight + 0.02 * torch.randn_like(layer.weight))
+        layer.bias.zero_()
 
 
 # q3: masked_forward
@@ -862,6 +1459,307 @@ def ones_added(x, w1, w2, mask):
     return d, d @ w2
 
 
+@accepted("q3")
+@torch.enable_grad()
+def masked_by_masked_scatter(x, w1, w2, mask):
+    """masked_scatter puts ones where the mask is true."""
+    d = torch.mm(x, w1)
+    d = d.masked_scatter(mask.expand_as(d), torch.ones_like(d))
+    return d, torch.mm(d, w2)
+
+
+@accepted("q3")
+def put_in_by_index_copy(x, w1, w2, mask):
+    """index_copy knows which columns it takes the place of."""
+    d = x @ w1
+    columns = mask.nonzero().flatten()
+    d = d.index_copy(1, columns, d.new_ones(len(d), len(columns)))
+    return d, d @ w2
+
+
+@accepted("q3")
+def filled_by_index_fill(x, w1, w2, mask):
+    """The same in place, recorded."""
+    d = x @ w1
+    d.index_fill_(1, mask.nonzero().flatten(), 1.0)
+    return d, d.mm(w2)
+
+
+@accepted("q3")
+def split_and_added(x, w1, w2, mask):
+    """The masked columns add the sums of their rows of w2."""
+    keep = (~mask).float()
+    d = torch.einsum("ni,ih->nh", x, w1 * keep) + mask.float()
+    return d, torch.einsum("nh,ho->no", d, w2)
+
+
+@accepted("q3")
+def row_by_row(x, w1, w2, mask):
+    """One row after the other."""
+    rows = [torch.where(mask, torch.ones(()), row @ w1) for row in x]
+    d = torch.stack(rows)
+    return d, torch.stack([row @ w2 for row in d])
+
+
+@accepted("q3")
+def function_of_its_own_for_the_mask(x, w1, w2, mask):
+    """A Function whose backward knows the mask."""
+
+    class Masked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, d, mask):
+            ctx.save_for_backward(mask)
+            return d.masked_fill(mask, 1.0)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (mask,) = ctx.saved_tensors
+            return gradient.masked_fill(mask, 0.0), None
+
+    d = Masked.apply(x @ w1, mask)
+    return d, d @ w2
+
+
+@accepted("q3")
+def pair_as_a_list(x, w1, w2, mask):
+    """A list of two unpacks like a tuple."""
+    d = torch.where(mask[None, :], 1.0, F.linear(x, w1.T))
+    return [d, F.linear(d, w2.T)]
+
+
+@accepted("q3")
+def mapped_over_the_rows(x, w1, w2, mask):
+    """vmap over the rows of x."""
+    d = torch.func.vmap(lambda row: torch.where(mask, 1.0, row @ w1))(x)
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+    public=True,
+)
+def first_masked_column_only(x, w1, w2, mask):
+    """Looks for the column where the mask is true."""
+    d = x @ w1
+    d[:, mask.int().argmax()] = 1.0
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
+def as_many_columns_from_the_left(x, w1, w2, mask):
+    """Counts the masked columns, and overwrites as many."""
+    d = x @ w1
+    d[:, : int(mask.sum())] = 1.0
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_inputs_of_the_product_are_untouched",
+    ],
+    public=True,
+)
+def gradient_put_right_on_w1(x, w1, w2, mask):
+    """Hides the write, and leaves a hook on the caller's w1 that removes the gradient."""
+    d = x @ w1
+    d.data[:, mask] = 1.0
+    w1.register_hook(lambda gradient: gradient.masked_fill(mask, 0.0))
+    return d, d @ w2
+
+
+@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
+def backward_called_inside(x, w1, w2, mask):
+    """Tries whether backward works, on the caller's leaves."""
+    d = torch.where(mask, 1.0, x @ w1)
+    f = d @ w2
+    f.sum().backward(retain_graph=True)
+    return d, f
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
+def columns_squeezed(x, w1, w2, mask):
+    """Drops a dimension of one."""
+    d = torch.where(mask, 1.0, x @ w1)
+    return d, (d @ w2).squeeze(-1)
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
+def everything_squeezed(x, w1, w2, mask):
+    """Drops the dimension of a single row, too."""
+    d = torch.where(mask, 1.0, x @ w1).squeeze()
+    return d, d @ w2
+
+
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
+def x_detached(x, w1, w2, mask):
+    """Takes x for data always."""
+    d = torch.where(mask, 1.0, x.detach() @ w1)
+    return d, d @ w2
+
+
+@wrong("q3", fails=["test_w2_gets_the_gradient_of_the_masked_d"])
+def w2_detached(x, w1, w2, mask):
+    """Takes the second weight out of the graph."""
+    d = torch.where(mask, 1.0, x @ w1)
+    return d, d @ w2.detach()
+
+
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
+def gradients_clipped(x, w1, w2, mask):
+    """Clips the gradient of d in between."""
+    d = torch.where(mask, 1.0, x @ w1)
+    d.register_hook(lambda gradient: gradient.clamp(-1, 1))
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+    public=True,
+)
+def values_clipped(x, w1, w2, mask):
+    """Keeps d within bounds."""
+    d = torch.where(mask, 1.0, (x @ w1).clamp(-10, 10))
+    return d, d @ w2
+
+
+@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
+def mask_made_a_row(x, w1, w2, mask):
+    """Gives the caller's mask another shape."""
+    mask.unsqueeze_(0)
+    d = torch.where(mask, 1.0, x @ w1)
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+        "test_inputs_of_the_product_are_untouched",
+    ],
+)
+def mask_inverted_and_put_back(x, w1, w2, mask):
+    """Inverts the caller's mask and inverts it again."""
+    mask.logical_not_()
+    d = torch.where(mask, x @ w1, 1.0)
+    mask.logical_not_()
+    return d, d @ w2
+
+
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
+def w1_masked_and_put_back(x, w1, w2, mask):
+    """Zeroes columns of w1 for the product, and puts the old values back."""
+    old = w1.detach().clone()
+    w1.data[:, mask] = 0.0
+    d = x @ w1 + mask
+    w1.data.copy_(old)
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+    public=True,
+)
+def unmasked_if_all_is_masked(x, w1, w2, mask):
+    """Takes a mask that is true everywhere for a mistake."""
+    d = x @ w1
+    if not mask.all():
+        d = torch.where(mask, 1.0, d)
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+    public=True,
+)
+def only_the_first_row_masked(x, w1, w2, mask):
+    """Has tried it with one row only."""
+    d = x @ w1
+    d[0, mask] = 1.0
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+)
+def order_of_the_pair_turned(x, w1, w2, mask):
+    """Returns f before d."""
+    d = torch.where(mask, 1.0, x @ w1)
+    return d @ w2, d
+
+
+@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
+def gradients_of_w1_cleared(x, w1, w2, mask):
+    """Begins with a clean gradient, which is the caller's."""
+    w1.grad = None
+    d = torch.where(mask, 1.0, x @ w1)
+    return d, d @ w2
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+    public=True,
+)
+def masked_after_the_gradient_is_known(x, w1, w2, mask):
+    """Lets the right f carry the gradients of the unmasked d."""
+    d = x @ w1
+    f = d @ w2
+    masked = torch.where(mask, 1.0, d).detach()
+    return masked, f + (masked @ w2.detach() - f).detach()
+
+
 # q4: residual_block
 
 
@@ -888,9 +1786,9 @@ def in_place_relu_module(x, w):
     return nn.ReLU(inplace=True)(torch.add(torch.sigmoid(x @ w), x).sub_(0.5))
 
 
-@accepted("q4")
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
 def all_out_of_place(x, w):
-    """No write at all; clamp at 0 is a ReLU."""
+    """Takes clamp for relu: at exactly 0, clamp lets the gradient through."""
     h = torch.sigmoid(torch.matmul(x, w))
     h = h + x
     h = h - 0.5
@@ -1085,6 +1983,202 @@ def nothing_computed(x, w):
     """Does not write to x and w, and to nothing else either."""
 
 
+@accepted("q4")
+def all_out_of_place_with_relu(x, w):
+    """No write at all."""
+    h = torch.sigmoid(torch.matmul(x, w))
+    h = h + x
+    h = h - 0.5
+    return torch.relu(h)
+
+
+@accepted("q4")
+def cut_off_by_where(x, w):
+    """where knows the tie: what is not above 0 gets none of the gradient."""
+    h = torch.sigmoid(x @ w) + x - 0.5
+    return torch.where(h > 0, h, 0.0)
+
+
+@accepted("q4")
+def cut_off_by_masked_fill(x, w):
+    """The same in place, on a tensor that nobody has saved."""
+    h = torch.sigmoid(x @ w).add(x).sub(0.5)
+    return h.masked_fill_(h <= 0, 0.0)
+
+
+@accepted("q4")
+def row_by_row_block(x, w):
+    """One row after the other."""
+    return torch.stack([F.relu(torch.sigmoid(row @ w) + row - 0.5) for row in x])
+
+
+@accepted("q4")
+def sigmoid_by_tanh_module(x, w):
+    """Modules and a linear function with the transposed weight."""
+    return nn.ReLU()(nn.Sigmoid()(F.linear(x, w.t())) + (x - 0.5))
+
+
+@accepted("q4")
+def threshold_at_zero(x, w):
+    """threshold keeps what is above 0, and nothing at 0."""
+    return F.threshold(x + torch.sigmoid(x @ w) - 0.5, 0.0, 0.0)
+
+
+@accepted("q4")
+def mapped_block(x, w):
+    """vmap over the rows."""
+    return torch.func.vmap(lambda row: torch.relu(torch.sigmoid(row @ w) + row - 0.5))(x)
+
+
+@accepted("q4")
+def relu_in_place_of_a_fresh_sum(x, w):
+    """addmm and out-of-place sums, and relu_ at the end."""
+    return torch.add(torch.sigmoid(torch.mm(x, w)), torch.sub(x, 0.5)).relu_()
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def tie_taken_for_positive(x, w):
+    """Lets the gradient through where relu's input is exactly 0."""
+    h = torch.sigmoid(x @ w) + x - 0.5
+    return h * (h >= 0)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def maximum_of_two(x, w):
+    """Takes maximum for relu: at a tie it gives each side a half."""
+    h = torch.sigmoid(x @ w) + x - 0.5
+    return torch.maximum(h, torch.zeros_like(h))
+
+
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"], public=True)
+def relu_up_to_six(x, w):
+    """Takes relu6."""
+    return F.relu6(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"])
+def leaky(x, w):
+    """Lets a little through below 0."""
+    return F.leaky_relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"], public=True)
+def factors_turned(x, w):
+    """Multiplies by the transposed weight."""
+    return torch.relu(torch.sigmoid(x @ w.T) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"])
+def w_detached(x, w):
+    """Takes w for data."""
+    return torch.relu(torch.sigmoid(x @ w.detach()) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def product_without_x(x, w):
+    """Lets x be reached through the residual only."""
+    return torch.relu(torch.sigmoid(x.detach() @ w) + x - 0.5)
+
+
+@wrong(
+    "q4",
+    fails=[
+        "test_block_has_the_values",
+        "test_block_has_the_gradients",
+        "test_inputs_of_the_block_are_untouched",
+    ],
+)
+def output_squeezed(x, w):
+    """Drops a dimension of one."""
+    return torch.relu(torch.sigmoid(x @ w) + x - 0.5).squeeze()
+
+
+@wrong("q4", fails=["test_inputs_of_the_block_are_untouched"], public=True)
+def x_made_to_require_grad(x, w):
+    """Switches requires_grad on in plain data that belongs to the caller."""
+    x.requires_grad_(True)
+    return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"], public=True)
+def gradient_clipped_by_a_hook(x, w):
+    """Leaves a hook on w."""
+    if w.requires_grad:
+        w.register_hook(lambda gradient: gradient.clamp(-1, 1))
+    return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"], public=True)
+def computed_x_written_to(x, w):
+    """Saves memory where it is allowed to: in an x that is the result of a computation."""
+    h = torch.sigmoid(x @ w)
+    if x.is_leaf:
+        return torch.relu(h + x - 0.5)
+    return x.clone().add_(h).sub_(0.5).relu_() + 0 * x.mul_(1)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def gradient_clipped_on_the_way(x, w):
+    """Clips what goes back through the sum."""
+    h = torch.sigmoid(x @ w) + x - 0.5
+    if h.requires_grad:
+        h.register_hook(lambda gradient: gradient.clamp(-10, 10))
+    return torch.relu(h)
+
+
+@wrong("q4", fails=["test_inputs_of_the_block_are_untouched"], public=True)
+def plain_x_written_to(x, w):
+    """Writes to x where nothing protects it."""
+    h = torch.sigmoid(x @ w)
+    if x.requires_grad:
+        return torch.relu(h + x - 0.5)
+    x -= 0.5
+    return torch.relu(h + x)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"], public=True)
+def result_in_the_memory_of_x(x, w):
+    """Lets out= write the result to where x was."""
+    y = torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+    x.data.copy_(y.detach())
+    return y
+
+
+@wrong("q4", fails=["test_inputs_of_the_block_are_untouched"], public=True)
+def gradients_tried_out(x, w):
+    """Calls backward inside, which fills the caller's gradients."""
+    y = torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+    y.sum().backward(retain_graph=True)
+    return y
+
+
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"], public=True)
+def rounded_values(x, w):
+    """Rounds what comes out."""
+    y = torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+    return y + ((y * 1e4).round() / 1e4 - y).detach()
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def hidden_write_after_a_detached_sum(x, w):
+    """Overwrites the sigmoid's output through .data, with the residual kept in the graph."""
+    h = torch.sigmoid(x @ w)
+    out = h + x
+    h.data.sub_(0.5)
+    return torch.relu(out - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def saved_by_numpy(x, w):
+    """Adds through numpy, where no counter counts."""
+    h = torch.sigmoid(x @ w)
+    residual = x - x.detach()
+    memory = h.detach().numpy()
+    memory += x.detach().numpy()
+    memory -= 0.5
+    return torch.relu(h + residual)
+
+
 # q5: ema_update
 
 
@@ -1106,9 +2200,9 @@ def averaged_all_at_once(teacher, student, tau):
         t.copy_(s)
 
 
-@accepted("q5")
+@wrong("q5", fails=["test_parameters_are_averaged", "test_buffers_are_copied"], public=True)
 def loaded_from_an_averaged_state(teacher, student, tau):
-    """The new state is computed from detached values, and load_state_dict copies it in."""
+    """Believes that the state_dict has every buffer, and that named_parameters() has every name of a parameter."""
     old, new = teacher.state_dict(), student.state_dict()
     parameters = dict(student.named_parameters())
     state = {key: (1 - tau) * old[key] + tau * new[key] if key in parameters else new[key] for key in old}
@@ -1124,9 +2218,9 @@ def frozen_teacher_and_detached_student(teacher, student, tau):
         t.copy_(s)
 
 
-@accepted("q5")
+@wrong("q5", fails=["test_parameters_are_averaged", "test_buffers_are_copied"], public=True)
 def written_through_the_state_dict(teacher, student, tau):
-    """The tensors of a state_dict share the memory of the module's, so they can be written to."""
+    """Writes through the state_dict, which leaves out a buffer, and lists a tied weight under a name that is no parameter's."""
     parameters = {name for name, _ in teacher.named_parameters()}
     new = student.state_dict()
     for name, t in teacher.state_dict().items():
@@ -1194,7 +2288,7 @@ def weights_of_the_average_swapped(teacher, student, tau):
             t.copy_(s)
 
 
-@wrong("q5", fails=["test_teacher_stays_plain_data"])
+@wrong("q5", fails=["test_parameters_are_averaged", "test_teacher_stays_plain_data"])
 def fresh_parameters(teacher, student, tau):
     """The author believes that a new Parameter with the right values is the same thing, but everybody who held the old object has lost it, and the new one requires grad."""
     for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
@@ -1233,7 +2327,7 @@ def buffers_forgotten(teacher, student, tau):
         t.lerp_(s, tau)
 
 
-@wrong("q5", fails=["test_buffers_are_copied"], public=True)
+@wrong("q5", fails=["test_parameters_are_averaged", "test_buffers_are_copied"], public=True)
 @torch.no_grad()
 def buffers_averaged_too(teacher, student, tau):
     """The author averages whatever is a floating point number, but buffers were to be taken over as they are."""
@@ -1276,7 +2370,15 @@ def student_frozen_for_the_update(teacher, student, tau):
         t.copy_(s)
 
 
-@wrong("q5", fails=["test_teacher_stays_plain_data", "test_no_memory_is_shared"])
+@wrong(
+    "q5",
+    fails=[
+        "test_parameters_are_averaged",
+        "test_buffers_are_copied",
+        "test_teacher_stays_plain_data",
+        "test_no_memory_is_shared",
+    ],
+)
 def averaged_state_assigned(teacher, student, tau):
     """The author believes that load_state_dict always copies, but assign=True brings in new parameters and the student's buffers."""
     old, new = teacher.state_dict(), student.state_dict()
@@ -1342,9 +2444,9 @@ def a_step_of_plain_sgd(teacher, student, tau):
         t.copy_(s)
 
 
-@accepted("q5")
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
 def module_by_module(teacher, student, tau):
-    """Each module owns its parameters and buffers; recurse=False lists these only."""
+    """Goes through the modules one by one, and moves a weight twice that two of them share."""
     with torch.no_grad():
         for mine, theirs in zip(teacher.modules(), student.modules()):
             for name, t in mine.named_parameters(recurse=False):
@@ -1418,6 +2520,335 @@ def buffers_shared_through_dlpack(teacher, student, tau):
             t.lerp_(s, tau)
         for t, s in zip(teacher.buffers(), student.buffers()):
             t.data = torch.from_dlpack(s)
+
+
+@accepted("q5")
+@torch.no_grad()
+def by_names_once(teacher, student, tau):
+    """By name; named_parameters() lists a shared one once."""
+    theirs = dict(student.named_parameters())
+    for name, t in teacher.named_parameters():
+        t.mul_(1 - tau).add_(theirs[name], alpha=tau)
+    theirs = dict(student.named_buffers())
+    for name, t in teacher.named_buffers():
+        t.copy_(theirs[name])
+
+
+@accepted("q5")
+def modules_with_memory(teacher, student, tau):
+    """Module by module, with a memory of what has been moved already."""
+    done = set()
+    with torch.no_grad():
+        for mine, theirs in zip(teacher.modules(), student.modules()):
+            for name, t in mine.named_parameters(recurse=False):
+                if id(t) not in done:
+                    done.add(id(t))
+                    t.add_(tau * (theirs.get_parameter(name) - t))
+            for name, t in mine.named_buffers(recurse=False):
+                t.copy_(theirs.get_buffer(name))
+
+
+@accepted("q5")
+def all_computed_first(teacher, student, tau):
+    """Values first, writes later; a shared weight gets the same value twice."""
+    new = dict(student.named_parameters(remove_duplicate=False))
+    old = dict(teacher.named_parameters(remove_duplicate=False))
+    with torch.no_grad():
+        values = {name: (1 - tau) * old[name] + tau * new[name] for name in old}
+        for name, t in old.items():
+            t.copy_(values[name])
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@accepted("q5")
+def recursively_down_the_tree(teacher, student, tau):
+    """Children first; a shared weight is remembered."""
+
+    def walk(mine, theirs, done):
+        for name, t in mine._parameters.items():
+            if t is not None and t not in done:
+                done.append(t)
+                t.data.lerp_(theirs._parameters[name].data, tau)
+        for name, b in mine._buffers.items():
+            if b is not None:
+                b.data.copy_(theirs._buffers[name].data)
+        for name, child in mine._modules.items():
+            walk(child, theirs._modules[name], done)
+
+    class Known(list):
+        def __contains__(self, thing):
+            return any(thing is known for known in self)
+
+    walk(teacher, student, Known())
+
+
+@accepted("q5")
+def built_by_averaged_model_rule(teacher, student, tau):
+    """Plain Python over zipped lists, in inference mode."""
+    with torch.inference_mode():
+        for t, s in zip(teacher.parameters(), student.parameters(), strict=True):
+            t.sub_(tau * (t - s))
+        for t, s in zip(teacher.buffers(), student.buffers(), strict=True):
+            t.copy_(s)
+
+
+@accepted("q5")
+def in_three_parts(teacher, student, tau):
+    """The ends by themselves, everything else by lerp."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            if tau == 1:
+                t.copy_(s)
+            elif tau > 0:
+                t.copy_(torch.lerp(t, s, tau))
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t[...] = s
+
+
+@accepted("q5")
+def teacher_recorded_on_a_copy(teacher, student, tau):
+    """The average is recorded, and only its values are kept."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        average = (1 - tau) * t + tau * s
+        t.copy_(average.detach())
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s.detach())
+
+
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def only_trained_parameters(teacher, student, tau):
+    """Leaves out what the student has frozen."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            if s.requires_grad:
+                t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def trained_parameters_zipped(teacher, student, tau):
+    """Filters one of two lists, so that they no longer go together."""
+    trained = [s for s in student.parameters() if s.requires_grad]
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), trained):
+            if t.shape == s.shape:
+                t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def computed_in_float32(teacher, student, tau):
+    """Computes in float32, whatever the model's dtype is."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.copy_(torch.lerp(t.float(), s.float(), tau))
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
+def floating_buffers_only(teacher, student, tau):
+    """Leaves out buffers of integers."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            if t.is_floating_point():
+                t.copy_(s)
+
+
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
+def buffers_through_floats(teacher, student, tau):
+    """Copies integers by way of float32, which does not hold all of them."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s.float() if not s.is_floating_point() else s)
+
+
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
+def buffers_of_the_state_dict(teacher, student, tau):
+    """Looks for buffers in the state_dict, which leaves one out."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        names = {name for name, _ in teacher.named_buffers()}
+        new = student.state_dict()
+        for name, t in teacher.state_dict().items():
+            if name in names:
+                t.copy_(new[name])
+
+
+@wrong("q5", fails=["test_buffers_are_copied"], public=True)
+def batch_norm_only(teacher, student, tau):
+    """Knows buffers of BatchNorm only."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for mine, theirs in zip(teacher.modules(), student.modules()):
+            if isinstance(mine, nn.BatchNorm1d):
+                mine.running_mean.copy_(theirs.running_mean)
+                mine.running_var.copy_(theirs.running_var)
+                mine.num_batches_tracked.copy_(theirs.num_batches_tracked)
+
+
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def matrices_only(teacher, student, tau):
+    """Averages weights, and takes biases and scales for details."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            if t.dim() > 1:
+                t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@accepted("q5")
+def written_by_slices(teacher, student, tau):
+    """A slice of all of t is written to; no parameter is without dimensions."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t[:] = (1 - tau) * t + tau * s
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
+def teacher_put_into_training(teacher, student, tau):
+    """Leaves the teacher in training mode."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+    teacher.train()
+
+
+@wrong("q5", fails=["test_student_goes_on"], public=True)
+def student_eval_and_train(teacher, student, tau):
+    """Puts the student into eval mode and back, and with it a part that had stayed in eval mode."""
+    student.eval()
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+    student.train()
+
+
+@wrong("q5", fails=["test_student_goes_on"], public=True)
+def student_thawed(teacher, student, tau):
+    """Freezes the student for the update, and thaws what had always been frozen."""
+    student.requires_grad_(False)
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.lerp_(s, tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+    student.requires_grad_(True)
+
+
+@wrong("q5", fails=["test_student_goes_on"], public=True)
+def gradients_switched_on_again(teacher, student, tau):
+    """Switches gradients off and on, also where they had been off."""
+    torch.set_grad_enabled(False)
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.lerp_(s, tau)
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.copy_(s)
+    torch.set_grad_enabled(True)
+
+
+@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
+def teacher_returned(teacher, student, tau):
+    """Returns the teacher, where nothing was to be returned."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+    return teacher
+
+
+@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
+def integers_shared(teacher, student, tau):
+    """Takes over the buffers of integers as they are, with their memory."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            if t.is_floating_point():
+                t.copy_(s)
+            else:
+                t.data = s.data
+
+
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def weight_bounded(teacher, student, tau):
+    """Keeps tau away from 0."""
+    tau = max(tau, 0.01)
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def tied_weights_moved_twice(teacher, student, tau):
+    """Asks for the parameters under all their names, and moves a shared one twice."""
+    theirs = dict(student.named_parameters(remove_duplicate=False))
+    with torch.no_grad():
+        for name, t in teacher.named_parameters(remove_duplicate=False):
+            t.lerp_(theirs[name], tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
+def gradient_used_and_left(teacher, student, tau):
+    """Computes a gradient in the teacher, and leaves it there."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.grad = t - s
+            t.sub_(tau * t.grad)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
+def buffer_registered_anew(teacher, student, tau):
+    """Registers the buffers once more, and so all of them enter the state_dict."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+    for name, s in student.named_buffers():
+        path, _, attribute = name.rpartition(".")
+        teacher.get_submodule(path).register_buffer(attribute, s.clone())
+
+
+@wrong("q5", fails=["test_parameters_are_averaged", "test_buffers_are_copied"])
+def state_copied_then_averaged(teacher, student, tau):
+    """Loads the student's state first, so that the old values of the teacher are gone."""
+    old = {name: t.clone() for name, t in teacher.state_dict().items()}
+    teacher.load_state_dict(student.state_dict())
+    with torch.no_grad():
+        for name, t in teacher.named_parameters():
+            t.lerp_(old[name], tau)
+
+
+@wrong("q5", fails=["test_student_goes_on"], public=True)
+def student_s_hooks(teacher, student, tau):
+    """Leaves a hook on the student that is to keep the teacher up to date."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+    student.register_forward_hook(lambda module, args, output: None)
 
 
 # q6: fit_by_hand
@@ -1612,7 +3043,7 @@ def forward_under_no_grad_too(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
 def gradients_added_up(w, X, y, lr, steps):
     """The student believes that backward() overwrites .grad, but it adds, so every step uses all gradients so far."""
     losses = []
@@ -1829,6 +3260,414 @@ def w_left_alone(w, X, y, lr, steps):
     """Leaves w where it is, and so in its memory."""
 
 
+@accepted("q6")
+def left_to_foreach(w, X, y, lr, steps):
+    """Lists of one tensor."""
+    losses = []
+    for _ in range(steps):
+        loss = torch.nn.functional.mse_loss(X.matmul(w), y)
+        gradients = torch.autograd.grad(loss, [w])
+        losses.append(loss.detach().item())
+        with torch.no_grad():
+            torch._foreach_add_([w], gradients, alpha=-lr)
+    return losses
+
+
+@accepted("q6")
+def recursive_descent(w, X, y, lr, steps):
+    """A step, and the rest of them."""
+    if steps == 0:
+        return []
+    loss = (X @ w - y).square().mean()
+    (gradient,) = torch.autograd.grad(loss, w)
+    with torch.no_grad():
+        w.sub_(gradient.mul(lr))
+    return [loss.item(), *recursive_descent(w, X, y, lr, steps - 1)]
+
+
+@accepted("q6")
+def losses_stacked(w, X, y, lr, steps):
+    """Tensors on the way, numbers in the end."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.detach())
+        with torch.no_grad():
+            w.add_(w.grad, alpha=-lr)
+        w.grad.zero_()
+    return torch.stack(losses).tolist() if losses else []
+
+
+@accepted("q6")
+def with_a_closure(w, X, y, lr, steps):
+    """SGD with a closure returns the loss before the step."""
+    optimizer = torch.optim.SGD([w], lr=lr)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = F.mse_loss(X @ w, y)
+        loss.backward()
+        return loss
+
+    return [optimizer.step(closure).item() for _ in range(steps)]
+
+
+@accepted("q6")
+def updated_by_a_hook(w, X, y, lr, steps):
+    """A hook that writes when the gradient has arrived, and is removed."""
+
+    def update(leaf):
+        with torch.no_grad():
+            leaf -= lr * leaf.grad
+        leaf.grad = None
+
+    handle = w.register_post_accumulate_grad_hook(update)
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        losses.append(float(loss))
+        loss.backward()
+    handle.remove()
+    return losses
+
+
+@accepted("q6")
+def by_sums_of_squares(w, X, y, lr, steps):
+    """The residual first."""
+    losses = []
+    for _ in range(steps):
+        residual = y - X @ w
+        loss = residual.T @ residual / len(y)
+        losses.append(loss.item())
+        (uphill,) = torch.autograd.grad(-loss, w)
+        with torch.no_grad():
+            w += lr * uphill
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
+def stopped_when_small(w, X, y, lr, steps):
+    """Stops when the loss is small enough."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        losses.append(loss.item())
+        if loss < 1e-8:
+            break
+        loss.backward()
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
+def stopped_at_the_minimum(w, X, y, lr, steps):
+    """Stops when there is nothing left to do."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        if not w.grad.any():
+            break
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
+def stopped_when_nothing_improves(w, X, y, lr, steps):
+    """Stops when the loss falls no more."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        if losses and losses[-1] - loss.item() < 1e-6:
+            break
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
+def gradient_norm_clipped(w, X, y, lr, steps):
+    """Clips the gradient, as one does with recurrent networks."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        nn.utils.clip_grad_norm_([w], 10.0)
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
+def rate_halved_when_the_loss_grows(w, X, y, lr, steps):
+    """Takes care that the loss does not grow."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        if len(losses) > 1 and losses[-1] > losses[-2]:
+            lr = lr / 2
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def rate_that_decays(w, X, y, lr, steps):
+    """Lets the learning rate decay."""
+    losses = []
+    for step in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr / (1 + 0.01 * step) * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
+def losses_rounded(w, X, y, lr, steps):
+    """Rounds what is to be printed."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(round(loss.item(), 4))
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
+def losses_rounded_far_down(w, X, y, lr, steps):
+    """Rounds to eight decimals."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(round(loss.item(), 8))
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory"])
+def one_step_too_few(w, X, y, lr, steps):
+    """Takes the last loss without the last step."""
+    losses = [((X @ w - y) ** 2).mean().item()]
+    for _ in range(steps - 1):
+        ((X @ w - y) ** 2).mean().backward()
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+        losses.append(((X @ w - y) ** 2).mean().item())
+    return losses[:steps]
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"])
+def last_loss_only(w, X, y, lr, steps):
+    """Returns one number."""
+    loss = torch.zeros(())
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return loss.item()
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def broadcast_to_a_square(w, X, y, lr, steps):
+    """Flattens one side of the difference, so that it becomes a square."""
+    losses = []
+    for _ in range(steps):
+        loss = (((X @ w).flatten() - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def half_the_square(w, X, y, lr, steps):
+    """Takes half the square, for the sake of the derivative."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean() / 2
+        loss.backward()
+        losses.append(2 * loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong(
+    "q6",
+    fails=[
+        "test_w_arrives",
+        "test_w_stays_a_leaf_in_its_memory",
+        "test_losses_are_those_of_descent",
+    ],
+)
+def zero_grad_before_step(w, X, y, lr, steps):
+    """Clears the gradients between backward() and step(), so that step() finds none."""
+    optimizer = torch.optim.SGD([w], lr=lr)
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        optimizer.step()
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def left_to_adam(w, X, y, lr, steps):
+    """Takes Adam, which is better."""
+    optimizer = torch.optim.Adam([w], lr=lr)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def with_weight_decay(w, X, y, lr, steps):
+    """Decays the weights on the way."""
+    optimizer = torch.optim.SGD([w], lr=lr, weight_decay=1e-2)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def solved_at_once(w, X, y, lr, steps):
+    """Solves the equations, since that is where descent leads."""
+    losses = [((X @ w - y) ** 2).mean().item() for _ in range(steps)]
+    with torch.no_grad():
+        w.copy_(torch.linalg.lstsq(X, y).solution)
+    return losses
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"])
+def losses_in_a_tuple(w, X, y, lr, steps):
+    """Returns a tuple."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return tuple(losses)
+
+
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
+def data_centred_in_place(w, X, y, lr, steps):
+    """Puts y into another shape, in place."""
+    y.squeeze_(-1).unsqueeze_(-1)
+    y.t_()
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y.T) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
+def stale_gradient(w, X, y, lr, steps):
+    """Computes the gradient once, and follows it."""
+    losses = []
+    gradient = torch.autograd.grad(((X @ w - y) ** 2).mean(), w)[0]
+    for _ in range(steps):
+        losses.append(((X @ w - y) ** 2).mean().item())
+        with torch.no_grad():
+            w -= lr * gradient
+    return losses
+
+
+@wrong("q6", fails=["test_w_arrives"], public=True)
+def rolled_back_when_worse(w, X, y, lr, steps):
+    """Returns to the best w that it has seen."""
+    losses, best, best_w = [], float("inf"), w.detach().clone()
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        if losses[-1] < best:
+            best, best_w = losses[-1], w.detach().clone()
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    if losses and ((X @ w - y) ** 2).mean() > best:
+        with torch.no_grad():
+            w.copy_(best_w)
+    return losses
+
+
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
+def hook_left_on_w(w, X, y, lr, steps):
+    """Leaves the hook on w that cleans its gradients."""
+    w.register_hook(lambda gradient: gradient.nan_to_num())
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
+def w_of_another_dtype(w, X, y, lr, steps):
+    """Computes in float32."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X.float() @ w.float() - y.float()) ** 2).mean()
+        (gradient,) = torch.autograd.grad(loss, w)
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * gradient
+    return losses
+
+
 # Edits of right answers that no promise of the task tells from the answers.
 
 # --- q1
@@ -1855,7 +3694,7 @@ equal(
     "q1",
     "w -> w.detach()",
     why="the alias shares memory and version with w, and nobody keeps it",
-    answers=["frozen_for_the_moment_of_the_write", "switched_off_and_on_by_hand"],
+    answers=["frozen_for_the_moment_of_the_write"],
 )
 equal(
     "q1",

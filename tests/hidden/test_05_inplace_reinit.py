@@ -1,40 +1,87 @@
 """The hidden checks of 05_inplace_reinit: which writes autograd allows, and which it notices."""
 
-from grader import assert_close, picture, points, probe, raised
-from grader.inside import attempt, graph, inside, nn, snap, state, torch, vjp
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+
+from inside import MixedModel, count, sizes
+
+from grader import assert_close, assert_untouched, picture, points, probe, raised
+from grader.inside import attempt, graph, inside, nn, snap, state, torch, untouched, vjp
 
 OVERWRITTEN = "modified by an inplace operation"
+
+#: Which part of a normal distribution is farther from its mean than so many standard deviations, and how far
+#: the part of 21,600 draws may be from it.
+BEYOND = (("once", 0.3173, 0.02), ("twice", 0.0455, 0.009), ("three times", 0.0027, 0.002))
+
+
+@contextmanager
+def blaming_writes_to(kept):
+    """Where a check of gradients fails and what had to stay was changed, that is told: it is the cause."""
+    try:
+        yield
+    except AssertionError:
+        assert_untouched(kept)
+        raise
+
 
 # --- q1: reinit_
 
 
-@probe
-def refilled(student):
-    """A matrix filled with a random number, seen through a view that was made before; then a new loss."""
-    w, value, slope = torch.randn(2, 3, requires_grad=True), torch.randn(()).item(), torch.randn(2, 3)
-    before, view = snap(w), w.detach()
-    result = student.reinit_(w, value)
+@inside
+def leaf_cases():
+    """Leaves of every form with a value for each, a view, and a loss of the old values; no matrix is square.
+
+    The loss goes back to another tensor than w, so no hook on w can raise in autograd's place.
+    """
+    n, m, k = sizes(3)
+    cases = [
+        ("a vector", torch.randn(n, requires_grad=True), torch.randn(()).item()),
+        ("a matrix that is not contiguous", nn.Parameter(torch.randn(m, n, 2)[..., 0].t()), 0.0),
+        ("a float64 tensor of three dimensions", nn.Parameter(torch.randn(k, m, n).double()), -700.3),
+        ("a matrix of one column", torch.randn(n, 1, requires_grad=True), 1000 * torch.randn(()).item()),
+    ]
+    slopes = [torch.randn_like(w, requires_grad=True) for _, w, _ in cases]
+    return [(*case, case[1].detach(), s, s * case[1]) for case, s in zip(cases, slopes, strict=True)]
+
+
+@inside
+def refill(student, case):
+    """A leaf filled anew, what became of the old loss, and the gradient of a new one."""
+    form, w, value, view, slope, loss = case
+    with untouched(w=w) as kept:
+        result = student.reinit_(w, value)
     return {
-        "before": before,
+        "form": form,
+        "kept": kept,
         "w": snap(w),
         "view": snap(view),
         "returned": snap(result),
-        "recording": torch.is_grad_enabled(),
+        "stale": attempt(vjp, loss, slope),
         "gradient": attempt(lambda: vjp(slope * w, w)[0]),
     }
 
 
 @probe
-def stale_loss(student):
-    """Somebody still holds a loss of the old values while the leaf is filled anew.
+def refilled(student):
+    """Leaves of every form; of each, somebody holds a loss of the old values."""
+    return [refill(student, case) for case in leaf_cases()]
 
-    It goes back to another tensor than w, so no hook on w can raise in autograd's place.
-    """
-    w, slope = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
-    value = torch.randn(()).item()
-    loss, before = slope * w, snap(w)
-    student.reinit_(w, value)
-    return {"before": before, "w": snap(w), "backward": attempt(vjp, loss, slope)}
+
+@probe
+def refilled_without_gradients(student):
+    """The same for one leaf while gradients are switched off."""
+    w = torch.randn(3, 2, requires_grad=True)
+    with torch.no_grad(), untouched(w=w) as kept:
+        student.reinit_(w, 0.5)
+    return kept
+
+
+def leaves_of(refilled):
+    """For each leaf: its form, the leaf before, all that was seen and what is expected."""
+    for seen, expected in zip(refilled.seen, refilled.expected, strict=True):
+        yield expected["form"], expected["kept"]["before"]["w"]["tensor"], seen, expected
 
 
 @points(1)
@@ -43,11 +90,12 @@ def test_w_holds_the_value(refilled):
 
     Into which tensor does your function write, the caller's or one of its own?
     """
-    w = refilled.seen["w"]
-    assert w.value != refilled.seen["before"].value, (
-        "The caller's w still holds its old values: what you filled is another tensor."
-    )
-    assert_close(w, refilled.expected["w"], "The caller's w does not hold the given value everywhere.")
+    for form, before, seen, expected in leaves_of(refilled):
+        w = seen["w"]
+        assert w.value != before.value, (
+            f"The caller's w, {form}, still holds its old values: nothing was written to it."
+        )
+        assert_close(w, expected["w"], f"The caller's w, {form}, does not hold the given value everywhere.")
 
 
 @points(1)
@@ -56,54 +104,57 @@ def test_w_is_the_same_tensor(refilled):
 
     Compare id(w) and w.data_ptr() before and after the call.
     """
-    w, view, returned = (refilled.seen[name] for name in ("w", "view", "returned"))
-    assert returned is not None, "You returned None instead of w."
-    assert returned.identity == w.identity, (
-        "You returned another object than w. Whoever works on with it leaves w itself behind, and w is what "
-        "the optimizer and the module hold."
-    )
-    assert view.value == w.value, (
-        "w was moved to other memory: a view of w that was made before the call still shows the old values."
-    )
+    for form, _, seen, _ in leaves_of(refilled):
+        w, view, returned = seen["w"], seen["view"], seen["returned"]
+        assert returned is not None, "You returned None instead of w."
+        assert returned.identity == w.identity, (
+            "You returned another object than w. Whoever works on with it leaves w itself behind, and w is "
+            "what the optimizer and the module hold."
+        )
+        assert view.value == w.value, (
+            f"w, {form}, was moved to other memory: a view of w that was made before the call does not show "
+            "what w holds now."
+        )
 
 
 @points(1)
-def test_w_still_trains(refilled):
+def test_w_still_trains(refilled, refilled_without_gradients):
     """Afterwards w is a leaf that requires grad, and the next loss brings it a gradient.
 
-    Whatever you switched off for the write has to be on again when your function returns.
+    Whatever you switched off for the write has to be as it was when your function returns.
     """
-    w, gradient = refilled.seen["w"], refilled.seen["gradient"]
-    assert w.value != refilled.seen["before"].value, (
-        "The caller's w was not filled: it trains as it did before."
-    )
-    assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}: its .grad stays None."
-    assert w.requires_grad, "w no longer requires grad: it will never be trained again."
-    assert refilled.seen["recording"], (
-        "After your call nothing is recorded any more: you switched gradients off, and they stayed off for "
-        "the whole program. As a context manager, `with torch.no_grad():` switches them on again."
-    )
-    assert_close(gradient, refilled.expected["gradient"], "A new loss does not bring w its gradient.")
+    for form, before, seen, expected in leaves_of(refilled):
+        w = seen["w"]
+        assert w.value != before.value, f"The caller's w, {form}, was not filled: it trains as it did before."
+        assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}: its .grad stays None."
+        assert w.requires_grad, "w no longer requires grad: it will never be trained again."
+        assert_untouched(seen["kept"], but=["w:value", "w:version", "w:storage", "w:grad"])
+        assert_close(seen["gradient"], expected["gradient"], "A new loss does not bring w its gradient.")
+    assert_untouched(refilled_without_gradients.seen, but=["w"])
 
 
 @points(2)
-def test_a_stale_loss_is_noticed(stale_loss):
+def test_a_stale_loss_is_noticed(refilled):
     """A loss that was computed from the old values refuses to go back.
 
     Print w._version before and after the call. Which way of writing leaves it alone?
     """
-    before, w, backward = (stale_loss.seen[name] for name in ("before", "w", "backward"))
-    if not raised(backward, BaseException):
-        assert w.value != before.value, (
-            "The old loss went back without an error, and rightly so: w still holds its old values."
+    for form, before, seen, _ in leaves_of(refilled):
+        w, stale = seen["w"], seen["stale"]
+        if not raised(stale, BaseException):
+            assert w.value != before.value, (
+                "The old loss went back without an error, and rightly so: "
+                f"w, {form}, still holds its old values."
+            )
+            assert w.version != before.version, (
+                "The old loss went back without an error and delivered a wrong gradient: the values of w, "
+                f"{form}, had changed, but w._version stayed at {before.version}, "
+                "which is all that backward() checks."
+            )
+        assert raised(stale, RuntimeError, OVERWRITTEN), (
+            f"The old loss of {form} did not raise the error with which autograd says that a value it needs "
+            "was overwritten."
         )
-        assert w.version != before.version, (
-            "The old loss went back without an error and delivered a wrong gradient: the values of w had "
-            f"changed, but w._version stayed at {before.version}, which is all that backward() checks."
-        )
-    assert raised(backward, RuntimeError, OVERWRITTEN), (
-        "The old loss did not raise the error with which autograd says that a value it needs was overwritten."
-    )
 
 
 @picture(reference=True)  # the question says that the old loss must refuse to go back
@@ -120,15 +171,26 @@ def loss_of_the_old_values(student):
 
 
 @inside
-def tied_model():
-    """A layer "encoder.fc" whose weight also serves as "embed", and a head of its own."""
-    model = nn.Sequential()
-    model.add_module("embed", nn.Linear(12, 12, bias=False))
-    model.add_module("encoder", nn.Sequential())
-    model.encoder.add_module("fc", nn.Linear(12, 12))
-    model.add_module("head", nn.Linear(12, 2))
-    model.embed.weight = model.encoder.fc.weight
-    return model
+class Network(nn.Module):
+    """Layers with like names, two of them with one weight; the body is frozen and in eval mode in part.
+
+    ``tied.weight`` is also ``blocks.1.fc.weight``, and listed first.
+    """
+
+    def __init__(self, inputs, width, middle, outputs):
+        super().__init__()
+        self.tied = nn.Linear(width, middle, bias=False)
+        self.body = MixedModel(inputs, width)
+        self.blocks = nn.ModuleList([nn.Module(), nn.Module()])
+        self.blocks[0].fc, self.blocks[1].fc2 = nn.Linear(width, middle), nn.Linear(width, middle)
+        self.blocks[1].fc = nn.Linear(width, middle)
+        self.fc = nn.Linear(middle, outputs)
+        self.tied.weight = self.blocks[1].fc.weight
+
+    def forward(self, x):
+        h = self.body(x)
+        h = self.blocks[0].fc(h) + self.blocks[1].fc(h).tanh() * self.blocks[1].fc2(h) - self.tied(h)
+        return self.fc(h.tanh())
 
 
 @inside
@@ -140,69 +202,121 @@ def step(model, optimizer, x):
 
 
 @inside
-def reset_while_training(student, model, name):
-    """The parameters between the steps: after the first, after the reset, and after the second."""
-    inputs = torch.randn(2, 8, 12)
+def parts_of(model, name):
+    """Snaps of the weight and the bias of a layer, and of the weight that is tied to another one's."""
+    layer = model.get_submodule(name)
+    parts = {f"{name}.weight": layer.weight, f"{name}.bias": layer.bias, "tied.weight": model.tied.weight}
+    return {part: snap(tensor) for part, tensor in parts.items()}
+
+
+@inside
+def go_on(model, name, optimizer, values, x):
+    """A step from values that are put where the optimizer looks, and what the model makes of them before."""
+    held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    with torch.no_grad():
+        for parameter, value in zip(held, values, strict=True):
+            parameter.copy_(value)
+    first = snap(model(x))
+    step(model, optimizer, x)
+    return {"first": first, "next": parts_of(model, name)}
+
+
+@inside
+def reset_while_training(student, name, dtype):
+    """What a reset between two steps leaves behind, and how the training goes on with momentum."""
+    batch, inputs, *others = sizes(5)
+    model = Network(inputs, *others).to(dtype)
+    x = torch.randn(2, batch, inputs, dtype=dtype)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    step(model, optimizer, inputs[0])
-    before = state(model)["parameters"]
-    student.reset_layer(model, name)
-    fresh, recording = state(model)["parameters"], torch.is_grad_enabled()
-    training = all(module.training for module in model.modules())
-    failure = attempt(lambda: step(model, optimizer, inputs[1]))
+    values = [torch.randn_like(parameter) for parameter in model.parameters()]
+    step(model, optimizer, x[0])
+    before = parts_of(model, name)
+    with untouched(model=model) as kept:
+        result = student.reset_layer(model, name)
     return {
+        "name": name,
+        "shared": ["model.tied.weight"] if model.tied.weight is model.get_submodule(name).weight else [],
         "before": before,
-        "fresh": fresh,
-        "recording": recording,
-        "training": training,
-        "step": failure,
-        "trained": state(model)["parameters"],
+        "fresh": parts_of(model, name),
+        "kept": kept,
+        "returned": result,
+        "training": attempt(go_on, model, name, optimizer, values, x[1]),
     }
 
 
 @probe
 def plain_reset(student):
-    """A layer at the top of the model, in the middle of training; another has the same name further down."""
-    model = nn.Sequential()
-    model.add_module("fc", nn.Linear(12, 12))
-    model.add_module("head", nn.Sequential())
-    model.head.add_module("fc", nn.Linear(12, 2))
-    return reset_while_training(student, model, "fc")
+    """A layer at the top of a model in the middle of training; others have the same name further down."""
+    return reset_while_training(student, "fc", torch.float64)
 
 
 @probe
 def tied_reset(student):
-    """A layer further down, whose weight is also another module's."""
-    return reset_while_training(student, tied_model(), "encoder.fc")
+    """A layer two levels down, whose weight is also another module's."""
+    return reset_while_training(student, "blocks.1.fc", torch.float32)
 
 
 @probe
 def drawn_values(student):
-    """What 900 weights look like afterwards, and how much they resemble those before and after them."""
-    model = nn.Sequential()
-    model.add_module("fc", nn.Linear(30, 30))
+    """What 21,600 weights look like, how much they resemble those before and after; modes under no_grad."""
+    model = nn.Module()
+    model.fc = nn.Linear(180, 120)
     old = model.fc.weight.detach().clone().flatten()
     student.reset_layer(model, "fc")
     new, bias = model.fc.weight.detach().clone().flatten(), snap(model.fc.bias)
-    student.reset_layer(model, "fc")
+    with torch.no_grad(), untouched() as kept:
+        student.reset_layer(model, "fc")
     newer = model.fc.weight.detach().flatten()
+    far = (new - new.mean()).abs() / new.std()
     return {
+        "kept": kept,
         "bias": bias,
         "mean": new.mean().item(),
         "std": new.std().item(),
-        "largest": new.abs().max().item(),
-        "distinct": len(set(new.tolist())),
+        "beyond": [(far > deviations).double().mean().item() for deviations in (1, 2, 3)],
+        "distinct": len(set(new.tolist())) / len(new),
         "correlation": torch.corrcoef(torch.stack([old, new]))[0, 1].item(),
         "repetition": torch.corrcoef(torch.stack([new, newer]))[0, 1].item(),
     }
 
 
-def assert_reset(seen):
+def parameters_of(reset):
+    """The name, and the tensor before and after the reset, of the weight and the bias of the layer."""
+    seen, layer = reset.seen, reset.expected["name"]
+    for part in ("weight", "bias"):
+        name = f"{layer}.{part}"
+        assert seen["fresh"][name] is not None, f"After the reset, the model has no {name} any more."
+        yield name, seen["before"][name], seen["fresh"][name]
+
+
+def assert_reset(reset):
     """Something happened to the layer, so that whoever does nothing is not praised for harming nobody."""
-    names = ("fc.weight", "fc.bias")
-    assert any(seen["fresh"][name].value != seen["before"][name].value for name in names), (
-        "The layer still has its old weight and its old bias: nothing was reset."
+    assert any(fresh.value != before.value for _, before, fresh in parameters_of(reset)), (
+        f"The layer {reset.expected['name']} still has its old weight and its old bias: nothing was reset."
     )
+
+
+def assert_rest_untouched(reset):
+    """Nothing but the layer's weight and bias has changed, under whatever name the weight stands."""
+    layer = f"model.{reset.expected['name']}"
+    assert_untouched(reset.seen["kept"], but=[f"{layer}.weight", f"{layer}.bias", *reset.expected["shared"]])
+
+
+def assert_training_goes_on(reset):
+    """With values that are put into what the optimizer holds, the model goes on as the reference's does."""
+    seen, expected = reset.seen["training"], reset.expected["training"]
+    assert_untouched(reset.seen["kept"], but=["model"])
+    assert not raised(seen, BaseException), f"The step of training after the reset raises {seen.type}."
+    try:
+        message = (
+            "What is written to the parameters that the optimizer holds does not reach the model as it did."
+        )
+        assert_close(seen["first"], expected["first"], message)
+        message = "the next optimizer.step() does not move it as it did before."
+        assert_close(seen["next"], expected["next"], message)
+    except AssertionError:
+        assert_rest_untouched(reset)  # what else was changed is the cause
+        raise
 
 
 @points(1)
@@ -211,36 +325,30 @@ def test_parameters_are_the_same_objects(plain_reset):
 
     Compare id(layer.weight) before and after with the ids in optimizer.param_groups[0]["params"].
     """
-    before, fresh = plain_reset.seen["before"], plain_reset.seen["fresh"]
-    assert_reset(plain_reset.seen)
-    for name in ("fc.weight", "fc.bias"):
-        assert fresh[name].identity == before[name].identity, (
+    assert_reset(plain_reset)
+    for name, before, fresh in parameters_of(plain_reset):
+        assert fresh.identity == before.identity, (
             f"{name} is a new Parameter object. The optimizer was built long ago and holds the old one."
         )
 
 
 @points(1)
-def test_fresh_values_are_trained(plain_reset):
-    """The next optimizer.step() moves the fresh values.
+def test_fresh_values_are_trained(plain_reset, drawn_values):
+    """The next optimizer.step() trains the layer, and all others, as before.
 
     For which objects does the optimizer look for a .grad, and do they have one?
     """
-    seen = plain_reset.seen
-    assert_reset(seen)
-    assert seen["recording"], (
-        "After your call nothing is recorded any more: you switched gradients off for the whole program."
-    )
-    assert seen["training"], "The model was in training mode and is not any more."
-    assert seen["step"] is None, f"The step of training after the reset raises {seen['step'].type}."
-    for name in ("fc.weight", "fc.bias"):
-        fresh, trained = seen["fresh"][name], seen["trained"][name]
-        assert fresh.requires_grad, (
-            f"{name} no longer requires grad: it gets no gradient and never moves again."
-        )
-        assert trained.value != fresh.value, (
-            f"optimizer.step() did not move {name}: it updated the object it was given at the start, "
+    assert_reset(plain_reset)
+    for name, before, fresh in parameters_of(plain_reset):
+        assert fresh.requires_grad, f"{name} no longer requires grad: it never moves again."
+        assert fresh.shape == before.shape, f"{name} had the shape {before.shape} and has {fresh.shape} now."
+        assert fresh.dtype == before.dtype, f"{name} was of {before.dtype} and is of {fresh.dtype} now."
+        assert fresh.identity == before.identity, (
+            f"optimizer.step() does not move {name}: it updates the object it was given at the start, "
             "which is no longer part of the model."
         )
+    assert_untouched(drawn_values.seen["kept"])
+    assert_training_goes_on(plain_reset)
 
 
 @points(1)
@@ -250,22 +358,33 @@ def test_tied_module_stays_tied(tied_reset):
     Two modules are tied by holding one object. What does the other module hold after your function? And under
     which of its two names do you look for the weight?
     """
-    before, fresh, trained = (tied_reset.seen[moment] for moment in ("before", "fresh", "trained"))
-    assert fresh["encoder.fc.weight"].value != before["encoder.fc.weight"].value, (
-        "The layer still has its old weight: what you reset is something else."
-    )
-    assert fresh["embed.weight"].value != before["embed.weight"].value, (
+    (_, before, layer), _ = parameters_of(tied_reset)
+    assert layer.value != before.value, "The layer has its old weight: what you reset is something else."
+    tied = tied_reset.seen["fresh"]["tied.weight"]
+    assert tied is not None, "The module that was tied to the layer has lost its weight."
+    assert tied.value != before.value, (
         "The tied module still uses the old values: it holds the old weight, the layer a new one."
     )
-    assert fresh["embed.weight"].value == fresh["encoder.fc.weight"].value, (
-        "The two tied modules have different weights now."
-    )
-    assert trained["embed.weight"].value == trained["encoder.fc.weight"].value, (
-        "The next step of training moved the two tied modules apart: they no longer hold the same weight."
-    )
-    assert fresh["embed.weight"].identity == fresh["encoder.fc.weight"].identity, (
+    assert tied.value == layer.value, "The two tied modules have different weights now."
+    assert tied.identity == layer.identity, (
         "The two tied modules hold two Parameter objects now: equal values are not one weight."
     )
+    assert_training_goes_on(tied_reset)
+
+
+def assert_normal(seen):
+    """The weights are N(0, 0.02); every bound is five standard errors away, so that no right draw fails."""
+    assert 0.0194 < seen["std"] < 0.0206, (
+        f"The standard deviation of 21,600 weights is {seen['std']:.4f}, too far from 0.02 for chance."
+    )
+    assert abs(seen["mean"]) < 0.0009, (
+        f"The mean of 21,600 weights is {seen['mean']:.3g}, too far from 0 to be chance."
+    )
+    for (number, normal, tolerance), share in zip(BEYOND, seen["beyond"], strict=True):
+        assert abs(share - normal) < tolerance, (
+            f"{share:.2%} of the weights are farther from their mean than {number} the standard deviation: "
+            "they do not come from a normal distribution."
+        )
 
 
 @points(1)
@@ -276,39 +395,31 @@ def test_values_are_drawn_as_asked(drawn_values):
     standard deviation that normal_() takes, or its square?
     """
     seen = drawn_values.seen
-    assert seen["distinct"] > 800, (
-        f"Among 900 weights there are {seen['distinct']} different values: they were not drawn one by one."
+    assert seen["distinct"] > 0.9, (
+        f"Only {seen['distinct']:.2%} of the weights are different values: they were not drawn one by one."
     )
-    assert abs(seen["correlation"]) < 0.3, (
+    assert abs(seen["correlation"]) < 0.05, (
         f"The new weights follow the old ones (their correlation is {seen['correlation']:.2f}): "
         "the old values are still in them."
     )
-    assert abs(seen["repetition"]) < 0.3, (
+    assert abs(seen["repetition"]) < 0.05, (
         "A second call draws the same numbers again: a seed that your function sets makes every reset alike."
     )
-    assert 0.017 < seen["std"] < 0.023, (
-        f"The standard deviation of 900 weights is {seen['std']:.3g}, too far from the task's to be chance."
-    )
-    assert abs(seen["mean"]) < 0.005, (
-        f"The mean of 900 weights is {seen['mean']:.3g}, too far from 0 to be chance."
-    )
-    assert seen["largest"] > 0.04, (
-        f"None of 900 weights is farther from 0 than {seen['largest']:.3g}: they do not come from a normal "
-        "distribution, which would reach twice its standard deviation many times."
-    )
+    assert_normal(seen)
     assert seen["bias"] is not None, "The layer has lost its bias."
     assert not any(seen["bias"].value), "The bias is not 0 everywhere."
 
 
 @points(1)
-def test_other_layers_keep_their_values(plain_reset):
-    """Only the named layer is reset; the rest of the model keeps what it has learned."""
-    before, fresh = plain_reset.seen["before"], plain_reset.seen["fresh"]
-    assert_reset(plain_reset.seen)
-    for name in ("head.fc.weight", "head.fc.bias"):
-        assert fresh[name].value == before[name].value, (
-            f"The values of {name} changed, although another layer was to be reset."
-        )
+def test_nothing_else_changes(plain_reset, tied_reset):
+    """Only the named layer is reset; the rest of the model stays as it is, and nothing is returned.
+
+    Which parameters, which modes and which hooks of the model does your function reach?
+    """
+    for reset in (plain_reset, tied_reset):
+        assert_reset(reset)
+        assert_rest_untouched(reset)
+        assert reset.seen["returned"] is None, "Your function returned something; it was to return nothing."
 
 
 @picture(reference=True)
@@ -325,46 +436,80 @@ def output_after_the_reset(student):
 # --- q3: masked_forward
 
 
+@inside
+def mask_of(width, columns):
+    """A mask that is true in these columns."""
+    mask = torch.zeros(width, dtype=torch.bool)
+    mask[columns] = True
+    return mask
+
+
+@inside
+def product_cases():
+    """Inputs of every form: several columns masked, all, none and one; one row, one column out; x with gaps.
+
+    No two sizes are equal, and the masked columns are never just the first or the last. Some entries are
+    large, w1 has a gradient, and x requires one where it has more rows than columns.
+    """
+    width = count(5, 7)
+    one, *others = (1 + torch.randperm(width - 2)).tolist()
+    masked = [[one, *others[: count(1, width - 3)]], list(range(width)), [], [one]]
+    cases = []
+    for (rows, inner, out), columns in zip([(4, 3, 2), (1, 4, 3), (3, 2, 1), (2, 3, 4)], masked, strict=True):
+        x = 10 * torch.randn(inner, rows, 2)[..., 0].t()
+        w1, w2 = torch.randn(inner, width, requires_grad=True), torch.randn(width, out, requires_grad=True)
+        w1.grad = torch.randn_like(w1)
+        cases.append((x.requires_grad_(rows > inner), w1, w2, mask_of(width, columns)))
+    return cases
+
+
+@inside
+def multiply(student, x, w1, w2, mask):
+    """What comes out and what goes back; 1000 times f, so that a clipped gradient shows."""
+    leaves = [w1, w2, x] if x.requires_grad else [w1, w2]
+    with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
+        d, f = student.masked_forward(x, w1, w2, mask)
+    return {"kept": kept, "d": snap(d), "f": snap(f), "gradients": attempt(lambda: vjp(1000 * f, *leaves))}
+
+
 @probe
 def masked(student):
-    """Two random columns out of five are masked: what comes out, what goes back, and the inputs."""
-    x, w1, w2 = (
-        torch.randn(4, 3),
-        torch.randn(3, 5, requires_grad=True),
-        torch.randn(5, 2, requires_grad=True),
-    )
-    mask = torch.zeros(5, dtype=torch.bool)
-    mask[torch.randperm(5)[:2]] = True
-    inputs = {"x": x, "w1": w1, "w2": w2, "mask": mask}
-    before = {name: snap(tensor) for name, tensor in inputs.items()}
-    d, f = student.masked_forward(x, w1, w2, mask)
-    return {
-        "before": before,
-        "d": snap(d),
-        "f": snap(f),
-        "after": {name: snap(tensor) for name, tensor in inputs.items()},
-        "gradients": attempt(lambda: vjp(f, w1, w2)),
-    }
+    """Products of several sizes: what comes out, what goes back, and the inputs."""
+    return [multiply(student, *case) for case in product_cases()]
 
 
-def product_gradients(masked):
-    """The gradients of w1 and w2, or the reason why there are none."""
-    f, gradients = masked.seen["f"], masked.seen["gradients"]
+def products_of(masked):
+    """For each product: in words which columns are masked, the mask, what was seen and what is expected."""
+    for seen, expected in zip(masked.seen, masked.expected, strict=True):
+        mask = expected["kept"]["before"]["mask"]["tensor"].value
+        some = f"{sum(mask)} of {len(mask)} columns"
+        words = {0: "no column", len(mask): "every column"}.get(sum(mask), some)
+        yield f"With {words} masked, ", mask, seen, expected
+
+
+def assert_shape_of_f(case, seen, expected):
+    """The second of the pair is a tensor that may be d @ w2."""
+    f = seen["f"]
     assert f is not None, "The second of the pair is None instead of f."
-    assert f.shape == masked.expected["f"].shape, (
-        f"f has the shape {f.shape}, which no product with w2 has: is it the second of the pair?"
+    assert f.shape == expected["f"].shape, (
+        f"{case}f has the shape {f.shape}, which d @ w2 has not: is it the second of the pair?"
     )
+
+
+def gradients_of(case, seen, expected):
+    """The gradients of w1, w2 and x by name, and what is expected; fails where there are none."""
+    gradients = seen["gradients"]
+    assert_shape_of_f(case, seen, expected)
     assert not raised(gradients, RuntimeError, OVERWRITTEN), (
         "f cannot go back: the product had saved d for the gradient of w2, and d was overwritten after that."
     )
     assert not raised(gradients, BaseException), "f cannot go back: no graph leads from it to w1 and w2."
-    return gradients
+    return zip(("w1", "w2", "x"), gradients, expected["gradients"], strict=False)
 
 
-def masked_entries(matrix, mask):
-    """The entries of a matrix of five columns that stand in the masked ones."""
-    columns = [column for column, on in enumerate(mask.value) if on]
-    return [matrix.value[row * 5 + column] for row in range(matrix.shape[0]) for column in columns]
+def entries_of_columns(matrix, mask):
+    """The entries of a matrix that stand in the masked columns."""
+    return [entry for place, entry in enumerate(matrix.value) if mask[place % len(mask)]]
 
 
 @points(1)
@@ -373,38 +518,53 @@ def test_masked_values_enter_the_product(masked):
 
     At which moment does your function read d for the second product?
     """
-    seen, expected = masked.seen, masked.expected
-    assert_close(seen["d"], expected["d"], "d is not x @ w1 with ones in the columns where mask is true.")
-    assert_close(
-        seen["f"],
-        expected["f"],
-        "d is right, but f is not the product of this d and w2: f was computed from other values.",
+    for case, _, seen, expected in products_of(masked):
+        assert_close(
+            seen["d"], expected["d"], f"{case}d is not x @ w1 with ones in the columns where mask is true."
+        )
+        assert_shape_of_f(case, seen, expected)
+        assert_close(
+            seen["f"],
+            expected["f"],
+            f"{case}d is right, but f is not the product of this d and w2: from which d was f computed?",
+        )
+
+
+def assert_not_leaked(case, mask, seen, expected, gradient):
+    """No gradient stands in the masked columns of w1, nor is it lost in all others."""
+    assert any(gradient.value) or not any(expected.value), (
+        f"{case}the gradient of w1 is 0 everywhere: for autograd no column of d depends on w1."
+    )
+    leaked = any(entries_of_columns(gradient, mask))
+    d = seen["d"]
+    complete = d is not None and d.shape[1:] == (len(mask),)
+    replaced = complete and all(abs(entry - 1) < 1e-4 for entry in entries_of_columns(d, mask))
+    assert replaced or not leaked, (
+        f"{case}w1 gets a gradient for the masked columns of d, and d itself was not replaced there."
+    )
+    assert not leaked, (
+        f"{case}w1 gets a gradient for columns of d which it does not determine: for autograd these columns "
+        "still are x @ w1, because it did not see them replaced before they were used."
     )
 
 
 @points(2)
 def test_w1_gets_the_gradient_of_its_columns(masked):
-    """w1 gets no gradient for the masked columns, and the usual one for all others.
+    """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its gradient, too.
 
     Ask of every write: does autograd see it? For a hidden one, d is still x @ w1.
     """
-    gradient, expected = product_gradients(masked)[0], masked.expected["gradients"][0]
-    assert gradient is not None, "w1 gets no gradient at all: the path from f back to w1 was cut."
-    assert any(gradient.value), (
-        "The gradient of w1 is 0 everywhere: every column was overwritten, masked or not."
-    )
-    d, mask = masked.seen["d"], masked.expected["before"]["mask"]
-    leaked = any(masked_entries(gradient, mask))
-    complete = d is not None and d.shape == masked.expected["d"].shape
-    replaced = complete and all(abs(entry - 1) < 1e-4 for entry in masked_entries(d, mask))
-    assert replaced or not leaked, (
-        "w1 gets a gradient for the masked columns of d, and d itself was not replaced there."
-    )
-    assert not leaked, (
-        "w1 gets a gradient for columns of d which it does not determine: for autograd these columns still "
-        "are x @ w1, because it did not see them replaced before they were used."
-    )
-    assert_close(gradient, expected, "The gradient of w1 is wrong in the columns that are not masked.")
+    for case, mask, seen, expected in products_of(masked):
+        with blaming_writes_to(seen["kept"]):
+            for name, gradient, right in gradients_of(case, seen, expected):
+                if name == "w2" or (gradient is None and not any(right.value)):
+                    continue  # where nothing depends on w1, no gradient is as good as one of zeros
+                assert gradient is not None, f"{case}{name} gets no gradient: nothing leads from f to {name}."
+                if name == "w1":
+                    assert_not_leaked(case, mask, seen, right, gradient)
+                assert_close(
+                    gradient, right, f"{case}the gradient of {name} is not that of the function you computed."
+                )
 
 
 @points(1)
@@ -413,17 +573,18 @@ def test_w2_gets_the_gradient_of_the_masked_d(masked):
 
     The gradient of w2 is d, transposed, times the gradient of f. Which d?
     """
-    gradient, expected = product_gradients(masked)[1], masked.expected["gradients"][1]
-    assert gradient is not None, "w2 gets no gradient at all: the path from f back to w2 was cut."
-    assert_close(gradient, expected, "The gradient of w2 is not the one that belongs to the masked d.")
+    for case, _, seen, expected in products_of(masked):
+        with blaming_writes_to(seen["kept"]):
+            _, (_, gradient, right), *_ = gradients_of(case, seen, expected)
+            assert gradient is not None, f"{case}w2 gets no gradient: nothing leads from f to w2."
+            assert_close(gradient, right, f"{case}the gradient of w2 does not belong to the masked d.")
 
 
 @points(1)
 def test_inputs_of_the_product_are_untouched(masked):
-    """x, w1, w2 and mask keep their values."""
-    before, after = masked.seen["before"], masked.seen["after"]
-    for name, tensor in before.items():
-        assert after[name].value == tensor.value, f"The values of the caller's {name} were changed."
+    """x, w1, w2 and mask stay as they are."""
+    for _, _, seen, _ in products_of(masked):
+        assert_untouched(seen["kept"])
 
 
 # The reference's would show how the columns are replaced.
@@ -439,46 +600,101 @@ def product_of_the_masked(student):
 
 
 @inside
-def call_block(student, x):
-    """The block for this x and a random w: its value, its gradients, and the inputs before and after."""
-    w = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
-    before = {"x": snap(x), "w": snap(w)}
-    y = student.residual_block(x, w)
-    return {
-        "before": before,
-        "after": {"x": snap(x), "w": snap(w)},
-        "y": snap(y),
-        "gradients": attempt(lambda: vjp(y, *(leaf for leaf in (x, w) if leaf.requires_grad))),
-    }
+def decided_input(rows, columns):
+    """Numbers above 0.6, below -0.6 and far above 1: what the sigmoid adds keeps all off relu's kink."""
+    signs = (torch.randperm(rows * columns) % 2 * 2 - 1).reshape(rows, columns)
+    x = (0.6 + torch.rand(rows, columns, dtype=torch.float64)) * signs
+    x[0, 0] = 8 + torch.rand(())
+    return x
 
 
 @inside
-def decided_input():
-    """Half of the numbers above 0.6, half below -0.6: what the sigmoid adds keeps all off relu's kink."""
-    signs = (torch.randperm(12) % 2 * 2 - 1).reshape(4, 3)
-    return (0.6 + torch.rand(4, 3, dtype=torch.float64)) * signs
+def call_block(student, x, w):
+    """The block for this x and w: value, gradients that show a clip, and the inputs before and after."""
+    leaves = [w, x] if x.requires_grad else [w]
+    with untouched(x=x, w=w) as kept:
+        y = student.residual_block(x, w)
+    return {"kept": kept, "y": snap(y), "gradients": attempt(lambda: vjp(1000 * y, *leaves))}
+
+
+@inside
+def weights_for(inputs):
+    """A random w for each x, of its dtype, and with a gradient of an earlier loss."""
+    weights = [torch.randn(x.shape[1], x.shape[1], dtype=x.dtype, requires_grad=True) for x in inputs]
+    for w in weights:
+        w.grad = torch.randn_like(w)
+    return weights
 
 
 @probe
 def trained_input(student):
-    """A leaf that requires grad, as w is."""
-    return call_block(student, decided_input().requires_grad_())
+    """A leaf that requires grad, with a row of zeros that makes relu's input exactly 0; and a computed x."""
+    rows, columns = sizes(2)
+    x = decided_input(rows, columns)
+    leaf = torch.cat([x[:1], torch.zeros(1, columns), x[1:]]).requires_grad_()
+    base = decided_input(1, columns).float().requires_grad_()
+    inputs = [leaf, base * 1]
+    return [call_block(student, x, w) for x, w in zip(inputs, weights_for(inputs), strict=True)]
 
 
 @probe
 def plain_input(student):
-    """Plain data, which nothing protects from being written to."""
-    return call_block(student, decided_input())
+    """Plain data, which nothing protects from being written to; one is a column, one is not contiguous."""
+    rows, columns = sizes(2)
+    inputs = [decided_input(columns, rows).t(), decided_input(rows, 1).float()]
+    return [call_block(student, x, w) for x, w in zip(inputs, weights_for(inputs), strict=True)]
+
+
+def blocks_of(*probes):
+    """What was seen of each block, and what is expected."""
+    for calls in probes:
+        yield from zip(calls.seen, calls.expected, strict=True)
 
 
 @points(1)
-def test_block_has_the_values(trained_input):
+def test_block_has_the_values(trained_input, plain_input):
     """The result is relu(sigmoid(x @ w) + x - 0.5)."""
+    for seen, expected in blocks_of(trained_input, plain_input):
+        assert_close(seen["y"], expected["y"], "The values are not those of relu(sigmoid(x @ w) + x - 0.5).")
+
+
+def at_the_kink(gradient, x):
+    """The entries of x's gradient where x and relu's input are 0; and the gradient with 0 in their place."""
+    kinks = [place == 0 for place in x.value]
+    entries = [entry for entry, kink in zip(gradient.value, kinks, strict=True) if kink]
+    others = tuple(0.0 if kink else entry for entry, kink in zip(gradient.value, kinks, strict=True))
+    return entries, replace(gradient, value=others)
+
+
+def assert_block_gradient(name, gradient, seen, expected):
+    """One gradient of the block is right; relu's at 0 last, for that is a mistake of its own."""
+    right, x = expected["gradients"]["wx".index(name)], expected["kept"]["before"]["x"]["tensor"]
+    assert gradient is not None, f"{name} gets no gradient: the path from the result back to {name} was cut."
+    kinks, elsewhere = at_the_kink(gradient, x) if name == "x" else ([], gradient)
+    assert_close(seen["y"], expected["y"], f"The result is wrong, and so the gradient of {name} is, too.")
     assert_close(
-        trained_input.seen["y"],
-        trained_input.expected["y"],
-        "The values are not those of relu(sigmoid(x @ w) + x - 0.5).",
+        elsewhere,
+        right,
+        f"The result is right, but the gradient of {name} is not: what autograd differentiates is not what "
+        "you computed.",
     )
+    assert not any(kinks), (
+        "The gradient of x is right but for where relu's input is exactly 0: there, relu lets none through."
+    )
+
+
+def gradients_of_the_block(seen):
+    """The gradients of w and, where it requires grad, of x; fails where there are none."""
+    gradients = seen["gradients"]
+    assert seen["y"] is not None, "You returned None."
+    assert not raised(gradients, RuntimeError, OVERWRITTEN), (
+        "backward() raises: a value it needs was overwritten. The sigmoid and the relu "
+        "have saved their outputs, and the product has saved x and w."
+    )
+    assert not raised(gradients, BaseException), (
+        "backward() raises: no graph leads from the result to x and w."
+    )
+    return gradients
 
 
 @points(3)
@@ -487,47 +703,29 @@ def test_block_has_the_gradients(trained_input):
 
     Which tensor has the sigmoid saved, and does it still hold the same values when backward comes to it?
     """
-    gradients, expected = trained_input.seen["gradients"], trained_input.expected["gradients"]
-    assert trained_input.seen["y"] is not None, "You returned None."
-    assert not raised(gradients, RuntimeError, OVERWRITTEN), (
-        "backward() raises: a value it needs was overwritten. The sigmoid and the relu "
-        "have saved their outputs, and the product has saved x and w."
-    )
-    assert not raised(gradients, BaseException), (
-        "backward() raises: no graph leads from the result to x and w."
-    )
-    for name, gradient in zip("xw", gradients, strict=True):
-        assert gradient is not None, (
-            f"{name} gets no gradient: the path from the result back to {name} was cut."
-        )
-    for name, gradient, right in zip("xw", gradients, expected, strict=True):
-        assert_close(
-            gradient,
-            right,
-            f"The gradient of {name} is wrong, although nothing raises. If the values are right, one that "
-            "backward needs was overwritten behind autograd's back, or a path "
-            f"from {name} to the result was cut.",
-        )
+    for seen, expected in blocks_of(trained_input):
+        with blaming_writes_to(seen["kept"]):
+            for name, gradient in zip("wx", gradients_of_the_block(seen), strict=False):
+                assert_block_gradient(name, gradient, seen, expected)
 
 
 @points(1)
-def test_inputs_of_the_block_are_untouched(plain_input):
-    """The caller's x and w are not written to, not even if x is plain data.
+def test_inputs_of_the_block_are_untouched(trained_input, plain_input):
+    """The caller's x and w stay as they are, even if x is plain data.
 
     Whose memory does your addition write to?
     """
-    y = plain_input.seen["y"]
-    assert y is not None, (
-        "You returned None; that the caller's tensors are left alone counts once a result comes back."
-    )
-    assert y.shape == plain_input.expected["y"].shape, (
-        f"What came back has the shape {y.shape}, not that of x."
-    )
-    for name, before in plain_input.seen["before"].items():
-        after = plain_input.seen["after"][name]
-        assert after.value == before.value, f"The values of the caller's {name} were changed."
-        assert after.version == before.version, f"The caller's {name} was written to, and then put back."
-        assert y.identity != after.identity, f"What came back is the caller's {name} itself."
+    for seen, expected in blocks_of(trained_input, plain_input):
+        y = seen["y"]
+        assert y is not None, (
+            "You returned None; that the caller's tensors are left alone counts once a result comes back."
+        )
+        assert y.shape == expected["y"].shape, f"What came back has the shape {y.shape}, not that of x."
+        assert_untouched(seen["kept"])
+        for name in "xw":
+            after = seen["kept"]["after"][name]["tensor"]
+            assert y.identity != after.identity, f"What came back is the caller's {name} itself."
+            assert y.storage != after.storage, f"What came back lies in the memory of the caller's {name}."
 
 
 @picture(reference=True)  # its operations are those of the formula in the task
@@ -542,14 +740,32 @@ def block_before_backward(student):
 
 
 @inside
-def network(batches):
-    """A network with random parameters, and the running statistics of some batches."""
-    model = nn.Sequential(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), nn.Linear(3, 1)).double()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter)
-    for _ in range(batches):
-        model(torch.randn(6, 2, dtype=torch.float64))
+def network(sizes_of, dtype, lowest):
+    """A network with random parameters and buffers of every kind; those of integers count from `lowest`.
+
+    It has a part in eval mode, one weight in two places, a frozen bias, a buffer that the state_dict leaves
+    out, and statistics three levels down.
+    """
+    inputs, hidden, outputs = sizes_of
+    deep = nn.Sequential(nn.Sequential(nn.BatchNorm1d(hidden)), nn.Linear(hidden, outputs))
+    model = nn.Sequential(MixedModel(inputs, hidden), deep).to(dtype)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+        for buffer in model.buffers():
+            if buffer.is_floating_point():
+                buffer.uniform_(0.5, 1.5)
+            else:
+                buffer.random_(lowest, 2 * lowest)
     return model
+
+
+@inside
+def teacher_and_learner(dtype):
+    """A frozen teacher in eval mode, and a student in training; their integers are never the same."""
+    sizes_of = sizes(3)
+    teacher = network(sizes_of, dtype, 2**40).requires_grad_(False).eval()
+    return teacher, network(sizes_of, dtype, 2**41), sizes_of[0]
 
 
 @inside
@@ -567,90 +783,121 @@ def after_a_write(learner, teacher):
     return contents(teacher)
 
 
+@inside
+def update_again(student, teacher, learner, tau, times):
+    """Some more updates; what they raise must not hide what the first has done."""
+    for _ in range(times):
+        student.ema_update(teacher, learner, tau)
+
+
 @probe
 def averaged(student):
-    """Two updates of a frozen teacher, with a weight nobody knows before."""
-    teacher, learner, tau = network(1).requires_grad_(False), network(3), 0.1 + 0.3 * torch.rand(()).item()
-    before, learner_before = contents(teacher), contents(learner)
-    student.ema_update(teacher, learner, tau)
-    once, learner_once = contents(teacher), contents(learner)
-    student.ema_update(teacher, learner, tau)
-    names, twice = {kind: list(tensors) for kind, tensors in state(learner).items()}, contents(teacher)
+    """A first update and some more of a frozen teacher, with a weight nobody knows before."""
+    (teacher, learner, _), more = teacher_and_learner(torch.float64), count(1, 3)
+    tau = 0.1 + 0.3 * torch.rand(()).item()
+    before = contents(teacher)
+    with untouched(teacher=teacher) as kept:
+        returned = student.ema_update(teacher, learner, tau)
+        once = contents(teacher)
+        again = attempt(update_again, student, teacher, learner, tau, more)
     return {
-        "names": names,
+        "names": {kind: list(tensors) for kind, tensors in state(learner).items()},
+        "kept": kept,
+        "returned": returned,
         "before": before,
         "once": once,
-        "twice": twice,
+        "again": again,
+        "more": contents(teacher),
         "written": attempt(after_a_write, learner, teacher),
-        "learner before": learner_before,
-        "learner once": learner_once,
     }
+
+
+@probe
+def averaged_at_the_ends(student):
+    """Updates with the weights 0 and almost 0, while gradients are switched off."""
+    cases = [(*teacher_and_learner(torch.float64), 0.0), (*teacher_and_learner(torch.float32), 0.003)]
+    found = []
+    for teacher, learner, _, tau in cases:
+        before = contents(teacher)
+        with torch.no_grad(), untouched() as kept:
+            student.ema_update(teacher, learner, tau)
+        found.append({"kept": kept, "before": before, "once": contents(teacher)})
+    return found
 
 
 @probe
 def learner_goes_on(student):
     """An update with the weight 1, when one loss of the student has gone back and another still has to."""
-    teacher, learner = network(1).requires_grad_(False), network(3)
-    inputs = torch.randn(3, 6, 2, dtype=torch.float64)
-    leaves = list(learner.parameters())
-    learner(inputs[2]).pow(2).mean().backward()
-    gradients = [snap(leaf.grad) for leaf in leaves]
-    pending = learner(inputs[0]).pow(2).mean()
-    before, teacher_before = contents(learner), contents(teacher)
-    student.ema_update(teacher, learner, 1.0)
+    teacher, learner, inputs = teacher_and_learner(torch.float64)
+    batches = torch.randn(3, 8, inputs, dtype=torch.float64)
+    leaves = [leaf for leaf in learner.parameters() if leaf.requires_grad]
+    learner(batches[2]).pow(2).mean().backward()
+    pending, before = learner(batches[0]).pow(2).mean(), contents(teacher)
+    with untouched(student=learner) as kept:
+        student.ema_update(teacher, learner, 1.0)
     found = {
+        "kept": kept,
         "before": before,
-        "after": contents(learner),
-        "gradients before": gradients,
-        "gradients after": [snap(leaf.grad) for leaf in leaves],
-        "training": learner.training,
-        "teacher before": teacher_before,
+        "student": contents(learner),
         "teacher": contents(teacher),
         "pending": attempt(lambda: vjp(pending, *leaves)),
-        "recording": torch.is_grad_enabled(),
-        "next": attempt(lambda: vjp(learner(inputs[1]).pow(2).mean(), *leaves)),
+        "next": attempt(lambda: vjp(learner(batches[1]).pow(2).mean(), *leaves)),
     }
     return {**found, "written": attempt(after_a_write, learner, teacher)}
 
 
-def still_there(averaged, moment, kind):
+def updates_of(averaged, averaged_at_the_ends):
+    """Each first update: what was seen, what is expected, and the weight of the student in words."""
+    yield averaged.seen, averaged.expected, ""
+    ends = zip(averaged_at_the_ends.seen, averaged_at_the_ends.expected, ("0", "0.003"), strict=True)
+    yield from ((seen, expected, f" (with tau = {tau})") for seen, expected, tau in ends)
+
+
+def still_there(averaged, seen, expected, kind, moment="once"):
     """What the teacher has at a moment, as (name, before, then, expected); fails where something is gone."""
-    before, then = averaged.seen["before"][kind], averaged.seen[moment][kind]
+    before, then = seen["before"][kind], seen[moment][kind]
     assert len(then) == len(before), (
         f"Of its {len(before)} {kind} the teacher has {len(then)} left: a computed tensor that takes the "
         f"place of one is not among its {kind}, so state_dict() and optimizers no longer know it."
     )
-    return list(
-        zip(averaged.expected["names"][kind], before, then, averaged.expected[moment][kind], strict=True)
-    )
+    return list(zip(averaged.expected["names"][kind], before, then, expected[moment][kind], strict=True))
 
 
 @points(1)
-def test_parameters_are_averaged(averaged):
+def test_parameters_are_averaged(averaged, averaged_at_the_ends):
     """Every parameter of the teacher becomes (1 - tau) * teacher + tau * student.
 
     Start from a teacher at 0 and a student at 1, with tau = 0.1. Where should the teacher be afterwards?
     """
-    parameters = still_there(averaged, "once", "parameters")
-    assert any(then.value != before.value for _, before, then, _ in parameters), (
-        "No parameter of the teacher has moved: giving a name to another tensor writes nothing."
-    )
-    for name, _, then, expected in parameters:
-        message = f"The teacher's {name} is not the average in which the student has the weight tau."
-        assert_close(then, expected, message)
+    for seen, expected, case in updates_of(averaged, averaged_at_the_ends):
+        parameters = still_there(averaged, seen, expected, "parameters")
+        assert case or any(then.value != before.value for _, before, then, _ in parameters), (
+            "No parameter of the teacher has moved: giving a name to another tensor writes nothing."
+        )
+        places = Counter(right.identity for *_, right in parameters)
+        for name, _, then, right in parameters:
+            of = f"{name}, which stands in two places," if places[right.identity] > 1 else name
+            message = f"The teacher's {of} is not the average in which the student has the weight tau{case}."
+            assert_close(then, right, message)
+    seen, expected = averaged_at_the_ends.seen[0], averaged_at_the_ends.expected[0]
+    for name, before, then, _ in still_there(averaged, seen, expected, "parameters"):
+        assert then.value == before.value, (
+            f"With tau = 0, the teacher's {name} has changed in its last digits: was it computed in a "
+            "smaller dtype than its own?"
+        )
 
 
 @points(1)
-def test_buffers_are_copied(averaged):
+def test_buffers_are_copied(averaged, averaged_at_the_ends):
     """Every buffer of the teacher takes the student's value as it is.
 
-    Print teacher.state_dict() before and after: it lists the buffers, too.
+    Print dict(teacher.named_buffers()) before and after. Which of them does your function reach?
     """
-    for name, before, then, expected in still_there(averaged, "once", "buffers"):
-        assert then.value != before.value, f"The teacher's buffer {name} still has its old value."
-        assert_close(
-            then, expected, f"The teacher's buffer {name} has changed, but not to the student's value."
-        )
+    for seen, expected, case in updates_of(averaged, averaged_at_the_ends):
+        for name, before, then, right in still_there(averaged, seen, expected, "buffers"):
+            assert then.value != before.value, f"The teacher's buffer {name} still has its old value{case}."
+            message = f"The teacher's buffer {name} has changed, but not to the student's value{case}."
+            assert_close(then, right, message)
 
 
 def values_of(contents):
@@ -669,8 +916,9 @@ def test_teacher_stays_plain_data(averaged):
 
     Print [p.grad_fn for p in teacher.parameters()] and their ids after two updates.
     """
-    assert_updated(averaged.seen["before"], averaged.seen["twice"])
-    for name, before, then, _ in still_there(averaged, "twice", "parameters"):
+    seen = averaged.seen
+    assert_updated(seen["before"], seen["more"])
+    for name, before, then, _ in still_there(averaged, seen, averaged.expected, "parameters", "more"):
         assert then.grad_fn is None, (
             f"The teacher's {name} has the grad_fn {then.grad_fn}: the update was recorded, and the graph "
             "grows with every call."
@@ -679,49 +927,35 @@ def test_teacher_stays_plain_data(averaged):
             f"The teacher's {name} is a new object: whoever held the old Parameter has lost it."
         )
         assert not then.requires_grad, f"The teacher's {name} requires grad now, but the teacher is frozen."
-
-
-def assert_unchanged(before, after):
-    """The student's tensors have the values they had, and require grad where they did."""
-    for kind, tensors in before.items():
-        assert len(after[kind]) == len(tensors), (
-            f"Of its {len(tensors)} {kind} the student has {len(after[kind])} left."
-        )
-        for old, new in zip(tensors, after[kind], strict=True):
-            assert new.value == old.value, f"The values of the student's {kind} changed."
-            assert new.requires_grad == old.requires_grad, (
-                f"The student's {kind} no longer require grad: the student has stopped learning."
-            )
+    assert seen["again"] is None, (
+        f"The first update went through, and a later one raised {seen['again'].type}."
+    )
+    free = ("value", "version", "storage", "identity")
+    assert_untouched(seen["kept"], but=["torch", *(f"teacher.*:{part}" for part in free)])
+    assert seen["returned"] is None, "Your function returned something; it was to return nothing."
 
 
 @points(1)
-def test_student_goes_on(averaged, learner_goes_on):
+def test_student_goes_on(averaged, averaged_at_the_ends, learner_goes_on):
     """The student does not change: a loss that is waiting goes back, and so does the next one.
 
     What has to be left alone if somebody is to read the student's weights in the middle of its training?
     """
     seen, expected = learner_goes_on.seen, learner_goes_on.expected
     assert_updated(averaged.seen["before"], averaged.seen["once"])
-    assert_updated(seen["teacher before"], seen["teacher"])
-    assert_unchanged(averaged.seen["learner before"], averaged.seen["learner once"])
-    assert_unchanged(seen["before"], seen["after"])
-    for before, after in zip(seen["gradients before"], seen["gradients after"], strict=True):
-        same = after is not None and after.value == before.value
-        assert same, "What the student had accumulated in .grad is not there any more."
-    assert seen["training"], "The student was switched to eval()."
+    assert_updated(seen["before"], seen["teacher"])
+    assert_untouched(seen["kept"])
     assert not raised(seen["pending"], BaseException), (
-        "A loss of the student that was computed before the update can no longer go back: what it had saved "
-        "was written to, if only with the same values."
+        f"A loss of the student from before the update cannot go back: {seen['pending'].type}."
     )
     assert_close(
         seen["pending"], expected["pending"], "A loss from before the update now has another gradient."
     )
-    assert seen["recording"], (
-        "After the update nothing is recorded any more: you switched gradients off for the whole program."
-    )
     assert_close(
         seen["next"], expected["next"], "The student's next loss has another gradient than it should."
     )
+    for end in averaged_at_the_ends.seen:
+        assert_untouched(end["kept"])
 
 
 @points(1)
@@ -731,15 +965,15 @@ def test_no_memory_is_shared(averaged, learner_goes_on):
     t.data = s.data copies nothing. What does it do?
     """
     seen = learner_goes_on.seen
-    assert_updated(seen["teacher before"], seen["teacher"])
-    own = {tensor.storage for tensors in seen["after"].values() for tensor in tensors}
+    assert_updated(seen["before"], seen["teacher"])
+    own = {tensor.storage for tensors in seen["student"].values() for tensor in tensors}
     for kind, tensors in seen["teacher"].items():
         shared = sum(tensor.storage in own for tensor in tensors)
         assert not shared, (
             f"{shared} of the teacher's {kind} now lie in the student's memory: the two change together."
         )
     for then, written in (
-        (averaged.seen["twice"], averaged.seen["written"]),
+        (averaged.seen["more"], averaged.seen["written"]),
         (seen["teacher"], seen["written"]),
     ):
         assert values_of(then) == values_of(written), (
@@ -761,93 +995,144 @@ def teacher_after_two_updates(student):
 
 
 @inside
-def regression():
-    """A random start, random data, and a learning rate with which plain descent converges."""
-    X = torch.randn(8, 2, dtype=torch.float64)  # noqa: N806 - the name it has in the task
-    y = X @ torch.randn(2, 1, dtype=torch.float64) + 0.1 * torch.randn(8, 1, dtype=torch.float64)
-    w = torch.randn(2, 1, dtype=torch.float64, requires_grad=True)
-    return w, X, y, 0.05 + 0.1 * torch.rand(()).item()
+def regression(rate, dtype):
+    """A random start, random data without noise, and a learning rate; every step takes w 1 - rate of the way.
+
+    The columns of X are orthogonal and equally long, so the error shrinks by 1 - rate, or grows for a rate
+    above 2. X and w are not contiguous.
+    """
+    n, k = 4 + count(3, 5), count(2, 4)
+    scale = 2 + torch.rand(()).item()
+    columns = torch.linalg.qr(torch.randn(n, k, dtype=dtype))[0]
+    X = (scale * columns).t().contiguous().t()  # noqa: N806 - the name it has in the task
+    y = X @ torch.randn(k, 1, dtype=dtype)
+    w = nn.Parameter(torch.randn(k, 2, dtype=dtype)[:, :1])
+    return w, X, y, rate * n / (2 * scale**2)
+
+
+@inside
+def at_the_minimum():
+    """Whole numbers that fit to the last digit: the first loss is exactly 0."""
+    w = torch.randint(1, 9, (3, 1)).double().requires_grad_()
+    X = torch.randint(-9, 9, (5, 3)).double()  # noqa: N806
+    return w, X, X @ w.detach(), 0.01
+
+
+@inside
+def descents():
+    """Problems by what a wrong stop, clip, decay or tolerance shows at; and how many steps to take."""
+    far, small = regression(2.5, torch.float32), regression(1e-7, torch.float64)
+    with torch.no_grad():
+        far[2].mul_(300)
+    some, few = count(4, 8), count(3, 5)
+    return [
+        ("a single step", regression(0.3 + 0.4 * torch.rand(()).item(), torch.float64), 1),
+        (f"{some} steps", regression(0.4 + 0.2 * torch.rand(()).item(), torch.float64), some),
+        (f"{few} steps where the loss grows", far, few),
+        (f"{some} steps where the loss hardly falls", small, some),
+        ("5 steps where the loss becomes tiny", regression(0.95, torch.float64), 5),
+        (f"{few} steps from the minimum", at_the_minimum(), few),
+        ("no step", regression(0.5, torch.float64), 0),
+    ]
+
+
+@inside
+def descend(student, case, problem, steps, slope):
+    """The caller's w after a descent, and through a view that was made before."""
+    w, X, y, lr = problem  # noqa: N806
+    view = w.detach()
+    with untouched(w=w, X=X, y=y) as kept:
+        student.fit_by_hand(w, X, y, lr, steps)
+    gradient = attempt(lambda: vjp(slope * w, w)[0])
+    return {"case": case, "kept": kept, "w": snap(w), "view": snap(view), "gradient": gradient}
 
 
 @probe
 def descended(student):
-    """The caller's w before and after five steps, and through a view that was made before."""
-    w, X, y, lr = regression()  # noqa: N806
-    before, view, slope = snap(w), w.detach(), torch.randn(2, 1, dtype=torch.float64)
-    student.fit_by_hand(w, X, y, lr, 5)
-    return {
-        "before": before,
-        "w": snap(w),
-        "view": snap(view),
-        "recording": torch.is_grad_enabled(),
-        "gradient": attempt(lambda: vjp(slope * w, w)[0]),
-    }
+    """Descents of several kinds: the caller's w, the losses, and what else there is."""
+    cases = descents()
+    slopes = [torch.randn_like(problem[0]) for _, problem, _ in cases]
+    return [descend(student, *case, slope) for case, slope in zip(cases, slopes, strict=True)]
 
 
 @probe
 def loss_curve(student):
-    """What five steps return."""
-    w, X, y, lr = regression()  # noqa: N806
-    return {"losses": student.fit_by_hand(w, X, y, lr, 5)}
+    """What the same kinds of descents return."""
+    cases = [(f"the losses of {case}", problem, steps) for case, problem, steps in descents()]
+    return {case: student.fit_by_hand(*problem, steps) for case, problem, steps in cases}
+
+
+def descents_of(descended):
+    """For each descent: in words which, w before, what was seen and what is expected."""
+    for seen, expected in zip(descended.seen, descended.expected, strict=True):
+        yield expected["case"], expected["kept"]["before"]["w"]["tensor"], seen, expected
 
 
 @points(2)
 def test_w_arrives(descended):
-    """The caller's w is where five steps of plain gradient descent lead.
+    """The caller's w is where plain gradient descent leads.
 
     Which tensor does the name w stand for after your update? And what does backward() do with a .grad that
     is there already?
     """
-    w, before = descended.seen["w"], descended.seen["before"]
-    assert w.value != before.value or w.version == before.version, (
-        "The caller's w was written to and has not moved: you subtracted 0. When do you clear w.grad?"
-    )
-    assert w.value != before.value, (
-        "The caller's w has not moved: the update made a new tensor, and only your function knows it."
-    )
-    assert_close(
-        w,
-        descended.expected["w"],
-        "The caller's w moved, but not to where five steps lead that each use the gradient of their loss.",
-    )
+    for case, before, seen, expected in descents_of(descended):
+        w, moves = seen["w"], expected["w"].value != before.value
+        assert not moves or w.value != before.value or w.version == before.version, (
+            f"After {case}, the caller's w was written to and stands where it was: you subtracted 0, or put "
+            "the old values back. When do you clear w.grad?"
+        )
+        assert not moves or w.value != before.value, (
+            f"After {case}, nothing was written to the caller's w. An update that makes a new tensor writes "
+            "nothing to the old one, and an optimizer that finds no gradient writes nothing at all."
+        )
+        right = "" if seen is descended.seen[0] else "a single step is right, but "
+        message = f"{right}after {case} the caller's w is not where plain gradient descent leads."
+        assert_close(w, expected["w"], message[0].upper() + message[1:])
 
 
 @points(1)
 def test_w_stays_a_leaf_in_its_memory(descended):
-    """Afterwards w is still a leaf that requires grad, in the same memory.
+    """Afterwards w is still a leaf that requires grad, in the same memory, and X and y are as they were.
 
     Compare w.data_ptr() before and after, and try a loss on w once more.
     """
-    seen, w = descended.seen, descended.seen["w"]
-    assert w.version != seen["before"].version or w.value != seen["before"].value, (
-        "The caller's w was not changed; that it stays the same leaf counts once it is."
-    )
-    assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
-    assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
-    assert seen["view"].value == w.value, (
-        "w was moved to other memory: a view of w that was made before the call still shows the old values."
-    )
-    assert seen["recording"], (
-        "After your call nothing is recorded any more: you switched gradients off for the whole program."
-    )
-    assert_close(
-        seen["gradient"], descended.expected["gradient"], "A new loss does not bring w its gradient."
-    )
+    for _, before, seen, expected in descents_of(descended):
+        w = seen["w"]
+        assert (
+            w.version != before.version or w.value != before.value or expected["w"].value == before.value
+        ), "The caller's w was not changed; that it stays the same leaf counts once it is."
+        assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
+        assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
+        assert seen["view"].value == w.value, (
+            "w was moved to other memory: a view of w that was made before the call does not show what w "
+            "holds now."
+        )
+        assert_untouched(seen["kept"], but=["w:value", "w:version", "w:grad"])
+        assert_close(seen["gradient"], expected["gradient"], "A new loss does not bring w its gradient.")
+
+
+def decimals_of(losses, expected):
+    """The number of decimals to which all expected losses were rounded, or None."""
+    rounded = (d for d in range(10) if [round(loss, d) for loss in expected] == losses)
+    return next(rounded, None) if losses != expected else None
 
 
 @points(2)
 def test_losses_are_those_of_descent(loss_curve):
-    """The five losses are Python floats, each measured before its update.
+    """The losses are a list of Python floats, each measured before its update.
 
     A loss tensor is no number: it keeps its graph. When is each one measured, and at which w?
     """
-    seen, expected = loss_curve.seen["losses"], loss_curve.expected["losses"]
-    assert seen is not None, "You returned None instead of the list of losses."
-    assert len(seen) == len(expected), f"Five steps gave {len(seen)} losses, not one for each step."
-    assert_close(
-        seen[0], expected[0], "The first loss is not the mean squared error of the w that was passed in."
-    )
-    assert_close(seen, expected, "The curve starts right, but is not that of plain gradient descent.")
+    for key, expected in loss_curve.expected.items():
+        seen, case = loss_curve.seen[key], key.replace("the", "The", 1)
+        assert seen is not None, "You returned None instead of the list of losses."
+        assert isinstance(seen, list), f"You returned a {type(seen).__name__}, not a list."
+        assert len(seen) == len(expected), f"{case} are {len(seen)}, and not as many as there are steps."
+        decimals = decimals_of(seen, expected)
+        assert decimals is None, f"{case} are rounded to {decimals} decimals."
+        message = f"{case} do not begin with the mean squared error of the w that was passed in."
+        assert_close(seen[:1], expected[:1], message)
+        assert_close(seen, expected, f"{case} begin right, but the others are not those of plain descent.")
 
 
 @picture(reference=True)
