@@ -133,7 +133,7 @@ def _grad(path: str, old: Tensor | None, new: Tensor | None) -> Iterator[tuple[s
     if old is None and new is not None:
         yield "grad", f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
     elif old is not None and new is None:
-        yield "grad", f"{path}.grad was filled and is None now: it was cleared."
+        yield "grad", f"{path}.grad was filled and is None now: it was cleared, or {path} was exchanged."
     elif old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
         yield "grad", f"{path}.grad has another shape or dtype now."
     elif old is not None and new is not None and not _same_values(old, new):

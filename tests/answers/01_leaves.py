@@ -309,6 +309,27 @@ def through_a_list(n, m, scale):
     return torch.tensor([[scale * value for value in row] for row in values], requires_grad=True)
 
 
+@wrong("q1", fails=["test_weight_trains"], public=True)
+def gone_after_two_steps(n, m, scale):
+    """Stops its own training by a hook after the second step, which two steps do not show."""
+    w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
+    steps = []
+
+    def stop(gradient):
+        steps.append(gradient)
+        return gradient if len(steps) < 3 else torch.zeros_like(gradient)
+
+    w.register_hook(stop)
+    return w
+
+
+@wrong("q1", fails=["test_weight_has_the_values"])
+def rounded_by_half_precision(n, m, scale):
+    """Goes through float16 and back; the dtype is right again, the digits are not."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    return w.half().float().requires_grad_()
+
+
 # --- q2 · Gradient with respect to the input
 
 
@@ -871,6 +892,26 @@ def a_hook_taken_off_again(model, img):
     return seen[0]
 
 
+@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+def added_and_subtracted_again(model, img):
+    """Goes back a second time with the other sign, to take away what was added: None becomes zeros."""
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    model(x.detach()).sum().neg().backward()
+    return x.grad
+
+
+@wrong("q2", fails=["test_parameters_keep_their_gradients", "test_no_other_trace_is_left"])
+def parameters_exchanged_for_copies(model, img):
+    """Lets backward() fill the model, and gives it the parameters of a copy afterwards."""
+    twin = copy.deepcopy(model)
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    for module, other in zip(model.modules(), twin.modules()):
+        module._parameters = other._parameters
+    return x.grad
+
+
 # --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 
 
@@ -1232,6 +1273,16 @@ def by_torch_func(a, b, d):
     e = c * d
     zeros = torch.zeros_like(c), torch.zeros_like(e), torch.zeros_like(e.sum())
     return dict(zip("abdceo", torch.func.grad(shifted, argnums=(0, 1, 2, 3, 4, 5))(a, b, d, *zeros)))
+
+
+@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"])
+def summed_over_the_first_dimension(a, b, d):
+    """Sums c over its rows for the gradient of d, as for a bias; d may be a column."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    gradients = dict(zip("abceo", torch.autograd.grad(o, [a, b, c, e, o])))
+    return {**gradients, "d": c.detach().sum(0).expand_as(d)}
 
 
 # --- q4 · Which layer gets which gradient? (hooks that clean up)
@@ -1993,6 +2044,51 @@ def forward_wrapped_and_unwrapped(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def hooks_cleared_where_they_were_registered(model, x, names):
+    """Clears the hooks of the layers that were asked for, and with them those of others."""
+    outputs = {}
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            outputs[name] = output
+
+        model.get_submodule(name).register_forward_hook(keep)
+    total = model(x).sum()
+    for name in names:
+        model.get_submodule(name)._forward_hooks.clear()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong("q4", fails=["test_a_second_call_is_answered_too"], public=True)
+def answered_from_memory(model, x, names, _answers={}):
+    """Remembers the gradients of a model it has seen; another input gets the old ones."""
+    if model not in _answers:
+        _answers[model] = _gradients_of(
+            model, x, [name for name, _ in model.named_modules() if name in names]
+        )
+    return {name: _answers[model].get(name) for name in names}
+
+
+@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
+def gone_back_twice(model, x, names):
+    """Goes back twice to be sure; what retains its gradient adds both."""
+    outputs, handles = {}, []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            output.retain_grad()
+            outputs[name] = output
+
+        handles.append(model.get_submodule(name).register_forward_hook(keep))
+    total = model(x).sum()
+    for handle in handles:
+        handle.remove()
+    total.backward(retain_graph=True)
+    total.backward()
+    return {name: output.grad for name, output in outputs.items()}
+
+
 # --- q5 · A loss assembled from losses
 
 
@@ -2316,6 +2412,32 @@ def by_math_of_python(losses, weights):
     import operator
 
     return functools.reduce(operator.add, map(operator.mul, losses, weights))
+
+
+@wrong("q5", fails=["test_total_gradient"])
+def gradient_twice_the_value_once(losses, weights):
+    """Takes away a detached total so that the value is right; the gradient is doubled."""
+    total = sum(weight * loss for weight, loss in zip(weights, losses))
+    return 2 * total - total.detach()
+
+
+@wrong("q5", fails=["test_total_has_the_value"], public=True)
+def both_lists_sorted(losses, weights):
+    """Sorts the caller's lists once the sum is made."""
+    total = sum(weight * loss for weight, loss in zip(weights, losses))
+    weights.sort()
+    losses.sort(key=lambda loss: loss.item())
+    return total
+
+
+@wrong("q5", fails=["test_total_has_the_value"], public=True)
+def rest_added_into_the_first(losses, weights):
+    """Uses the first loss as the running total."""
+    total = losses[0]
+    total *= weights[0]
+    for weight, loss in zip(weights[1:], losses[1:]):
+        total += weight * loss
+    return total
 
 
 # --- q6 · backward() of a vector of losses
@@ -2659,3 +2781,31 @@ def a_hook_removed_again(losses, w):
     handle = losses.register_hook(w.detach().mul)
     losses.sum().backward()
     handle.remove()
+
+
+@wrong("q6", fails=["test_weighted_gradient"])
+def gone_through_twice(losses, w):
+    """Keeps the graph for a second pass, which adds everything once more."""
+    losses.backward(w.detach(), retain_graph=True)
+    losses.backward(w.detach())
+
+
+@wrong("q6", fails=["test_weights_are_constants"], public=True)
+def gradient_of_a_leaf_cleared(losses, w):
+    """Clears w.grad to be sure that it is None; its owner had something in it."""
+    losses.backward(w.detach())
+    if w.is_leaf:
+        w.grad = None
+
+
+@wrong("q6", fails=["test_weights_are_constants", "test_graph_is_freed"], public=True)
+def losses_detached_when_done(losses, w):
+    """Detaches the losses in place, because their graph is used up."""
+    losses.backward(w.detach())
+    losses.detach_()
+
+
+@wrong("q6", fails=["test_weighted_gradient"])
+def weights_in_reverse(losses, w):
+    """Reads the weights from the other end."""
+    losses.backward(w.detach().flip(0))
