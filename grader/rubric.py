@@ -136,7 +136,10 @@ def _linted(path: Path) -> ast.Module:
     """The file's syntax; an assertion that could only say that it failed is refused."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise CourseError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from error
+    except (OSError, SyntaxError) as error:
         raise CourseError(f"{path} cannot be read: {error}") from error
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert) and node.msg is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
@@ -65,17 +66,19 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
         CourseError: the file cannot be read, or says something it may not; the text says what it may.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        content = tomllib.loads(text)
     except FileNotFoundError:
         return Settings()
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}): mend or remove it") from error
     except UnicodeDecodeError as error:
-        raise CourseError(f"{path} is not UTF-8 (byte {error.start + 1}): save it as UTF-8") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise CourseError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
         reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
         raise CourseError(f"{path} is not TOML: {reason}. Mend that place, or remove the file") from error
-    return _settings(_Table(path, "", content), questions)
+    return _settings(_Table(path, "", content, text), questions)
 
 
 def _settings(file: _Table, questions: Callable[[], Questions]) -> Settings:
@@ -106,6 +109,11 @@ def _points(table: _Table, questions: Callable[[], Questions]) -> dict[str, dict
     return points
 
 
+def _plain(name: str) -> str:
+    """The name of a section or an entry, without blanks and quotes."""
+    return re.sub(r"[\s\"']", "", name)
+
+
 @dataclass(frozen=True)
 class _Table:
     """A table of the file, whose entries are asked for by what they have to be.
@@ -114,11 +122,13 @@ class _Table:
         path: the file.
         name: of the table, such as ``points.01_leaves``; empty for the whole file.
         content: its entries.
+        text: of the whole file.
     """
 
     path: Path
     name: str
     content: Mapping[str, Any]
+    text: str
 
     def allow(self, *keys: str) -> None:
         """Refuse what nobody would ever ask for, such as a key with a slip of the pen in it."""
@@ -127,16 +137,15 @@ class _Table:
                 near = get_close_matches(key, keys, n=1, cutoff=0.5)
                 meant = f"; did you mean {near[0]}?" if near else ""
                 known = f"here may be {', '.join(keys)}" if keys else "nothing may be here"
-                raise CourseError(
-                    f"{self.path}: {self._place(key)!r} means nothing ({known}){meant or ': remove it'}"
-                )
+                where, place = self._where(key), self._place(key)
+                raise CourseError(f"{where}: {place!r} means nothing ({known}){meant or ': remove it'}")
 
     def table(self, key: str) -> _Table:
         """The table below a key, empty where there is none."""
         found = self.content.get(key, {})
         if not isinstance(found, dict):
             raise self._refused(key, found, f"a section, [{self._place(key)}]")
-        return _Table(self.path, self._place(key), found)
+        return _Table(self.path, self._place(key), found, self.text)
 
     def number(self, key: str, least: float, most: float, default: float = math.nan) -> float:
         """The number of a key, within its bounds."""
@@ -155,7 +164,20 @@ class _Table:
     def _place(self, key: str) -> str:
         return f"{self.name}.{key}" if self.name else key
 
+    def _where(self, key: str) -> str:
+        """The file, and the line of an entry where it stands as it mostly does: below its section's head."""
+        section, place = "", self._place(key)
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            head = re.match(r"\s*\[([^][]+)\]", line)
+            name = re.match(r"\s*([^=#]+?)\s*=", line)
+            if head:
+                section = _plain(head[1])
+            found = section if head else ".".join(filter(None, [section, _plain(name[1])])) if name else ""
+            if found == place or found.startswith(f"{place}."):
+                return f"{self.path}, line {number}"
+        return str(self.path)
+
     def _refused(self, key: str, found: object, allowed: str) -> CourseError:
         shown = {True: "true", False: "false"}[found] if isinstance(found, bool) else repr(found)
         cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        return CourseError(f"{self.path}: {self._place(key)} is {cut}, but has to be {allowed}")
+        return CourseError(f"{self._where(key)}: {self._place(key)} is {cut}, but has to be {allowed}")

@@ -110,7 +110,7 @@ def test_without_a_file_everything_is_as_usual(tmp_path):
         ("[score", "is not TOML"),
         ("[score]\npartial_credit = " + "9" * 5000, "is not TOML"),
         ("a = " + "[" * 5000, "is not TOML"),
-        (b"# \xff", "is not UTF-8 (byte 3): save it as UTF-8"),
+        (b"# \xff", "is not UTF-8 (line 1): save it as UTF-8"),
     ],
 )
 def test_what_it_may_not_say_is_refused_in_words(tmp_path, content, told):
@@ -210,3 +210,37 @@ def test_limits_are_those_of_the_course_unless_an_option_says_others(klass):
     limits = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["limits"]
     assert limits == {"cell": 7, "question": 20, "notebook": 55}
     assert "as course.toml says" in " ".join(klass.run("grade", "--help").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("[limits]\ncell = = 3\n", 2),
+        ("[limits]\n\ncell = 'x'\n", 3),
+        ("# a class\n[limitz]\n", 2),
+        ("[score]\n[points.01_tiny]\nq9 = 3\n", 3),
+        ('[points]\n"01_tiny".q1 = "x"\n', 2),
+    ],
+)
+def test_a_settings_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, content, line):
+    """Every command that reads it says which file and which line, and exits as documented."""
+    klass.hand_in("ada", RIGHT)
+    klass.settings(content)
+    for command in (["grade", klass.submissions, "--out", klass.out], ["build"], ["doctor"]):
+        ended = klass.run(*command)
+        assert ended.exit_code == 2
+        assert "course.toml" in ended.stderr and f"line {line}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("def test_leaf(made):", "def test_leaf(made)"), ("@points(3)", "@points(3 / 0)")],
+)
+def test_a_check_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, old, new):
+    """A slip in a check file is told by every command that reads it, with its line."""
+    klass.hand_in("ada", RIGHT)
+    klass.edit_checks((old, new))
+    for command in (["grade", klass.submissions, "--out", klass.out], ["build"], ["doctor"]):
+        ended = klass.run(*command)
+        assert ended.exit_code == 2
+        assert "test_01_tiny.py" in ended.stderr and "line " in ended.stderr
