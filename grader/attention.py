@@ -42,7 +42,9 @@ def _reasons(row: Row) -> list[str]:
     unjudged, ended = ("", "") if row.error else _trouble(row.answers)
     flags = _flags(row.flags) if row.flags else ""
     left = ", ".join(some(row.superseded, _MOST))
-    several = f"Several notebooks: {row.notebook} counts; left aside: {left}." if left else ""
+    several = (
+        f"Several notebooks: {row.notebook} counts; left aside: {left}." if left and row.assignment else ""
+    )
     return [row.error or "", unjudged, flags, ended, _stopped(row.stopped), several]
 
 

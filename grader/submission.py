@@ -15,7 +15,7 @@ from grader.memory import Memory
 from grader.notebook import Notebook, NotebookError, read_file, read_notebook
 from grader.recognition import recognise
 from grader.roster import read_roster
-from grader.text import distinct_file_name, file_name
+from grader.text import distinct_file_name, file_name, some
 
 __all__ = ["Submission", "find_submissions", "read_roster"]
 
@@ -33,7 +33,8 @@ class Submission:
         path: the notebook.
         relative: its path below the folder, fit to be shown.
         sha256: the hash of its file; None where that could not be read.
-        superseded: where older notebooks of the same student and assignment lie, fit to be shown.
+        superseded: where older notebooks of the same student and assignment lie, fit to be shown; without an
+            assignment all others of that student that have none either.
         error: why it cannot be graded, in a sentence.
         preload: modules that the zygote had better import for it.
         traces: what its text shows of the ways to deceive a grader.
@@ -66,6 +67,8 @@ class Submission:
         return notebook
 
 
+_MOST_NAMED = 20  # notebooks of no known assignment, of one student
+
 # The time of its last change, whether its file is named as the stem, its place: what decides between rivals.
 _Rank = tuple[int, bool, str]
 
@@ -86,31 +89,40 @@ def find_submissions(
         known: What is remembered of notebooks, by their place and hash; what is learned is added.
 
     Returns:
-        One submission for each student and assignment, and one for each notebook of no known assignment,
-        sorted by student and name. Notebooks that cannot be read are among them.
+        One submission for each student and assignment, and one for all of a student's notebooks of no known
+        assignment, sorted by student and name. Notebooks that cannot be read are among them.
 
     Raises:
         GraderError: There is no such folder, or no notebook in it.
     """
     found = find_notebooks(folder)
     students = _name_students(item.student for item in found)
-    taken: dict[str, set[str]] = defaultdict(lambda: set(functions))
     rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
     known = Memory() if known is None else known
     for item in found:
-        student = students[item.student]
-        submission = _read(item, student, taken[student], functions, known)
+        submission = _read(item, students[item.student], functions, known)
         rank = (item.modified, item.stem == submission.name, item.place)
-        rivals[student, submission.name][rank] = submission
-    return [_best(rivals[key]) for key in sorted(rivals)]
+        rivals[submission.student, submission.assignment or ""][rank] = submission
+    return sorted((_best(same) for same in rivals.values()), key=lambda one: (one.student, one.name))
 
 
 def _best(rivals: dict[_Rank, Submission]) -> Submission:
-    """Return the one of the highest rank, which names the others."""
-    best = rivals.pop(max(rivals))
-    if not rivals:
-        return best
-    return replace(best, superseded=tuple(sorted(loser.relative for loser in rivals.values())))
+    """Return the one of the highest rank, which names the others.
+
+    Of those without an assignment it is one that could not be read, because it says why.
+    """
+    best = rivals.pop(max(rivals, key=lambda rank: (_is_unread(rivals[rank]), rank)))
+    others = tuple(sorted(loser.relative for loser in rivals.values()))
+    if best.assignment is not None or not others:
+        return replace(best, superseded=others)
+    named = ", ".join(some(others, _MOST_NAMED - 1))
+    return replace(
+        best, superseded=others, error=f"{best.error} {len(others)} more cannot be graded: {named}."
+    )
+
+
+def _is_unread(submission: Submission) -> bool:
+    return submission.assignment is None and submission.sha256 is None
 
 
 def _name_students(names: Iterable[str]) -> dict[str, str]:
@@ -124,13 +136,9 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
 
 
 def _read(
-    item: Found,
-    student: str,
-    taken: set[str],
-    functions: Mapping[str, Collection[str]],
-    known: Memory[Gist],
+    item: Found, student: str, functions: Mapping[str, Collection[str]], known: Memory[Gist]
 ) -> Submission:
-    """Read what was found; a notebook of no known assignment gets a name that is not taken, and takes it."""
+    """Read what was found; a notebook of no known assignment gets a name of its own."""
     sha256, gist = _learn(item, functions, known)
     if gist.assignment is None:
         stems = ", ".join(functions)
@@ -139,8 +147,7 @@ def _read(
             " answers and hand it in anew."
         )
         visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
-        name = distinct_file_name(visible, item.place, taken)
-        taken.add(name)
+        name = distinct_file_name(visible, item.place, set(functions))
         return Submission(student, None, name, item.path, item.relative, sha256, error=error)
     return Submission(
         student,

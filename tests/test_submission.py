@@ -44,6 +44,7 @@ class Folder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text() if content is None else content)
         os.utime(path, ns=(modified, modified))
+        return path
 
     def find(self):
         return find_submissions(self.path, COURSE)
@@ -176,26 +177,46 @@ def test_no_assignment_of_this_course(folder):
     )
 
 
+def test_a_thousand_unknown_notebooks_are_one(folder):
+    """What one student handed in besides is one submission in error, which names twenty and holds all."""
+    for number in range(1_000):
+        folder.add(f"ada/junk/n{number:03}.ipynb", modified=1_000 - number)
+    folder.add("ada/01_leaves.ipynb")
+    folder.add("bob/essay.ipynb")
+    leaves, junk, essay = folder.find()
+    places = [f"ada/junk/n{number:03}.ipynb" for number in range(1_000)]
+    assert (leaves.assignment, essay.name, essay.superseded) == ("01_leaves", "essay", ())
+    assert (junk.relative, junk.superseded, junk.assignment) == (places[0], tuple(places[1:]), None)
+    assert junk.error.startswith(f"{places[0]} is no assignment of this course")
+    assert junk.error.endswith(f" 999 more cannot be graded: {', '.join(places[1:20])}, and 980 more.")
+
+
+def test_what_cannot_be_read_is_told_among_others(folder):
+    """Of several that cannot be graded the one says why that nobody could look into."""
+    folder.add("ada/essay.ipynb", modified=5)
+    (folder.path / "ada" / "notes.ipynb").symlink_to(folder.path / "ada" / "essay.ipynb")
+    os.utime(folder.path / "ada" / "notes.ipynb", ns=(1, 1), follow_symlinks=False)
+    (found,) = folder.find()
+    assert found.relative == "ada/notes.ipynb"
+    assert "is a link" in found.error
+    assert found.error.endswith(" 1 more cannot be graded: ada/essay.ipynb.")
+
+
 def test_unknown_notebooks_do_not_take_names(folder):
-    """Equal names in several folders are told apart, and none becomes the name of an assignment."""
-    folder.add("ada/essay.ipynb")
-    folder.add("ada/b/essay.ipynb")
-    folder.add("ada/c/essay.IPYNB")
+    """None becomes the name of an assignment."""
     folder.add("bob/essay.ipynb")
     folder.add("eve/03/truncated.ipynb")
     names = [(found.student, found.name) for found in folder.find()]
-    assert len(set(names)) == 5
-    assert {("ada", "essay"), ("bob", "essay"), ("eve", "truncated")} < set(names)
+    assert names == [("bob", "essay"), ("eve", "truncated")]
     assert distinct_file_name("01_leaves", "ada/x", set(COURSE)) not in COURSE
 
 
 def test_no_name_is_hidden(folder):
     """A notebook whose name begins with a dot gets another one, so that files made of it can be seen."""
-    for name in (".x", "_.x", ".", "..."):
-        folder.add(f"ada/{name}.ipynb")
+    for number, name in enumerate((".x", "_.x", ".", "...")):
+        folder.add(f"{number}/{name}.ipynb")
     found = {one.relative: one.name for one in folder.find()}
-    assert set(found) == {"ada/.x.ipynb", "ada/_.x.ipynb", "ada/..ipynb", "ada/....ipynb"}
-    assert len(set(found.values())) == len(found)
+    assert set(found) == {"0/.x.ipynb", "1/_.x.ipynb", "2/..ipynb", "3/....ipynb"}
     assert not [name for name in found.values() if name.startswith(".")]
 
 

@@ -57,7 +57,8 @@ class Explanation:
         yield Line(f"{result['student']}, {what}: {score}, {result['status']}", "bold")
         yield entry("notebook", f"{self._own.path} ({self._own.standing})")
         yield entry("sha256", told["notebook_sha256"] or "the file could not be read")
-        older = [f"{other} (an older notebook)" for other in result["superseded"]]
+        why = "an older notebook" if result["assignment"] else "of no known assignment either"
+        older = [f"{other} ({why})" for other in result["superseded"]]
         yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
         yield entry("graded", f"{told['graded_at']}, grader {told['grader']}, torch {told['torch']}")
         yield entry("protection", told["protection"] or "none")
