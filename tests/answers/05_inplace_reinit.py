@@ -2851,6 +2851,17 @@ def student_s_hooks(teacher, student, tau):
     student.register_forward_hook(lambda module, args, output: None)
 
 
+@wrong("q5", fails=["test_parameters_are_averaged", "test_buffers_are_copied"])
+def children_only(teacher, student, tau):
+    """Goes through the submodules, and forgets what the module itself owns."""
+    with torch.no_grad():
+        for mine, theirs in zip(teacher.children(), student.children()):
+            for t, s in zip(mine.parameters(), theirs.parameters()):
+                t.lerp_(s, tau)
+            for t, s in zip(mine.buffers(), theirs.buffers()):
+                t.copy_(s)
+
+
 # q6: fit_by_hand
 
 

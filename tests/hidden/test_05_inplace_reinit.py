@@ -744,11 +744,14 @@ def network(sizes_of, dtype, lowest):
     """A network with random parameters and buffers of every kind; those of integers count from `lowest`.
 
     It has a part in eval mode, one weight in two places, a frozen bias, a buffer that the state_dict leaves
-    out, and statistics three levels down.
+    out, statistics three levels down, and at its root a parameter without gradient and a buffer.
     """
     inputs, hidden, outputs = sizes_of
     deep = nn.Sequential(nn.Sequential(nn.BatchNorm1d(hidden)), nn.Linear(hidden, outputs))
-    model = nn.Sequential(MixedModel(inputs, hidden), deep).to(dtype)
+    model = nn.Sequential(MixedModel(inputs, hidden), deep)
+    model.gain = nn.Parameter(torch.zeros(hidden))
+    model.register_buffer("rounds", torch.zeros(outputs))
+    model.to(dtype)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_()
