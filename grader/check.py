@@ -165,7 +165,8 @@ def _assert_tensor_close(seen: Any, expected: Tensor, message: str, others: Mapp
 def _because(message: str, reason: str | None) -> str:
     if not reason or (reason == "None was found" and "None" in message):
         return message
-    return f"{message.rstrip('.')} ({reason})."
+    said, blank, hint = message.partition("\n\n")
+    return f"{said.rstrip('.')} ({reason}).{blank}{hint}"
 
 
 def describe(fact: Any) -> str:

@@ -18,7 +18,7 @@
 #
 # Run the cells from top to bottom. Each question gives you a function that is broken; repair it in its own
 # cell, then run the check below it. Those checks are only a part of the ones that grade you: the text of the
-# task is what counts.
+# task is what counts. All tensors are `float32` where a task says nothing else.
 
 # %%
 import torch
@@ -160,7 +160,13 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 # - A state that **enters** a minibatch has the value of the last state before it, and no history: it is a
 #   leaf.
 # - **Within** a minibatch the gradient flows through all `T` steps.
-# - Every minibatch makes one step of `opt`, with the gradient of its own loss only.
+# - Every minibatch makes one step of `opt`, with the gradient of its own loss only. What stands in `.grad`
+#   before your function is called belongs to no minibatch, and enters no step.
+# - `cell` and `readout` are modules of any kind: some of their parameters may be frozen
+#   (`requires_grad=False`), and parts of them may be in eval mode. That stays so. `opt` holds the parameters
+#   that are not frozen.
+# - Nothing else of the caller's changes: the tensor `h`, the list `batches` and its tensors stay as they are,
+#   and nothing of yours, no hook and no attribute, stays behind.
 # - Return `(losses, h)`: a list with one Python `float` per minibatch, and the last state. Whether this last
 #   state still carries the graph of the last minibatch is up to you.
 #
@@ -192,7 +198,7 @@ def train_stateful(cell, readout, opt, batches, h):
 
     cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H).
     readout: a module from (B, H) to (B, O).
-    opt: an optimizer of the parameters of both.
+    opt: an optimizer of the parameters of both that are not frozen.
     batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
     h: the first state, (B, H).
 
@@ -361,15 +367,17 @@ print(w.grad)  # tensor([0.]), because autograd did not see the write: a wrong g
 # %% [markdown]
 # ## q2 · repackage_hidden
 #
-# Write the function that cuts any state from its history. A *state* is `None`, or a tensor, or a tuple or
-# list of states, nested as deep as you like (a list of LSTM tuples, say). The code below can do tensors only.
+# Write the function that cuts any state from its history. A *state* is `None`, or a tensor of any shape,
+# `float32` or `float64`, or a tuple or list of any number of states, nested as deep as you like (a list of
+# LSTM tuples, say). The code below can do tensors only.
 #
-# - Return the same structure: tuples stay tuples, lists stay lists, `None` stays `None`, the values stay the
-#   same.
+# - Return the same structure: tuples stay tuples, lists stay lists, `None` stays `None`, the values, shapes
+#   and dtypes stay the same.
 # - No tensor of the result has a history, and none requires grad: every one is a leaf that is ready to enter
 #   the next minibatch.
-# - The state that was passed in stays as it was. An auxiliary loss computed from it can still be
-#   back-propagated, and gives its gradient.
+# - The state that was passed in stays as it was: its lists, its tensors and all that belongs to them, such as
+#   `.grad` and `requires_grad`. An auxiliary loss computed from it can still be back-propagated, and gives
+#   its gradient.
 # - The caller may later reset the result in place, for example with `result.zero_()`. This must never
 #   *silently* falsify a gradient that is still pending on the original: either the gradient is right, or
 #   PyTorch raises its error. (So you may share memory with the original, as long as autograd can see what is
@@ -492,6 +500,9 @@ print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk
 #   `k >= len(xs)` this is the ordinary, full backpropagation.
 # - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
 #   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
+# - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; parts of the `readout` may be in
+#   eval mode. That stays so. `xs` and `ys` stay as they are, and nothing of yours, no hook and no attribute,
+#   stays behind.
 # - Return the sum of the losses of all steps as a Python `float`.
 #
 # <details><summary>Hint 1</summary>
@@ -554,34 +565,38 @@ def tbptt(cell, readout, xs, ys, k):
 
 # %% tags=["check q3"]
 def test_the_cuts_are_k_steps_apart(tbptt):
-    """The state is cut every k steps, and nowhere else."""
+    """A loss goes back to the last cut, and no further."""
     import torch
 
     torch.manual_seed(0)
-    cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
-    forward, steps, trained = cell.forward, {}, set()
+    cell, readout, xs = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1), torch.randn(7, 4, 2)
+    h, ys = torch.zeros(4, 3), []
+    with torch.no_grad():
+        for x in xs:
+            h = cell(x, h)
+            ys.append(readout(h))
+    forward, steps, reached = cell.forward, [x.tolist() for x in xs], set()
 
     def watched(input, hx=None):
-        output = forward(input, hx)
-        step = str(input.tolist())  # to look at a step again, under no_grad say, makes no new step
-        if step not in trained:
-            steps[step] = hx is None or hx.grad_fn is None
+        output, step = forward(input, hx), steps.index(input.tolist())
         if output.requires_grad:
-            trained.add(step)
+            output.register_hook(lambda grad: reached.add(step) if grad.abs().max() > 1e-6 else None)
         return output
 
     cell.forward = watched
-    try:
-        tbptt(cell, readout, torch.randn(7, 4, 2), torch.randn(7, 4, 1), 3)
-    except RuntimeError as error:
-        stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
-    assert len(steps) == 7, f"cell was called for {len(steps)} of the 7 time steps"
-    found = [number for number, cut in enumerate(steps.values()) if cut]
-    assert found == [0, 3, 6], (
-        "with 7 steps and k = 3 a state without history should enter the steps 0, 3 and 6, "
-        f"but it enters {found}"
-    )
+    for last, expected in ((1, [0, 1]), (2, [0, 1, 2]), (5, [3, 4, 5]), (6, [6])):
+        targets = torch.stack(ys)
+        targets[last] += 1  # with these targets all other losses are 0
+        reached.clear()
+        try:
+            tbptt(cell, readout, xs, targets, 3)
+        except RuntimeError as error:
+            stopped = str(error).split(" (")[0].split(": [")[0]
+            raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
+        assert sorted(reached) == expected, (
+            f"with 7 steps and k = 3 the loss of step {last} (counted from 0) should reach the states after the "
+            f"steps {expected}, but it reaches those after {sorted(reached)}"
+        )
 
 
 def test_one_chunk_is_full_backpropagation(tbptt):
@@ -652,8 +667,11 @@ print(h0.grad)  # None, because requires_grad only allows a gradient; the loss m
 # - The first minibatch starts from `h0`, connected to it, and so teaches it.
 # - Every later minibatch starts from the last state of the one before: its value, without history. So `h0`
 #   learns from the first minibatch, and from that one only.
-# - `opt` knows `h0` and the parameters of `cell` and `readout`. Every minibatch makes one step with the
-#   gradient of its own loss only. `h0` remains the same `nn.Parameter`; only `opt` changes its values.
+# - `opt` knows `h0` and the parameters of `cell` and `readout` that are not frozen. Every minibatch makes one
+#   step with the gradient of its own loss only; what stands in `.grad` before your function is called belongs
+#   to no minibatch. `h0` remains the same `nn.Parameter`; only `opt` changes its values.
+# - As in question 1, some parameters may be frozen and parts of the modules in eval mode, and that stays so;
+#   `batches` stays as it is, and nothing of yours stays behind.
 # - Return the last state. Whether it still carries a graph is up to you.
 #
 # <details><summary>Hint 1</summary>
@@ -684,7 +702,7 @@ def train_learned_start(cell, readout, h0, opt, batches):
     cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H).
     readout: a module from (B, H) to (B, O).
     h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
-    opt: an optimizer of h0 and of the parameters of cell and readout.
+    opt: an optimizer of h0 and of the parameters of cell and readout that are not frozen.
     batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
 
     Returns the last state, (B, H).
@@ -822,8 +840,11 @@ print(norm.running_mean.grad_fn)  # None
 # - In the output the mean of the **current** batch is differentiable, and the old statistic is a constant.
 # - The stored `running` never has a history: after every forward `running.grad_fn` is `None` and
 #   `running.requires_grad` is `False`.
-# - `running` is a buffer of shape `(n,)` which begins with zeros and is part of the `state_dict`.
-# - After `eval()` the module returns `x - running` and changes nothing.
+# - `running` is a buffer of shape `(n,)` which begins with zeros and is part of the `state_dict`: one that was
+#   loaded counts. After `center.double()` the statistic and the output are `float64`.
+# - After `eval()` the module returns `x - running`, through which a gradient reaches `x`, and changes nothing.
+#   Only the mode decides: under `torch.no_grad()`, too, a forward in training mode updates the statistic.
+# - The batch `x` itself stays as it is, and no hook stays on it.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -28,7 +28,7 @@ MISTAKES = {
     ),
     "repackaged_pair": ("03_truncated_bptt", "detach_in_place", "<b>result[0]</b><br/><b>h</b>"),
     "second_chunk": ("03_truncated_bptt", "retain_instead_of_cutting", "13 nodes behind h2"),
-    "first_minibatch": ("03_truncated_bptt", "start_from_the_data_of_h0", "no arrow arrives"),
+    "two_minibatches": ("03_truncated_bptt", "start_from_the_data_of_h0", "no arrow arrives"),
     "second_batch": ("03_truncated_bptt", "UpdateInPlaceWhileRecording", "<b>running</b><br/>Add"),
     "loss_of_the_old_values": ("05_inplace_reinit", "filled_through_data", "backward would work"),
     "output_after_the_reset": ("05_inplace_reinit", "a_whole_new_layer", "no arrow arrives"),

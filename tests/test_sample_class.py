@@ -32,7 +32,7 @@ CLASS = [
     ("fay", "03_truncated_bptt", "graded", "8 6 0 5 5", 30, "looping-function"),
     ("gus", "05_inplace_reinit", "graded", "5 5 2 5 2 0", 30, "exiting"),
     ("hana", "03_truncated_bptt", "graded", "8 6 6 5 5", 30, "untidy"),
-    ("ivo", "03_truncated_bptt", "graded", "8 6 0 5 2", 30, "twice"),
+    ("ivo", "03_truncated_bptt", "graded", "8 6 0 5 1", 30, "twice"),
     ("jun", "homework2", "error", "", 0, "foreign"),
     ("kim", "05_inplace_reinit", "graded", "2.5 0 0 5 5 5", 30, "partial"),
     ("lea", "01_leaves", "graded", "0 0 5 2.5 0 2", 31, "partial"),

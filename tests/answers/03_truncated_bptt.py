@@ -1,6 +1,7 @@
 """Answers to 03_truncated_bptt whose verdict is known."""
 
 import copy
+import functools
 
 import torch
 from torch import nn
@@ -210,7 +211,7 @@ def arguments_by_name(cell, readout, opt, batches, h):
 @accepted("q1")
 def gradients_asked_for(cell, readout, opt, batches, h):
     """autograd.grad returns what backward() would add to .grad; the step is the optimizer's all the same."""
-    parameters = [*cell.parameters(), *readout.parameters()]
+    parameters = [p for p in [*cell.parameters(), *readout.parameters()] if p.requires_grad]
     losses = []
     for xs, y in batches:
         h = h.detach()
@@ -248,8 +249,9 @@ def step_with_a_closure(cell, readout, opt, batches, h):
 
 @accepted("q1")
 def cleared_after_the_step(cell, readout, opt, batches, h):
-    """Gradients cleared after every step are clear before the next, too."""
+    """Gradients cleared once at first and after every step are clear before the next, too."""
     losses = []
+    opt.zero_grad()
     for xs, y in batches:
         h = h.clone().detach_().requires_grad_()
         for x in xs.unbind():
@@ -270,6 +272,7 @@ def cleared_after_the_step(cell, readout, opt, batches, h):
         "test_graph_does_not_grow",
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
     ],
 )
 def retain_the_graph(cell, readout, opt, batches, h):
@@ -358,6 +361,7 @@ def detach_in_every_step(cell, readout, opt, batches, h):
         "test_graph_does_not_grow",
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
     ],
 )
 def switch_off_requires_grad(cell, readout, opt, batches, h):
@@ -399,6 +403,7 @@ def recur_without_gradients(cell, readout, opt, batches, h):
         "test_graph_does_not_grow",
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
     ],
 )
 def detach_without_assigning(cell, readout, opt, batches, h):
@@ -418,6 +423,7 @@ def detach_without_assigning(cell, readout, opt, batches, h):
         "test_gradient_flows_through_time",
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
     ],
     public=True,
 )
@@ -441,6 +447,7 @@ def detach_the_parameters(cell, readout, opt, batches, h):
         "test_graph_does_not_grow",
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
     ],
 )
 def clone_without_detach(cell, readout, opt, batches, h):
@@ -539,6 +546,7 @@ def losses_as_tensors(cell, readout, opt, batches, h):
         "test_graph_does_not_grow",
         "test_parameters_after_training",
         "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
     ],
 )
 def copies_in_inference_mode_for_the_next(cell, readout, opt, batches, h):
@@ -594,7 +602,7 @@ def every_step_from_the_first_state(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q1", fails=["test_parameters_after_training"], public=True)
+@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"], public=True)
 def step_by_hand(cell, readout, opt, batches, h):
     """Cuts correctly, but updates by hand: what opt knows beyond the learning rate is lost."""
     losses = []
@@ -606,8 +614,9 @@ def step_by_hand(cell, readout, opt, batches, h):
         opt.zero_grad()
         loss.backward()
         with torch.no_grad():
-            for p in [*cell.parameters(), *readout.parameters()]:
-                p -= opt.param_groups[0]["lr"] * p.grad
+            for group in opt.param_groups:
+                for p in group["params"]:
+                    p -= group["lr"] * p.grad
         losses.append(loss.item())
     return losses, h
 
@@ -658,6 +667,657 @@ def one_loss_for_all(cell, readout, opt, batches, h):
             h = cell(x, h)
         losses.append(_update(readout, opt, h, y))
     return sum(losses) / len(losses), h
+
+
+def _minibatch(cell, readout, h, xs, y):
+    """The last state of one minibatch, and its loss."""
+    for x in xs:
+        h = cell(x, h)
+    return h, F.mse_loss(readout(h), y)
+
+
+def _trained(cell, readout, opt, batches, h):
+    """What train_stateful should do."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+    public=True,
+)
+def gradient_clipped(cell, readout, opt, batches, h):
+    """Clips the norm of the gradient, as recurrent code often does: not the gradient of the loss any more."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_([*cell.parameters(), *readout.parameters()], 5.0)
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+    public=True,
+)
+def entries_clipped(cell, readout, opt, batches, h):
+    """Cuts off large entries of the gradient of the cell."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_value_([*cell.parameters()], 1.0)
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_losses_and_state_come_back"], public=True)
+def small_losses_are_skipped(cell, readout, opt, batches, h):
+    """Makes no step where the loss is small enough already."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        losses.append(loss.item())
+        if loss < 1e-4:
+            continue
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return losses, h
+
+
+@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"], public=True)
+def worse_minibatches_are_skipped(cell, readout, opt, batches, h):
+    """Takes a loss that grows for divergence and makes no step with it."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        losses.append(loss.item())
+        if len(losses) > 1 and losses[-1] > 2 * losses[-2]:
+            continue
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def batches_used_up(cell, readout, opt, batches, h):
+    """Takes the minibatches out of the caller's list."""
+    losses = []
+    while batches:
+        xs, y = batches.pop(0)
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def batches_freed(cell, readout, opt, batches, h):
+    """Frees memory in the caller's list, which is not its own."""
+    losses = []
+    for number, (xs, y) in enumerate(batches):
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+        batches[number] = None
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def inputs_require_grad(cell, readout, opt, batches, h):
+    """Switches requires_grad of the caller's inputs on: they collect gradients from now on."""
+    for xs, _ in batches:
+        xs.requires_grad_()
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def given_state_requires_grad(cell, readout, opt, batches, h):
+    """Switches requires_grad of the caller's first state on instead of making a leaf of its own."""
+    h.requires_grad_()
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def given_state_overwritten(cell, readout, opt, batches, h):
+    """Writes the last state into the tensor of the first one."""
+    losses, last = _trained(cell, readout, opt, batches, h)
+    h.copy_(last.detach())
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def carried_in_the_given_state(cell, readout, opt, batches, h):
+    """Carries the state through .data of the caller's tensor."""
+    losses = []
+    for xs, y in batches:
+        last, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+        h.data = last.data
+    return losses, last
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
+def modes_set_for_training(cell, readout, opt, batches, h):
+    """Switches everything to training first and to evaluation last, whatever the modes were."""
+    cell.train(), readout.train()
+    result = _trained(cell, readout, opt, batches, h)
+    cell.eval(), readout.eval()
+    return result
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
+def everything_in_training_mode(cell, readout, opt, batches, h):
+    """Calls train() out of habit: a part in eval mode begins to drop units."""
+    cell.train(), readout.train()
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"], public=True)
+def readout_not_cleared(cell, readout, opt, batches, h):
+    """Clears the gradients of the cell, and forgets those of the readout."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        cell.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_parameters_after_training"], public=True)
+def cleared_too_late(cell, readout, opt, batches, h):
+    """Clears after each step only: what stood in .grad before the call enters the first one."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+    public=True,
+)
+def squares_added_over_outputs(cell, readout, opt, batches, h):
+    """Adds the squares of all outputs of a sequence, where F.mse_loss takes the mean."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = ((readout(h) - y) ** 2).sum(-1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_losses_and_state_come_back"], public=True)
+def losses_rounded(cell, readout, opt, batches, h):
+    """Rounds the losses to four decimals."""
+    losses, h = _trained(cell, readout, opt, batches, h)
+    return [round(loss, 4) for loss in losses], h
+
+
+@wrong("q1", fails=["test_losses_and_state_come_back"], public=True)
+def loss_after_the_step(cell, readout, opt, batches, h):
+    """Reports the loss of the same state after the readout has learned."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(F.mse_loss(readout(h), y).item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"], public=True)
+def optimizer_of_its_own(cell, readout, opt, batches, h):
+    """Makes an optimizer with the learning rate of opt, which is more than that."""
+    mine = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=opt.param_groups[0]["lr"])
+    result = _trained(cell, readout, mine, batches, h)
+    return result
+
+
+@wrong("q1", fails=["test_parameters_after_training", "test_losses_and_state_come_back"], public=True)
+def optimizer_forgets(cell, readout, opt, batches, h):
+    """Empties the state of opt after every step, as if it were a graph."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        opt.state.clear()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_parameters_after_training"], public=True)
+def optimizer_state_emptied(cell, readout, opt, batches, h):
+    """Empties the state of opt in the end: the caller's next step has no momentum."""
+    result = _trained(cell, readout, opt, batches, h)
+    opt.state.clear()
+    return result
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
+def learning_rate_decays(cell, readout, opt, batches, h):
+    """Lets a scheduler halve the learning rate."""
+    losses = []
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 3, 0.5)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        scheduler.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def hook_left_on_the_cell(cell, readout, opt, batches, h):
+    """Registers a hook on the cell and leaves it there."""
+    cell.register_forward_hook(lambda module, given, out: None)
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def hooks_left_on_the_parameters(cell, readout, opt, batches, h):
+    """Registers hooks on the parameters and leaves them there."""
+    for p in cell.parameters():
+        p.register_hook(lambda g: g)
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def state_kept_on_the_cell(cell, readout, opt, batches, h):
+    """Keeps the last state as an attribute of the caller's cell."""
+    losses, h = _trained(cell, readout, opt, batches, h)
+    cell.state = h.detach()
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_start_state_is_a_leaf",
+        "test_value_is_carried",
+        "test_gradient_flows_through_time",
+        "test_graph_does_not_grow",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
+def state_kept_between_calls(cell, readout, opt, batches, h):
+    """Goes on from the last state of the call before, whatever state is given."""
+    known = state_kept_between_calls.__dict__
+    h = known.get("h", h)
+    losses, h = _trained(cell, readout, opt, batches, h)
+    known["h"] = h.detach()
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+    public=True,
+)
+def four_steps_back(cell, readout, opt, batches, h):
+    """Cuts within a minibatch too, so that no gradient travels further than four steps."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for t, x in enumerate(xs):
+            if len(xs) - t == 4:
+                h = h.detach()
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_gradient_flows_through_time",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+    public=True,
+)
+def a_loss_at_every_step(cell, readout, opt, batches, h):
+    """Takes the mean of a loss at every step, where the task says the last state."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        loss = 0
+        for x in xs:
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        loss = loss / len(xs)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_gradient_flows_through_time", "test_parameters_after_training"], public=True)
+def no_step_in_the_last_minibatch(cell, readout, opt, batches, h):
+    """Believes that after the last minibatch there is nothing to learn for."""
+    losses = []
+    for number, (xs, y) in enumerate(batches):
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        if number < len(batches) - 1:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_start_state_is_a_leaf",
+        "test_graph_does_not_grow",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+)
+def errors_swallowed(cell, readout, opt, batches, h):
+    """Catches the error and goes back from the last state only."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        try:
+            loss.backward()
+        except RuntimeError:
+            h = h.detach()
+            loss = F.mse_loss(readout(h), y)
+            loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_start_state_is_a_leaf",
+        "test_value_is_carried",
+        "test_graph_does_not_grow",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+        "test_nothing_else_changes",
+    ],
+)
+def every_other_state_cut(cell, readout, opt, batches, h):
+    """Cuts before every other minibatch, and retains the graphs for those between."""
+    losses = []
+    for number, (xs, y) in enumerate(batches):
+        if number % 2 == 0:
+            h = h.detach()
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def anomaly_mode_left_on(cell, readout, opt, batches, h):
+    """Switches anomaly detection on to find the error, and leaves it on."""
+    torch.autograd.set_detect_anomaly(True)
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_value_is_carried",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+    public=True,
+)
+def carried_state_clamped(cell, readout, opt, batches, h):
+    """Keeps the carried state between -1 and 1, as a tanh would."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach().clamp(-1, 1), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_value_is_carried",
+        "test_parameters_after_training",
+        "test_losses_and_state_come_back",
+    ],
+)
+def state_of_the_new_weights(cell, readout, opt, batches, h):
+    """Computes the last state again with the new weights and carries that on."""
+    losses = []
+    for xs, y in batches:
+        start = h.detach()
+        h, loss = _minibatch(cell, readout, start, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+        with torch.no_grad():
+            h, _ = _minibatch(cell, readout, start, xs, y)
+    return losses, h
+
+
+@wrong("q1", fails=["test_parameters_after_training"], public=True)
+def loss_divided(cell, readout, opt, batches, h):
+    """Divides every loss by the number of minibatches."""
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        (loss / len(batches)).backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@wrong("q1", fails=["test_nothing_else_changes"], public=True)
+def everything_unfrozen(cell, readout, opt, batches, h):
+    """Makes sure that all parameters learn: one was frozen on purpose."""
+    for p in [*cell.parameters(), *readout.parameters()]:
+        p.requires_grad_()
+    return _trained(cell, readout, opt, batches, h)
+
+
+@wrong("q1", fails=["test_losses_and_state_come_back"], public=True)
+def the_first_loss_for_all(cell, readout, opt, batches, h):
+    """Returns the first loss once for every minibatch."""
+    losses, h = _trained(cell, readout, opt, batches, h)
+    return losses[:1] * len(losses), h
+
+
+@accepted("q1")
+def recursion(cell, readout, opt, batches, h):
+    """The rest of the minibatches is a list of minibatches, too."""
+    if not batches:
+        return [], h
+    (xs, y), *others = batches
+    h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    losses, h = recursion(cell, readout, opt, others, h)
+    return [loss.item(), *losses], h
+
+
+@accepted("q1")
+def reduced_over_the_steps(cell, readout, opt, batches, h):
+    """functools.reduce carries the state through the steps of a minibatch."""
+    losses = []
+    for xs, y in batches:
+        h = functools.reduce(lambda s, x: cell(x, s), xs, h.detach())
+        opt.zero_grad(set_to_none=False)
+        loss = F.mse_loss(readout(h), y)
+        torch.autograd.backward(loss)
+        opt.step()
+        losses.append(loss.detach().cpu().item())
+    return losses, h
+
+
+@accepted("q1")
+def gradients_assigned(cell, readout, opt, batches, h):
+    """The parameters are taken from opt, and their gradients are assigned."""
+    params = [p for g in opt.param_groups for p in g["params"] if p.requires_grad]
+    losses = []
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        for p, g in zip(params, torch.autograd.grad(loss, params, allow_unused=True)):
+            p.grad = g
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
+@accepted("q1")
+def everything_copied(cell, readout, opt, batches, h):
+    """Copies of what is given, loops by index, the loss by hand, .grad set to None by hand."""
+    losses = []
+    for i in range(len(batches)):
+        xs, y = batches[i]
+        xs, state = xs.clone(), h.clone().detach()
+        for t in range(xs.shape[0]):
+            state = cell(xs[t], state)
+        prediction = readout(state)
+        loss = ((prediction - y) ** 2).mean()
+        for p in [*cell.parameters(), *readout.parameters()]:
+            p.grad = None
+        loss.backward()
+        opt.step()
+        losses += [float(loss)]
+        h = state
+    return losses, h.detach().clone()
+
+
+@accepted("q1")
+def a_generator_of_steps(cell, readout, opt, batches, h):
+    """A a_generator_of_steps yields the loss and the state of each minibatch."""
+
+    def run():
+        state = h
+        for xs, y in batches:
+            with torch.no_grad():
+                state = state + 0
+            state, loss = _minibatch(cell, readout, state, xs, y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            yield loss.item(), state
+
+    losses, states = zip(*run())
+    return list(losses), states[-1]
+
+
+@accepted("q1")
+def backward_with_a_gradient(cell, readout, opt, batches, h):
+    """backward is told the gradient of the loss, which is 1 anyway."""
+    losses, it = [], iter(batches)
+    for xs, y in it:
+        with torch.enable_grad():
+            h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward(torch.ones_like(loss))
+        opt.step()
+        losses.append(loss.data.item())
+    return losses, h
 
 
 # q2: repackage
@@ -970,7 +1630,7 @@ def nothing_for_none(state):
     return type(state)(nothing_for_none(part) for part in state)
 
 
-@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
+@wrong("q2", fails=["test_original_is_untouched", "test_reset_falsifies_nothing"], public=True)
 def error_raised_by_hand(state):
     """Shares memory through .data, and lets a hook raise autograd's error where the values changed."""
     if state is None:
@@ -1001,6 +1661,359 @@ def given_back_as_it_is(state):
     return state
 
 
+def _mapped(cut, state):
+    """A state of the same structure, each tensor cut."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        return cut(state)
+    return type(state)([_mapped(cut, part) for part in state])
+
+
+_seen = {}
+
+
+@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history"], public=True)
+def rebuilt_as_float32(state):
+    """torch.Tensor(...) is float32, whatever it is made from."""
+    return _mapped(lambda t: torch.Tensor(t.tolist()), state)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def rebuilt_from_lists(state):
+    """Python numbers have no dtype: what is rebuilt from them is float32."""
+    return _mapped(lambda t: torch.tensor(t.tolist()), state)
+
+
+@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history"])
+def squeezed(state):
+    """Takes dimensions of size 1 for superfluous."""
+    return _mapped(lambda t: t.detach().squeeze(), state)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def empty_is_none(state):
+    """Asks `if not state`: an empty list becomes None."""
+    if state is None or (not isinstance(state, torch.Tensor) and not state):
+        return None
+    return state.detach() if isinstance(state, torch.Tensor) else type(state)(empty_is_none(s) for s in state)
+
+
+@wrong("q2", fails=["test_result_has_no_history"], public=True)
+def numbers_left_alone(state):
+    """Believes that a tensor of one number is a number, and has no history."""
+    if isinstance(state, torch.Tensor) and state.numel() != 1:
+        return state.detach()
+    if isinstance(state, torch.Tensor):
+        return state
+    return None if state is None else type(state)(numbers_left_alone(s) for s in state)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def first_two_parts(state):
+    """Believes that a tuple is always a pair (h, c)."""
+    if isinstance(state, tuple):
+        return tuple(first_two_parts(s) for s in state[:2])
+    if isinstance(state, list):
+        return [first_two_parts(s) for s in state]
+    return None if state is None else state.detach()
+
+
+@wrong("q2", fails=["test_result_has_no_history"], public=True)
+def three_levels_deep(state, depth=0):
+    """Goes down three levels and returns what lies deeper as it is."""
+    if state is None or depth > 3:
+        return state
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    return type(state)(three_levels_deep(s, depth + 1) for s in state)
+
+
+@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history"], public=True)
+def none_left_out(state):
+    """Leaves out the parts that are None: the others have other places then."""
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    if state is None:
+        return None
+    return type(state)(none_left_out(s) for s in state if s is not None)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def empty_containers_lost(state):
+    """Believes that an empty list of states is no state."""
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    if not state:
+        return None
+    return type(state)(empty_containers_lost(s) for s in state)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def empty_list_as_tuple(state):
+    """An empty list comes back as an empty tuple."""
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    if state is None:
+        return None
+    parts = tuple(empty_list_as_tuple(s) for s in state)
+    return list(parts) if isinstance(state, list) and parts else parts
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def caller_list_emptied(state):
+    """Takes the parts out of the caller's list, one by one."""
+    if isinstance(state, list):
+        parts = []
+        while state:
+            parts.append(caller_list_emptied(state.pop(0)))
+        return parts
+    if isinstance(state, tuple):
+        return tuple(caller_list_emptied(s) for s in state)
+    return None if state is None else state.detach()
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def caller_list_refilled(state):
+    """Fills the caller's list with the detached parts, and returns another one."""
+    if isinstance(state, list):
+        parts = [caller_list_refilled(s) for s in state]
+        state[:] = parts
+        return parts
+    if isinstance(state, tuple):
+        return tuple(caller_list_refilled(s) for s in state)
+    return None if state is None else state.detach()
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def gradient_retained(state):
+    """Tells the caller's tensors to retain their gradients."""
+
+    def cut(t):
+        if t.requires_grad and not t.is_leaf:
+            t.retain_grad()
+        return t.detach()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def grad_cleared(state):
+    """Clears .grad of what was passed in, as if it were part of the history."""
+
+    def cut(t):
+        t.grad = None
+        return t.detach()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def leaves_frozen_and_returned(state):
+    """Freezes the caller's own leaf and returns it."""
+
+    def cut(t):
+        return t.requires_grad_(False) if t.is_leaf else t.detach()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def leaves_frozen(state):
+    """Freezes the caller's own leaf, though what it returns is another tensor."""
+
+    def cut(t):
+        if t.is_leaf:
+            t.requires_grad_(False)
+        return t.detach()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def hook_left_on_the_state(state):
+    """Registers a hook on the caller's tensors and leaves it there."""
+
+    def cut(t):
+        if t.requires_grad:
+            t.register_hook(lambda g: g.clone())
+        return t.detach()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_original_is_untouched"])
+def original_reshaped(state):
+    """Changes the shape of the caller's tensor through .data on the way."""
+
+    def cut(t):
+        d = t.detach()
+        if d.dim() > 1:
+            t.data = t.data.reshape(-1, d.shape[-1])
+        return d.clone()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def leaves_detached_in_place(state):
+    """Calls detach_() where it is a leaf anyway: it stops requiring grad."""
+
+    def cut(t):
+        return t.detach_() if t.is_leaf else t.detach()
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def remembered_by_identity(state):
+    """Remembers the copy of each tensor, whose values may have changed since."""
+
+    def cut(t):
+        key = id(t)
+        if key not in _seen:
+            _seen[key] = (t, t.detach().clone())
+        return _seen[key][1]
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
+def data_for_the_cell_state(state):
+    """Detaches h, and takes .data of c."""
+    if isinstance(state, tuple) and len(state) == 2:
+        h, c = state
+        h = data_for_the_cell_state(h)
+        return h, (c.data if isinstance(c, torch.Tensor) else data_for_the_cell_state(c))
+    return (
+        _mapped(torch.Tensor.detach, state)
+        if isinstance(state, torch.Tensor) or state is None
+        else type(state)([data_for_the_cell_state(s) for s in state])
+    )
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def original_cleared(state):
+    """Copies, and clears the caller's leaf as no longer needed."""
+
+    def cut(t):
+        d = t.detach().clone()
+        with torch.no_grad():
+            t.zero_() if t.is_leaf else None
+        return d
+
+    return _mapped(cut, state)
+
+
+@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
+def new_tensor_on_the_old_storage(state):
+    """Builds a new tensor on the old storage: autograd sees no write to it."""
+    return _mapped(
+        lambda t: torch.empty(0, dtype=t.dtype).set_(
+            t.detach().untyped_storage(), t.storage_offset(), t.shape, t.stride()
+        ),
+        state,
+    )
+
+
+@wrong("q2", fails=["test_original_is_untouched"], public=True)
+def gradients_switched_off(state):
+    """Switches gradients off for the whole program."""
+    torch.set_grad_enabled(False)
+    return _mapped(torch.Tensor.clone, state)
+
+
+@wrong("q2", fails=["test_result_has_no_history"], public=True)
+def requires_grad_kept(state):
+    """Lets what was a leaf that requires grad require it in the result, too."""
+    return _mapped(lambda t: t.detach().requires_grad_(t.is_leaf and t.requires_grad), state)
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def bytes_read_in_another_order(state):
+    """Copies the memory as it lies, though the tensor is a transposed view of it."""
+    return _mapped(
+        lambda t: (
+            torch.frombuffer(bytearray(t.detach().numpy().tobytes("A")), dtype=t.dtype).reshape(t.shape)
+            if t.numel()
+            else t.detach()
+        ),
+        state,
+    )
+
+
+@wrong("q2", fails=["test_structure_is_kept"], public=True)
+def float_of_everything(state):
+    """Calls float(), which changes the dtype of a double."""
+    return _mapped(lambda t: t.detach().float().clone(), state)
+
+
+@accepted("q2")
+def without_recursion(state):
+    """A stack of what is left to do takes the place of the recursion."""
+    root = [None]
+    todo = [(root, 0, state)]
+    fix = []
+    while todo:
+        where, place, part = todo.pop()
+        if isinstance(part, torch.Tensor):
+            where[place] = part.detach()
+        elif part is None:
+            where[place] = None
+        else:
+            new = [None] * len(part)
+            where[place] = new
+            if isinstance(part, tuple):
+                fix.append((where, place))
+            todo += [(new, i, p) for i, p in enumerate(part)]
+    for where, place in reversed(fix):
+        where[place] = tuple(where[place])
+    return root[0]
+
+
+@accepted("q2")
+@functools.singledispatch
+def single_dispatch(state):
+    """functools.singledispatch may choose by type, too."""
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    if isinstance(state, (list, tuple)):
+        return type(state)(single_dispatch(s) for s in state)
+    return state
+
+
+@accepted("q2")
+def detach_as_a_function(state):
+    """torch.detach is the same as the method."""
+    return _mapped(torch.detach, state)
+
+
+@accepted("q2")
+def one_expression(state):
+    """Conditions in one expression, comprehensions by unpacking."""
+    return (
+        state
+        if state is None
+        else state.detach().clone().requires_grad_(False)
+        if torch.is_tensor(state)
+        else [*map(one_expression, state)]
+        if isinstance(state, list)
+        else (*map(one_expression, state),)
+    )
+
+
+@accepted("q2")
+def values_copied_into_a_new_tensor(state):
+    """new_empty has neither history nor memory of the original."""
+    return _mapped(lambda t: t.new_empty(t.shape).copy_(t.detach()), state)
+
+
+@accepted("q2")
+def plain_leaves_handed_back(state):
+    """A leaf that requires no grad is ready, and its writes are seen by autograd."""
+    return _mapped(lambda t: t.detach() if t.requires_grad else t, state)
+
+
 # q3: tbptt
 
 
@@ -1024,7 +2037,7 @@ def retain_within_a_chunk(cell, readout, xs, ys, k):
 @accepted("q3")
 def add_the_gradients_by_hand(cell, readout, xs, ys, k):
     """autograd.grad computes what backward() would add to .grad."""
-    parameters = [*cell.parameters(), *readout.parameters()]
+    parameters = [p for p in [*cell.parameters(), *readout.parameters()] if p.requires_grad]
     h = torch.zeros(xs.shape[1], cell.hidden_size)
     total = 0.0
     for start in range(0, len(xs), k):
@@ -1162,7 +2175,6 @@ def later_losses_first(cell, readout, xs, ys, k):
         "test_one_chunk_is_full_backpropagation",
         "test_total_loss",
     ],
-    public=True,
 )
 def drop_the_rest(cell, readout, xs, ys, k):
     """Forgets the incomplete last chunk: its steps teach nothing and are missing in the total."""
@@ -1179,7 +2191,7 @@ def drop_the_rest(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"], public=True)
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"])
 def every_chunk_from_zeros(cell, readout, xs, ys, k):
     """Cuts the value together with the history: every chunk starts without a memory."""
     total = 0.0
@@ -1212,7 +2224,15 @@ def cut_before_the_last_loss(cell, readout, xs, ys, k):
     return total
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added", "test_total_loss"])
+@wrong(
+    "q3",
+    fails=[
+        "test_gradients_of_the_chunks",
+        "test_gradients_are_added",
+        "test_total_loss",
+        "test_only_grad_changes",
+    ],
+)
 def keep_the_running_loss(cell, readout, xs, ys, k):
     """Does not start a new sum for a new chunk: the second backward enters the first chunk again."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -1358,7 +2378,7 @@ def cleared_at_the_beginning(cell, readout, xs, ys, k):
 @wrong("q3", fails=["test_gradients_of_the_chunks", "test_gradients_are_added"], public=True)
 def gradients_overwritten(cell, readout, xs, ys, k):
     """Assigns the gradients of every chunk to .grad instead of adding them."""
-    parameters = [*cell.parameters(), *readout.parameters()]
+    parameters = [p for p in [*cell.parameters(), *readout.parameters()] if p.requires_grad]
     h = torch.zeros(xs.shape[1], cell.hidden_size)
     total = loss = 0.0
     for t in range(len(xs)):
@@ -1379,8 +2399,8 @@ def gradients_overwritten(cell, readout, xs, ys, k):
         "test_gradients_of_the_chunks",
         "test_gradients_are_added",
         "test_total_loss",
+        "test_only_grad_changes",
     ],
-    public=True,
 )
 def updates_after_every_chunk(cell, readout, xs, ys, k):
     """Makes a step of gradient descent after every chunk, which is the caller's business."""
@@ -1393,7 +2413,8 @@ def updates_after_every_chunk(cell, readout, xs, ys, k):
             loss.backward()
             with torch.no_grad():
                 for p in [*cell.parameters(), *readout.parameters()]:
-                    p -= 0.1 * p.grad
+                    if p.grad is not None:
+                        p -= 0.001 * p.grad
             total += loss.item()
             h = h.detach()
             loss = 0.0
@@ -1478,6 +2499,403 @@ def rest_without_check(cell, readout, xs, ys, k):
     return total + loss.item()
 
 
+def _in_chunks(cell, readout, xs, ys, k, go_back=lambda loss, _: loss.backward()):
+    """What tbptt should do."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        loss = 0.0
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        go_back(loss, len(xs[start : start + k]))
+        total += loss.item()
+        h = h.detach()
+    return total
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
+def equal_chunks_of_another_length(cell, readout, xs, ys, k):
+    """Takes T // k, the number of chunks, for their length."""
+    return _in_chunks(cell, readout, xs, ys, max(1, len(xs) // k))
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"], public=True)
+def five_steps_at_most(cell, readout, xs, ys, k):
+    """Believes that a gradient cannot travel further than five steps anyway."""
+    return _in_chunks(cell, readout, xs, ys, min(k, 5))
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks"], public=True)
+def three_steps_in_the_middle(cell, readout, xs, ys, k):
+    """Has tried k = 3 only, and takes it where k is between 1 and 5."""
+    return _in_chunks(cell, readout, xs, ys, k if k in (1,) or k >= 5 else 3)
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_gradients_of_the_chunks",
+        "test_one_chunk_is_full_backpropagation",
+        "test_gradients_are_added",
+    ],
+    public=True,
+)
+def entries_cut_off(cell, readout, xs, ys, k):
+    """Clips the gradients in the end, together with those that were there."""
+    total = _in_chunks(cell, readout, xs, ys, k)
+    nn.utils.clip_grad_value_([*cell.parameters(), *readout.parameters()], 10.0)
+    return total
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks"], public=True)
+def small_chunks_skipped(cell, readout, xs, ys, k):
+    """Does not go back from a chunk whose loss is small enough."""
+
+    def after(loss, n):
+        if loss > 1e-4:
+            loss.backward()
+
+    return _in_chunks(cell, readout, xs, ys, k, after)
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_gradients_of_the_chunks",
+        "test_one_chunk_is_full_backpropagation",
+        "test_total_loss",
+    ],
+    public=True,
+)
+def outputs_added_up(cell, readout, xs, ys, k):
+    """Adds the squares of all outputs, where F.mse_loss takes the mean."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        loss = 0.0
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            loss = loss + ((readout(h) - y) ** 2).sum(1).mean()
+        loss.backward()
+        total += loss.item()
+        h = h.detach()
+    return total
+
+
+@wrong("q3", fails=["test_total_loss"], public=True)
+def total_rounded(cell, readout, xs, ys, k):
+    """Rounds the total to four decimals."""
+    return round(_in_chunks(cell, readout, xs, ys, k), 4)
+
+
+@wrong("q3", fails=["test_total_loss"])
+def total_counted_twice(cell, readout, xs, ys, k):
+    """Counts every loss twice in the total."""
+    return 2 * _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_total_loss"])
+def mean_for_the_total(cell, readout, xs, ys, k):
+    """Returns the mean of the losses instead of their sum."""
+    return _in_chunks(cell, readout, xs, ys, k) / len(xs)
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
+def loss_divided_by_steps(cell, readout, xs, ys, k):
+    """Divides every loss by the number of steps of the sequence."""
+    return _in_chunks(cell, readout, xs, ys, k, lambda loss, n: (loss / len(xs)).backward())
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_gradients_of_the_chunks",
+        "test_one_chunk_is_full_backpropagation",
+        "test_gradients_are_added",
+        "test_total_loss",
+        "test_only_grad_changes",
+    ],
+    public=True,
+)
+def modules_in_training_mode(cell, readout, xs, ys, k):
+    """Calls train() out of habit: a part in eval mode begins to drop units."""
+    cell.train(), readout.train()
+    return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_only_grad_changes"], public=True)
+def modules_left_in_eval_mode(cell, readout, xs, ys, k):
+    """Leaves the modules in eval mode, as if the caller were done."""
+    total = _in_chunks(cell, readout, xs, ys, k)
+    cell.eval(), readout.eval()
+    return total
+
+
+@wrong("q3", fails=["test_only_grad_changes"], public=True)
+def readout_unfrozen(cell, readout, xs, ys, k):
+    """Makes sure that the whole readout learns: a part was frozen on purpose."""
+    for p in readout.parameters():
+        p.requires_grad_()
+    return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_only_grad_changes"], public=True)
+def gradients_of_the_inputs(cell, readout, xs, ys, k):
+    """Switches requires_grad of the caller's inputs on."""
+    xs.requires_grad_()
+    return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_only_grad_changes"])
+def inputs_flattened(cell, readout, xs, ys, k):
+    """Flattens the caller's inputs in place, in the end."""
+    total = _in_chunks(cell, readout, xs, ys, k)
+    xs.resize_(xs.shape[0] * xs.shape[1], xs.shape[2])
+    return total
+
+
+@wrong("q3", fails=["test_only_grad_changes"], public=True)
+def total_kept_on_the_cell(cell, readout, xs, ys, k):
+    """Keeps a result as an attribute of the caller's cell."""
+    total = _in_chunks(cell, readout, xs, ys, k)
+    cell.last = total
+    return total
+
+
+@wrong("q3", fails=["test_only_grad_changes"], public=True)
+def hooks_left_on_the_cell(cell, readout, xs, ys, k):
+    """Registers hooks on the parameters and leaves them there."""
+    for p in cell.parameters():
+        p.register_hook(lambda g: g)
+    return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_one_chunk_is_full_backpropagation", "test_gradients_are_added"])
+def state_of_the_last_call(cell, readout, xs, ys, k):
+    """Starts from the state in which the call before has ended."""
+    h = getattr(state_of_the_last_call, "h", None)
+    if h is None or h.shape != (xs.shape[1], cell.hidden_size):
+        h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        loss = 0.0
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        loss.backward()
+        total += loss.item()
+        h = h.detach()
+    state_of_the_last_call.h = h
+    return total
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks"])
+def rest_joined_to_the_last_chunk(cell, readout, xs, ys, k):
+    """Joins the rest to the chunk before it, which is longer than k then."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, loss = 0.0, 0.0
+    n = max(1, len(xs) // k)
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[t])
+        if ((t + 1) % k == 0 and (t + 1) // k < n) or t == len(xs) - 1:
+            loss.backward()
+            total += loss.item()
+            h, loss = h.detach(), 0.0
+    return total
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks"])
+def rest_of_one_step_dropped(cell, readout, xs, ys, k):
+    """Drops a rest of a single step, where no gradient flows through time."""
+    n = len(xs) // k * k
+    if len(xs) - n < 2 and n:
+        xs, ys = xs[:n], ys[:n]
+    return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
+def sum_of_losses_detached(cell, readout, xs, ys, k):
+    """Detaches the sum of the losses at every step: only the last loss of a chunk is left."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, loss = 0.0, torch.tensor(0.0)
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss.detach() + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            total += loss.item()
+            h, loss = h.detach(), torch.tensor(0.0)
+    return total
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
+def readout_given_the_carried_state(cell, readout, xs, ys, k):
+    """Gives the readout the detached state at the end of a chunk."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, loss = 0.0, 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h if (t + 1) % k else h.detach()), ys[t])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            total += loss.item()
+            h, loss = h.detach(), 0.0
+    return total
+
+
+@wrong(
+    "q3",
+    fails=[
+        "test_gradients_of_the_chunks",
+        "test_one_chunk_is_full_backpropagation",
+        "test_total_loss",
+    ],
+)
+def always_the_first_target(cell, readout, xs, ys, k):
+    """Compares every state with the target of the first step."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, loss = 0.0, 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + F.mse_loss(readout(h), ys[0])
+        if (t + 1) % k == 0 or t == len(xs) - 1:
+            loss.backward()
+            total += loss.item()
+            h, loss = h.detach(), 0.0
+    return total
+
+
+@wrong("q3", fails=["test_only_grad_changes"], public=True)
+def zeros_for_empty_gradients(cell, readout, xs, ys, k):
+    """Fills .grad of all parameters with zeros first, the frozen one's too."""
+    for p in [*cell.parameters(), *readout.parameters()]:
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+    return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
+def cut_within_long_chunks(cell, readout, xs, ys, k):
+    """Cuts every three steps within a chunk as well."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        loss = 0.0
+        for n, (x, y) in enumerate(zip(xs[start : start + k], ys[start : start + k])):
+            if n and n % 3 == 0:
+                h = h.detach()
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        loss.backward()
+        total += loss.item()
+        h = h.detach()
+    return total
+
+
+@accepted("q3")
+def chunks_by_recursion(cell, readout, xs, ys, k):
+    """The rest of the sequence is a sequence, too."""
+
+    def run(h, xs, ys):
+        if not len(xs):
+            return 0.0
+        loss = torch.zeros(())
+        for x, y in zip(xs[:k], ys[:k]):
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        loss.backward()
+        return loss.item() + run(h.detach(), xs[k:], ys[k:])
+
+    return run(torch.zeros(xs.shape[1], cell.hidden_size), xs, ys)
+
+
+@accepted("q3")
+def steps_recomputed(cell, readout, xs, ys, k):
+    """Each step is steps_recomputed: the backward calls the cell again."""
+    from torch.utils.checkpoint import checkpoint
+
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, losses = 0.0, []
+    for t in range(len(xs)):
+        h = checkpoint(cell, xs[t], h, use_reentrant=False)
+        losses.append(F.mse_loss(readout(h), ys[t]))
+        if len(losses) == k or t == len(xs) - 1:
+            sum(losses).backward()
+            total += sum(loss.item() for loss in losses)
+            losses = []
+            h = h.detach()
+    return total
+
+
+@accepted("q3")
+def cut_by_a_hook(cell, readout, xs, ys, k):
+    """A hook on a state of its own stops the gradient where detach() would."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    losses = []
+    for t in range(len(xs)):
+        if t and t % k == 0:
+            h = h.clone()
+            h.register_hook(torch.zeros_like)
+        h = cell(xs[t], h)
+        losses.append(F.mse_loss(readout(h), ys[t]))
+    total = sum(losses)
+    total.backward()
+    return total.item()
+
+
+@accepted("q3")
+def gradients_added_in_place(cell, readout, xs, ys, k):
+    """autograd.grad for the parameters that are not frozen, added in place."""
+    params = [p for p in {*cell.parameters(), *readout.parameters()} if p.requires_grad]
+
+    def after(loss, n):
+        for p, g in zip(params, torch.autograd.grad(loss, params, allow_unused=True)):
+            if g is not None:
+                p.grad = g if p.grad is None else p.grad.add_(g)
+
+    return _in_chunks(cell, readout, xs, ys, k, after)
+
+
+@accepted("q3")
+def carried_leaf_of_its_own(cell, readout, xs, ys, k):
+    """The carried state may collect a gradient that nobody reads."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size, requires_grad=True)
+    total = 0.0
+    for start in range(0, len(xs), k):
+        end = min(start + k, len(xs))
+        losses = []
+        for t in range(start, end):
+            h = cell(xs[t], h)
+            losses.append(F.mse_loss(readout(h), ys[t]))
+        loss = sum(losses)
+        loss.backward()
+        total += loss.detach().item()
+        h = h.detach().requires_grad_()
+    return total
+
+
+@accepted("q3")
+def loss_by_hand(cell, readout, xs, ys, k):
+    """The mean of squares by hand; the rest after the loop, where there is one."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    n = 0
+    for x, y in zip(xs, ys):
+        h = cell(x, h)
+        loss += ((readout(h) - y) ** 2).mean()
+        n += 1
+        if n % k == 0:
+            loss.backward()
+            total += float(loss)
+            h, loss = h.detach(), 0.0
+    if n % k:
+        loss.backward()
+        total += float(loss)
+    return total
+
+
 # q4: train_learned_start
 
 
@@ -1560,6 +2978,7 @@ def rows_put_together(cell, readout, h0, opt, batches):
 @accepted("q4")
 def carried_leaf_that_requires_grad(cell, readout, h0, opt, batches):
     """The carried state may collect a gradient that nobody reads."""
+    opt.zero_grad()
     h = h0.expand(len(batches[0][1]), h0.shape[1])
     for xs, y in batches:
         for x in xs:
@@ -1624,6 +3043,7 @@ def retained_for_nothing(cell, readout, h0, opt, batches):
         "test_first_minibatch_teaches_h0",
         "test_later_minibatches_carry_the_value",
         "test_the_rest_learns_too",
+        "test_all_else_stays",
     ],
 )
 def never_detached(cell, readout, h0, opt, batches):
@@ -1644,6 +3064,7 @@ def never_detached(cell, readout, h0, opt, batches):
         "test_first_minibatch_teaches_h0",
         "test_later_minibatches_carry_the_value",
         "test_the_rest_learns_too",
+        "test_all_else_stays",
     ],
 )
 def never_detached_but_retained(cell, readout, h0, opt, batches):
@@ -1770,7 +3191,7 @@ def expanded_under_no_grad(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_first_minibatch_teaches_h0"])
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_all_else_stays"])
 def h0_itself_is_detached(cell, readout, h0, opt, batches):
     """Detaches h0 in place to have it without a history: it had none, and stops requiring grad."""
     h = h0.detach_().expand(batches[0][1].shape[0], -1)
@@ -1855,7 +3276,7 @@ def zeros_after_the_first(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_the_rest_learns_too"], public=True)
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
 def stepped_by_hand(cell, readout, h0, opt, batches):
     """Takes every optimizer for plain gradient descent, and does its work without it."""
     h = h0.expand(batches[0][1].shape[0], -1)
@@ -1870,6 +3291,340 @@ def stepped_by_hand(cell, readout, h0, opt, batches):
                     if p.grad is not None:
                         p -= group["lr"] * p.grad
         h = h.detach()
+    return h
+
+
+def _train_from(cell, readout, h, opt, batches):
+    """What train_learned_start should do, from its first state on."""
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
+def start_cleared_too_late(cell, readout, h0, opt, batches):
+    """Clears after each step only: what stood in .grad before the call moves h0, too."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0"], public=True)
+def h0_not_cleared(cell, readout, h0, opt, batches):
+    """Clears the gradients of cell and readout, and forgets that of h0."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        cell.zero_grad()
+        readout.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0"], public=True)
+def h0_cleared_too_late(cell, readout, h0, opt, batches):
+    """Clears the gradient of h0 after the first step, where it stood in the way."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        cell.zero_grad()
+        readout.zero_grad()
+        loss.backward()
+        opt.step()
+        h0.grad = None
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
+def start_clipped(cell, readout, h0, opt, batches):
+    """Clips the gradients of h0 and of the cell."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_([h0, *cell.parameters()], 5.0)
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_all_else_stays"], public=True)
+def minibatches_used_up(cell, readout, h0, opt, batches):
+    """Takes the minibatches out of the caller's list."""
+    h = h0.expand(len(batches[0][1]), -1)
+    while batches:
+        xs, y = batches.pop(0)
+        h = _train_from(cell, readout, h, opt, [(xs, y)])
+    return h
+
+
+@wrong(
+    "q4",
+    fails=[
+        "test_first_minibatch_teaches_h0",
+        "test_the_rest_learns_too",
+        "test_all_else_stays",
+    ],
+    public=True,
+)
+def all_in_training_mode(cell, readout, h0, opt, batches):
+    """Calls train() out of habit: a part in eval mode begins to drop units."""
+    cell.train(), readout.train()
+    return _train_from(cell, readout, h0.expand(len(batches[0][1]), -1), opt, batches)
+
+
+@wrong("q4", fails=["test_all_else_stays"], public=True)
+def left_in_eval_mode(cell, readout, h0, opt, batches):
+    """Leaves the modules in eval mode, as if the caller were done."""
+    h = _train_from(cell, readout, h0.expand(len(batches[0][1]), -1), opt, batches)
+    cell.eval(), readout.eval()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_all_else_stays"], public=True)
+def h0_frozen_in_the_end(cell, readout, h0, opt, batches):
+    """Freezes h0 in the end, as it learns from the first minibatch only."""
+    h = _train_from(cell, readout, h0.expand(len(batches[0][1]), -1), opt, batches)
+    h0.requires_grad_(False)
+    return h
+
+
+@wrong("q4", fails=["test_all_else_stays"], public=True)
+def hook_left_on_h0(cell, readout, h0, opt, batches):
+    """Registers a hook on h0 and leaves it there."""
+    h0.register_hook(lambda g: g)
+    return _train_from(cell, readout, h0.expand(len(batches[0][1]), -1), opt, batches)
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_all_else_stays"], public=True)
+def h0_squeezed(cell, readout, h0, opt, batches):
+    """Takes the first dimension of h0 away in the end."""
+    h = _train_from(cell, readout, h0.expand(len(batches[0][1]), -1), opt, batches)
+    h0.data = h0.data.squeeze(0)
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_all_else_stays"], public=True)
+def h0_expanded_in_place(cell, readout, h0, opt, batches):
+    """Expands h0 itself through .data, and takes the mean of its rows in the end."""
+    h0.data = h0.data.repeat(len(batches[0][1]), 1)
+    h = _train_from(cell, readout, h0, opt, batches)
+    h0.data = h0.data.mean(0, keepdim=True)
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0"], public=True)
+def gradient_averaged(cell, readout, h0, opt, batches):
+    """Divides what reaches h0 by the number of sequences."""
+    B = len(batches[0][1])
+    h = h0.expand(B, -1)
+    h = h / B + (h - h / B).detach()
+    return _train_from(cell, readout, h, opt, batches)
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0"], public=True)
+def one_sequence_teaches(cell, readout, h0, opt, batches):
+    """Connects the first sequence of the batch to h0 only."""
+    B = len(batches[0][1])
+    h = torch.cat([h0, h0.detach().expand(B - 1, -1)])
+    return _train_from(cell, readout, h, opt, batches)
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0"], public=True)
+def h0_stepped_by_hand(cell, readout, h0, opt, batches):
+    """Moves h0 by hand, with the gradient of a leaf of its own."""
+    leaf = h0.detach().clone().requires_grad_()
+    h = leaf.expand(len(batches[0][1]), -1)
+    for n, (xs, y) in enumerate(batches):
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if n == 0:
+            with torch.no_grad():
+                h0 -= opt.param_groups[0]["lr"] * leaf.grad
+        h = h.detach()
+    return h
+
+
+@wrong(
+    "q4",
+    fails=[
+        "test_first_minibatch_teaches_h0",
+        "test_later_minibatches_carry_the_value",
+        "test_the_rest_learns_too",
+        "test_all_else_stays",
+    ],
+)
+def cut_from_the_third_on(cell, readout, h0, opt, batches):
+    """Cuts from the third minibatch on, and retains the graph for the second."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for n, (xs, y) in enumerate(batches):
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+        if n != 1:
+            h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_later_minibatches_carry_the_value"])
+def h0_connected_to_every_minibatch(cell, readout, h0, opt, batches):
+    """Adds h0 - h0.detach() to every state: it is 0, but connects each minibatch to h0."""
+    B = len(batches[0][1])
+    h = h0.expand(B, -1)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h + (h0 - h0.detach()), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_the_rest_learns_too"], public=True)
+def state_of_one_sequence(cell, readout, h0, opt, batches):
+    """Returns the state of the first sequence only, in the shape of h0."""
+    return _train_from(cell, readout, h0.expand(len(batches[0][1]), -1), opt, batches)[:1]
+
+
+@wrong("q4", fails=["test_the_rest_learns_too"], public=True)
+def three_steps_of_opt(cell, readout, h0, opt, batches):
+    """Makes a step in the first three minibatches only."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for n, (xs, y) in enumerate(batches):
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        if n < 3:
+            opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
+def start_with_outputs_added_up(cell, readout, h0, opt, batches):
+    """Adds the squares of all outputs, where F.mse_loss takes the mean."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = ((readout(h) - y) ** 2).sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@wrong("q4", fails=["test_all_else_stays"], public=True)
+def one_more_parameter_in_opt(cell, readout, h0, opt, batches):
+    """Gives opt a parameter of its own to learn."""
+    h = h0.expand(len(batches[0][1]), -1)
+    extra = nn.Parameter(torch.zeros_like(h))
+    opt.add_param_group({"params": [extra]})
+    return _train_from(cell, readout, h, opt, batches)
+
+
+@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
+def cut_after_three_steps(cell, readout, h0, opt, batches):
+    """Cuts within a minibatch, so that the loss of a long one does not reach h0."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        for t, x in enumerate(xs):
+            if t == 3:
+                h = h.detach()
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@accepted("q4")
+def rows_by_indexing(cell, readout, h0, opt, batches):
+    """Indexing with the same row repeats it, and is recorded."""
+    B = batches[0][0].size(1)
+    return _train_from(cell, readout, h0[torch.zeros(B, dtype=torch.long)], opt, batches)
+
+
+@accepted("q4")
+def flag_for_the_first(cell, readout, h0, opt, batches):
+    """A flag tells the first minibatch from the others."""
+    h, first = None, True
+    for xs, y in batches:
+        state = h0.expand(y.size(0), h0.size(1)) if first else h.clone().detach()
+        first = False
+        state, loss = _minibatch(cell, readout, state, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = state
+    return h
+
+
+@accepted("q4")
+def the_rest_by_recursion(cell, readout, h0, opt, batches):
+    """The rest of the minibatches is trained by the same function."""
+
+    def rest(h, todo):
+        if not todo:
+            return h
+        h, loss = _minibatch(cell, readout, h, *todo[0])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return rest(h.detach(), todo[1:])
+
+    return rest(h0.tile(len(batches[0][1]), 1), batches)
+
+
+@accepted("q4")
+def gradients_assigned_to_all(cell, readout, h0, opt, batches):
+    """autograd.grad for all parameters in opt; h0 is unused later and gets None."""
+    params = [p for g in opt.param_groups for p in g["params"] if p.requires_grad]
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        for p, g in zip(params, torch.autograd.grad(loss, params, allow_unused=True)):
+            p.grad = g
+        opt.step()
+        h = h.detach()
+    return h
+
+
+@accepted("q4")
+def start_with_a_closure(cell, readout, h0, opt, batches):
+    """opt.step calls a start_with_a_closure, which clears, computes and goes back."""
+    h = h0.broadcast_to(len(batches[0][1]), h0.shape[1])
+    for xs, y in batches:
+        last = []
+
+        def go():
+            opt.zero_grad()
+            s, loss = _minibatch(cell, readout, h, xs, y)
+            last.append(s)
+            loss.backward()
+            return loss
+
+        opt.step(go)
+        h = last[0].detach()
     return h
 
 
@@ -2104,7 +3859,7 @@ class DetachOnReading(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_statistic_and_values"])
+@wrong("q5", fails=["test_gradient_of_the_output", "test_statistic_and_values"])
 class UpdateInEvalToo(nn.Module):
     """Forgets that eval() must not change the statistic."""
 
@@ -2124,6 +3879,7 @@ class UpdateInEvalToo(nn.Module):
         "test_statistic_has_no_history",
         "test_gradient_of_the_output",
         "test_statistic_and_values",
+        "test_batches_are_left_alone",
     ],
 )
 class RunningIsAParameter(nn.Module):
@@ -2188,7 +3944,7 @@ class NotPersistent(nn.Module):
         return x - new
 
 
-@wrong("q5", fails=["test_statistic_and_values"])
+@wrong("q5", fails=["test_gradient_of_the_output", "test_statistic_and_values"])
 class ModeForgotten(nn.Module):
     """Always subtracts the new average, but stores it in training only."""
 
@@ -2233,7 +3989,14 @@ class DetachedInput(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_statistic_has_no_history", "test_gradient_of_the_output"])
+@wrong(
+    "q5",
+    fails=[
+        "test_statistic_has_no_history",
+        "test_gradient_of_the_output",
+        "test_batches_are_left_alone",
+    ],
+)
 class RequiresGradOff(nn.Module):
     """Switches requires_grad of the statistic off: torch allows that on leaves only."""
 
@@ -2355,6 +4118,354 @@ def recomputed(cell, readout, opt, batches, h):
         opt.step()
         losses.append(loss.item())
     return losses, h.detach()
+
+
+class _WithBuffer(nn.Module):
+    """A module with the buffer that the task asks for."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+
+
+def _new(module, x):
+    """The new average."""
+    return 0.9 * module.running + 0.1 * x.mean(0)
+
+
+@wrong("q5", fails=["test_gradient_of_the_output"], public=True)
+class EvalUnderNoGrad(_WithBuffer):
+    """Takes evaluation for inference: after eval() no gradient reaches x any more."""
+
+    def forward(self, x):
+        if not self.training:
+            with torch.no_grad():
+                return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_gradient_of_the_output"], public=True)
+class EvalDetached(_WithBuffer):
+    """Detaches x after eval()."""
+
+    def forward(self, x):
+        if not self.training:
+            return x.detach() - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+class InputOverwritten(_WithBuffer):
+    """Writes the output into x as well, unseen by autograd."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        out = x - new
+        x.data.copy_(out.data)
+        return out
+
+
+@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+class InputCentredInEval(_WithBuffer):
+    """Centres the caller's x in place after eval()."""
+
+    def forward(self, x):
+        if not self.training:
+            return x.sub_(self.running)
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+class HookOnInput(_WithBuffer):
+    """Puts the missing term of the gradient into a hook, which stays on the caller's x."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        self.running = _new(self, x).detach()
+        if x.requires_grad:
+            x.register_hook(lambda g: g - 0.1 * g.mean(0))
+        return x - self.running
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class AlwaysFloat32(_WithBuffer):
+    """Stores the statistic as float32, whatever the module is."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach().float()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class RebuiltFromAList(_WithBuffer):
+    """Rebuilds the statistic from Python numbers, which have no dtype."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = torch.tensor(new.tolist())
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class NoLongerPersistent(_WithBuffer):
+    """Registers the buffer anew with persistent=False."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.register_buffer("running", new.detach(), persistent=False)
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class BufferDeleted(_WithBuffer):
+    """Deletes the buffer and stores a plain attribute in its place."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        del self.running
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class OwnCopy(_WithBuffer):
+    """Computes with a plain attribute and only copies it into the buffer: what is loaded has no effect."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.mine = torch.zeros(n)
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.mine
+        new = 0.9 * self.mine + 0.1 * x.mean(0)
+        self.mine = new.detach()
+        self.running.copy_(self.mine)
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class GradModeDecides(_WithBuffer):
+    """Takes no_grad for evaluation."""
+
+    def forward(self, x):
+        if not torch.is_grad_enabled() or not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"])
+class RequiresGradDecides(_WithBuffer):
+    """Takes a batch without requires_grad for evaluation."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        if x.requires_grad:
+            self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class NeverTrainsAgain(_WithBuffer):
+    """Has a flag of its own for eval(), which train() does not take back."""
+
+    def eval(self):
+        self.frozen = True
+        return super().eval()
+
+    def forward(self, x):
+        if getattr(self, "frozen", False):
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_has_no_history"], public=True)
+class KeepsOutputs(_WithBuffer):
+    """Collects the outputs, each with its graph."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.outputs = []
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        self.outputs.append(x - new)
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class SharedByAll(nn.Module):
+    """Keeps one statistic for all modules of the class."""
+
+    store = None
+
+    def __init__(self, n):
+        super().__init__()
+        if SharedByAll.store is None or len(SharedByAll.store) != n:
+            SharedByAll.store = torch.zeros(n)
+        self.register_buffer("running", SharedByAll.store)
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running.copy_(new.detach())
+        return x - new
+
+
+@wrong("q5", fails=["test_gradient_of_the_output"], public=True)
+class WholeMeanDifferentiable(_WithBuffer):
+    """Has the gradient of the whole batch mean, of which a tenth is in the average."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        m = x.mean(0)
+        self.running = _new(self, x).detach()
+        return x - (self.running + m - m.detach())
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class RunningOfOneRow(nn.Module):
+    """Gives running the shape (1, n)."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(1, n))
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0, keepdim=True)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class BecomesOneRow(_WithBuffer):
+    """Begins with the shape (n,), and stores the shape (1, n)."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x.mean(0, keepdim=True)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+class InputRequiresGrad(_WithBuffer):
+    """Switches requires_grad of the caller's x on."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        self.training = True
+        x.requires_grad_() if x.is_leaf else None
+        return x - new
+
+
+@wrong("q5", fails=["test_gradient_of_the_output", "test_statistic_and_values"], public=True)
+class FourRowsOnly(_WithBuffer):
+    """Takes the mean of the first four rows."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running + 0.1 * x[:4].mean(0)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class Clamped(_WithBuffer):
+    """Keeps the statistic between -10 and 10."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach().clamp(-10, 10)
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class ComputesInFloat32(_WithBuffer):
+    """Computes the average in float32, whatever the module is."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = 0.9 * self.running.float() + 0.1 * x.float().mean(0)
+        self.running = new.detach()
+        return x - new
+
+
+@accepted("q5")
+class MeanByAProduct(_WithBuffer):
+    """The mean is a product with a row of 1/B; lerp is the average."""
+
+    def forward(self, x):
+        if self.training:
+            mean = torch.full((1, len(x)), 1 / len(x), dtype=x.dtype) @ x
+            new = self.running.lerp(mean[0], 0.1)
+            out = x.sub(new)
+            self.running = new.clone().detach()
+            return out
+        return torch.sub(x, self.running)
+
+
+@accepted("q5")
+class OneFormulaForBoth(_WithBuffer):
+    """After eval() the same running is stored once more."""
+
+    def forward(self, x):
+        new = _new(self, x) if self.training else self.running
+        self._buffers["running"] = new.detach()
+        return x - new
+
+
+@accepted("q5")
+class AddedWithAlpha(_WithBuffer):
+    """Clones, add with alpha, and a copy under no_grad."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = torch.add(self.running.clone().mul(0.9), x.mean(0), alpha=0.1)
+        with torch.no_grad():
+            self.running.copy_(new)
+        return x - new
 
 
 # Edits of right answers that no promise of the task tells from the answers.

@@ -1,35 +1,89 @@
 """The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
 
-from grader import assert_close, picture, points, probe, raised
-from grader.inside import alive, attempt, graph, inside, mark, nn, snap, spy, state, torch, vjp
+from inside import MixedModel, count, fill_grads, sizes, with_gaps
+
+from grader import assert_close, assert_untouched, picture, points, probe, raised
+from grader.inside import alive, attempt, graph, inside, mark, nn, snap, spy, state, torch, untouched, vjp
 
 SECOND_TIME = "backward through the graph a second time"
 OVERWRITTEN = "modified by an inplace operation"
 
+# What training may change, in the caller's things; frozen parameters and buffers are not among it.
+TRAINED = [
+    f"{name}:{part}"
+    for name in ("cell.*", "readout.*.weight", "readout.*head.bias", "readout.*norm.bias")
+    for part in ("value", "version", "grad")
+]
 
-@inside
-def minibatches(number, steps):
-    """Pairs (xs, y): inputs of two features for five sequences, and one target for each sequence."""
-    return [(torch.randn(steps, 5, 2), torch.randn(5, 1)) for _ in range(number)]
+
+# What may differ where only a value or a mode would explain wrong numbers, or only a mode.
+BUT_VALUES_AND_MODES, BUT_MODES = ["*:[!tv]*"], ["*:[!t]*"]
 
 
 @inside
 class Cell(nn.RNNCell):
-    """A cell with a pace of its own, so that nobody else's formula gives its states."""
+    """A cell with a pace of its own, so that nobody else's formula gives its states; it forgets slowly."""
 
-    def __init__(self):
-        super().__init__(2, 3)
-        self.pace = 0.5 + torch.rand(()).item()
+    def __init__(self, inputs, hidden):
+        super().__init__(inputs, hidden)
+        self.pace = 1 + torch.rand(()).item()
+        nn.init.orthogonal_(self.weight_hh)
 
     def forward(self, input, hx):  # noqa: A002 - the names it has in torch
         return self.pace * super().forward(input, hx)
 
 
 @inside
-def parameters(cell, readout):
-    """The values of all parameters, by the names a student knows."""
+class Readout(nn.Module):
+    """A model of every part, which takes any number of dimensions before the last, as nn.Linear does."""
+
+    def __init__(self, hidden, outputs, scale):
+        super().__init__()
+        self.model, self.scale = MixedModel(hidden, outputs), scale
+
+    def forward(self, h):
+        return self.scale * self.model(h.flatten(0, -2)).unflatten(0, h.shape[:-1])
+
+
+@inside
+def network(number=None, steps=None, scale=1.0):
+    """A cell, a readout, minibatches, and the shape of a state; no two of all sizes are equal.
+
+    The targets grow from minibatch to minibatch, so that a gradient is long and a loss larger than the
+    one before; a small scale makes every loss almost 0.
+    """
+    drawn = sorted(sizes(6))
+    middle, rest = drawn[2:4], drawn[:2] + drawn[4:]
+    middle = [middle[place] for place in torch.randperm(2).tolist()]
+    batch, inputs, hidden, outputs = (rest[place] for place in torch.randperm(4).tolist())
+    number, steps = number or middle[0], steps or middle[1]
+    targets = [scale * (torch.randn(batch, outputs) + 60 * place) for place in range(1, number + 1)]
+    batches = [(torch.randn(steps, batch, inputs), target) for target in targets]
+    return Cell(inputs, hidden), Readout(hidden, outputs, scale), batches, (batch, hidden)
+
+
+@inside
+def trainable(*modules):
+    """The parameters that an optimizer may change, each once."""
+    return [p for module in modules for p in module.parameters() if p.requires_grad]
+
+
+@inside
+def sgd(cell, readout, *first):
+    """SGD which is more than a step along the gradient: with groups of their own, momentum and decay."""
+    groups = [
+        {"params": trainable(cell), "weight_decay": 0.1},
+        {"params": trainable(readout), "lr": 0.0006, "momentum": 0.7},
+    ]
+    return torch.optim.SGD([groups[0], *first, groups[1]], lr=0.0003, momentum=0.9)
+
+
+@inside
+def by_name(cell, readout):
+    """The values of all parameters that learn, by the names a student knows."""
     modules = {"cell": cell, "readout": readout}
-    return {f"{m}.{name}": snap(p) for m, module in modules.items() for name, p in module.named_parameters()}
+    named = ((f"{m}.{name}", p) for m, module in modules.items() for name, p in module.named_parameters())
+    return {name: snap(p) for name, p in named if name != "readout.model.embed.bias"}  # the frozen one
 
 
 @inside
@@ -93,7 +147,7 @@ def states_by_name(steps):
 
 @inside
 class SmallReadout(nn.Module):
-    """Keeps the graph of the last states at its n-th call, before any backward of the loss that follows."""
+    """Keeps the graph of what it is given at its n-th call, before any backward of the loss that follows."""
 
     def __init__(self, cell, at, last, **leaves):
         super().__init__()
@@ -140,83 +194,125 @@ def stopped_with(fact):
 # --- q1: train_stateful
 
 
+@inside
+def watch_steps(opt, learners):
+    """A dict that fills with what each step of opt is given, and with where it leads (the biases do)."""
+    before = [torch.zeros_like(p) if p.grad is None else p.grad for p in learners]
+    seen = {"before": together(before), "gradients": [], "places": []}
+
+    def note(*_):
+        seen["gradients"].append(together([p.grad for p in learners]))
+        seen["places"].append(together([p for p in learners if p.dim() == 1]))
+
+    opt.register_step_post_hook(note)
+    return seen
+
+
+@inside
+def ended(opt, learners):
+    """Where training ended, and what opt remembers of it."""
+    momentum = together([opt.state[p].get("momentum_buffer") for p in learners])
+    return {"end": together(learners), "momentum": momentum}
+
+
 @probe
 def carried_states(student):
-    """Four minibatches of three steps: what enters and leaves the cell, as far as training gets."""
-    cell, readout = Cell(), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
-    batches, start = minibatches(4, 3), torch.randn(5, 3)
-    before, calls = snap(start), spy(cell)
+    """What enters and leaves the cell, as far as training gets."""
+    cell, readout, batches, shape = network()
+    start, calls, steps = torch.randn(shape), spy(cell), len(batches[0][0])
+    before = snap(start)
 
     def train():
-        student.train_stateful(cell, readout, optimizer, batches, start)
+        student.train_stateful(cell, readout, sgd(cell, readout), batches, start)
 
     stopped = attempt(train)
     nodes = [step["nodes"] for step in steps_of(calls)]
-    return {"start": before, "stopped": stopped, "nodes": nodes, **states_of(calls)}
+    return {"start": before, "stopped": stopped, "nodes": nodes, "T": steps, **states_of(calls)}
 
 
 @probe
 def training(student):
-    """The parameters after four minibatches; with momentum, so that a step by hand is not one of opt."""
-    cell, readout = Cell(), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.2, momentum=0.9)
-    batches, calls, steps = minibatches(4, 3), spy(cell), []
-    optimizer.register_step_post_hook(lambda *_: steps.append(1))
-    student.train_stateful(cell, readout, optimizer, batches, torch.randn(5, 3))
-    trained = together([*cell.parameters(), *readout.parameters()])
-    return {"parameters": trained, "calls": len(steps_of(calls)), "steps": len(steps)}
+    """What opt is given at each step, where something stands in .grad before; its end, and what stays."""
+    cell, readout, batches, shape = network()
+    learners, opt, h = trainable(cell, readout), sgd(cell, readout), torch.randn(shape)
+    fill_grads(learners)
+    calls, steps = spy(cell), watch_steps(opt, learners)
+    with untouched(cell=cell, readout=readout, opt=opt, batches=batches, h=h) as kept:
+        student.train_stateful(cell, readout, opt, batches, h)
+    return {"kept": kept, "calls": len(steps_of(calls)), **ended(opt, learners), **steps}
 
 
 @probe
 def one_minibatch(student):
-    """A single minibatch of four steps from zeros: nothing to carry, only the gradient through time."""
-    cell, readout = Cell(), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=1.0)
-    batches, calls, before = minibatches(1, 4), spy(cell), parameters(cell, readout)
-    student.train_stateful(cell, readout, optimizer, batches, torch.zeros(5, 3))
-    return {
-        "before": before,
-        "after": parameters(cell, readout),
-        "parameters": together([*cell.parameters(), *readout.parameters()]),
-        "entering": states_of(calls)["entering"],
-    }
+    """A single long minibatch from zeros: nothing to carry, only the gradient through time."""
+    cell, readout, batches, shape = network(number=1, steps=count(10, 12))
+    learners = trainable(cell, readout)
+    opt = torch.optim.SGD(learners, lr=0.003)
+    calls, before, steps = spy(cell), by_name(cell, readout), watch_steps(opt, learners)
+    student.train_stateful(cell, readout, opt, batches, torch.zeros(shape))
+    after, entering = by_name(cell, readout), states_of(calls)["entering"]
+    return {"start": before, "after": after, "entering": entering, **ended(opt, learners), **steps}
 
 
 @probe
 def losses_and_state(student):
-    """What comes back from four minibatches."""
-    cell, readout = Cell(), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.2)
-    result = student.train_stateful(cell, readout, optimizer, minibatches(4, 3), torch.randn(5, 3))
-    losses, h = result
-    return {"tuple": isinstance(result, tuple), "losses": losses, "h": h}
-
-
-def assert_called_once_a_step(calls):
-    assert calls == 12, f"The cell was called {calls} times for 4 minibatches of 3 time steps."
+    """What comes back from two calls; in the second every loss is almost 0, and Adam learns from it."""
+    results = []
+    for scale in (1.0, 1e-4):
+        cell, readout, batches, shape = network(scale=scale)
+        adam = torch.optim.Adam(trainable(cell, readout), lr=0.02, eps=1e-20)
+        results.append(student.train_stateful(cell, readout, adam, batches, torch.randn(shape)))
+    tuples = [isinstance(result, tuple) for result in results]
+    return {"tuples": tuples, "the result": results[0], "the second result": results[1]}
 
 
 def assert_ran_through(carried_states, training):
     """Fails with torch's message, made a diagnosis, where training stopped."""
-    assert_called_once_a_step(training.seen["calls"])
-    assert_called_once_a_step(len(carried_states.seen["entering"]))
+    for observation, calls in ((training, "calls"), (carried_states, "entering")):
+        seen, expected = (
+            found[calls] if calls == "calls" else len(found[calls])
+            for found in (observation.seen, observation.expected)
+        )
+        assert seen == expected, f"The cell was called {seen} times, for {expected} time steps in all."
 
 
-@points(2)
+def assert_steps(observation):
+    """Fails where opt was not given, once for each minibatch, the gradient of its loss and nothing else."""
+    seen, expected = observation.seen, observation.expected
+    made, right = len(seen["gradients"]), len(expected["gradients"])
+    times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
+    number = "1 minibatch" if right == 1 else f"{right} minibatches"
+    assert made == right, f"In {number} opt.step() was {times}."
+    others = {"what stood in .grad before your call": expected["before"]}
+    for step in range(right):
+        gradient, wanted = seen["gradients"][step], expected["gradients"][step]
+        where = f"in minibatch {step + 1}"
+        assert gradient is not None, (
+            f"When opt made its step {where}, the .grad of a parameter that learns was None."
+        )
+        why = f"The step of opt {where} was made with another gradient than that of its loss."
+        assert_close(gradient, wanted, why, others)
+        why = (
+            f"opt was given the right gradient {where}, but after its step the parameters are not where it "
+            "leads: something else has changed them, or the groups or the state of opt."
+        )
+        assert_close(seen["places"][step], expected["places"][step], why)
+        others[f"the gradient of minibatch {step + 1}"] = wanted
+    why = "After the last step of opt you changed"
+    assert_close(seen["end"], expected["end"], f"{why} parameters.")
+    assert_close(seen["momentum"], expected["momentum"], f"{why} what opt remembers, its momentum.")
+
+
+@points(1)
 def test_start_state_is_a_leaf(carried_states, training):
-    """The state that enters a minibatch is a leaf: it has no history.
-
-    Print h.is_leaf and h.grad_fn at the start of every minibatch. Which of the two should h bring along
-    from the last one, its value or how it was computed?
-    """
-    seen = carried_states.seen
-    if seen["stopped"] is None:
-        assert_called_once_a_step(len(seen["entering"]))
-    for number, entering in enumerate(seen["entering"][:12:3], start=1):
+    """The state that enters a minibatch is a leaf: it has no history."""
+    seen, steps = carried_states.seen, carried_states.expected["T"]
+    for number, entering in enumerate(seen["entering"][::steps], start=1):
         assert not has_history(entering), (
             f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it still carries "
-            f"the graph of minibatch {number - 1}."
+            f"the graph of minibatch {number - 1}.\n\nPrint h.is_leaf and h.grad_fn at the start of every "
+            "minibatch. Which of the two should h bring along from the last one, its value or how it was "
+            "computed?"
         )
     assert_ran_through(carried_states, training)
 
@@ -228,89 +324,91 @@ def test_value_is_carried(carried_states, training):
     A state without history is not an empty state.
     """
     assert_ran_through(carried_states, training)
-    seen = carried_states.seen
+    seen, steps = carried_states.seen, carried_states.expected["T"]
     left = "the given state h"
-    for number in range(1, 5):
-        entering = seen["entering"][3 * number - 3]
-        leaving = seen["leaving"][3 * number - 4] if number > 1 else seen["start"]
+    for number, entering in enumerate(seen["entering"][::steps], start=1):
+        leaving = seen["leaving"][steps * (number - 1) - 1] if number > 1 else seen["start"]
         assert alike(entering, leaving), f"Minibatch {number} starts from other values than those of {left}."
         left = f"the last state of minibatch {number}"
 
 
 @points(1)
-def test_gradient_flows_through_time(one_minibatch):
-    """Within a minibatch the gradient flows through all time steps, into the cell.
-
-    Between which two lines of your code is a history dropped, and is that between two minibatches?
-    """
+def test_gradient_flows_through_time(one_minibatch, training):
+    """Within a minibatch the gradient flows through all time steps, into the cell."""
     seen, expected = one_minibatch.seen, one_minibatch.expected
+    if same(seen["end"], expected["end"]):
+        return
     cut = [str(step) for step, h in enumerate(seen["entering"], start=1) if step > 1 and not has_history(h)]
     frozen = [name for name, now in seen["after"].items() if not now.requires_grad]
-    still = [name for name, now in seen["after"].items() if now.value == seen["before"][name].value]
-    if frozen:
-        why = f"{frozen[0]} no longer requires grad: a detached parameter does not learn"
-    elif still:
-        why = f"{still[0]} did not move: no gradient arrived there, or it was cleared before the step"
-    elif cut:
-        why = f"The state enters time step {' and '.join(cut)} without a history: there the gradient ends"
-    else:
-        why = "After one minibatch the parameters are not where the gradient of its loss brings them"
-    assert_close(seen["parameters"], expected["parameters"], f"{why}.")
+    still = [name for name, now in seen["after"].items() if now.value == seen["start"][name].value]
+    assert not frozen, f"{frozen[0]} no longer requires grad: a detached parameter does not learn."
+    assert len(still) < len(seen["after"]), (
+        "No parameter moved at all: opt made no step, or .grad was empty when it did."
+    )
+    assert not still, (
+        f"{still[0]} did not move: no gradient arrived there, or it was cleared again.\n\nBetween which two "
+        "lines of your code is a history dropped, and is that between two minibatches?"
+    )
+    where = f"s {', '.join(cut)}" if len(cut) > 1 else f" {''.join(cut)}"
+    assert not cut, (
+        f"The state enters time step{where} without a history: there the gradient ends.\n\nIs that "
+        "between two minibatches?"
+    )
+    assert_untouched(training.seen["kept"], but=BUT_MODES)
+    assert_steps(one_minibatch)
 
 
 @points(1)
 def test_graph_does_not_grow(carried_states, training):
-    """The graph of a minibatch is as large as that of the minibatch before.
-
-    How many steps does the backward of the tenth minibatch walk back? Think of time, and of memory.
-    """
-    nodes = carried_states.seen["nodes"][2::3]
+    """The graph of a minibatch is as large as that of the minibatch before."""
+    steps = carried_states.expected["T"]
+    nodes = carried_states.seen["nodes"][steps - 1 :: steps]
     # A carried state that requires grad is one node more than the first one, which does not.
     assert all(number <= nodes[0] + 1 for number in nodes), (
         f"The graph grows from minibatch to minibatch ({', '.join(map(str, nodes))} nodes): the graphs of "
-        "earlier minibatches are kept alive, and every backward walks through them all."
+        "earlier minibatches are kept alive, and every backward walks through them all.\n\nHow many steps "
+        "does the backward of the tenth minibatch walk back? Think of time, and of memory."
     )
     assert_ran_through(carried_states, training)
 
 
 @points(2)
-def test_parameters_after_training(training, one_minibatch):
-    """After four minibatches the parameters are those of truncated backpropagation through time.
+def test_parameters_after_training(training):
+    """Step by step, the parameters are those of truncated backpropagation through time.
 
     Every minibatch makes one step of opt, with the gradient of its own loss only.
     """
-    seen, expected = training.seen, training.expected
-    if seen["steps"] != expected["steps"]:
-        times = "once" if seen["steps"] == 1 else f"{seen['steps']} times"
-        why = f"In 4 minibatches opt.step() was called {times}"
-    elif same(one_minibatch.seen["parameters"], one_minibatch.expected["parameters"]):
-        why = (
-            "The parameters are right after one minibatch, but not after four: later ones start from another "
-            "state, or step with more than the gradient of their own loss"
-        )
-    else:
-        why = "The parameters are wrong from the first minibatch on: its gradient is not that of its loss"
-    assert_close(seen["parameters"], expected["parameters"], f"{why}.")
+    assert_steps(training)
 
 
 @points(1)
 def test_losses_and_state_come_back(losses_and_state):
-    """The losses come back as Python floats, together with the last state.
-
-    A loss tensor in a list keeps its whole graph alive; its number is enough here.
-    """
+    """The losses come back as Python floats, together with the last state."""
     seen, expected = losses_and_state.seen, losses_and_state.expected
-    assert seen["tuple"], "What came back is not a tuple (losses, h)."
-    assert seen["losses"] is not None, "None came back instead of the losses."
-    assert len(seen["losses"]) == 4, f"{len(seen['losses'])} losses came back for 4 minibatches."
-    for number, (loss, right) in enumerate(zip(seen["losses"], expected["losses"], strict=True), start=1):
-        assert isinstance(loss, float), f"The loss of minibatch {number} is not a Python float."
-        if number == 1:
-            why = "although nothing has been learned yet: it belongs to the last state from the given h"
-        else:
-            why = "those before it are right: the weights or the state from which it started are not"
-        assert_close(loss, right, f"The loss of minibatch {number} is wrong, {why}.")
-    assert_close(seen["h"], expected["h"], "The state that came back has not the values of the last state.")
+    assert all(seen["tuples"]), "What came back is not a tuple (losses, h)."
+    for name in ("the result", "the second result"):
+        result, rights = seen[name], expected[name]
+        assert len(result) == 2, f"(losses, h) are two things, and {len(result)} came back."
+        assert result[0] is not None, "None came back instead of the losses."
+        assert len(result[0]) == len(rights[0]), (
+            f"{len(result[0])} losses came back for {len(rights[0])} minibatches."
+        )
+        where = "" if name == "the result" else " of a second call, where all losses are almost 0,"
+        for number, (loss, right) in enumerate(zip(result[0], rights[0], strict=True), start=1):
+            assert isinstance(loss, float), f"The loss of minibatch {number} is not a Python float."
+            others = {f"the loss of minibatch {place}": one for place, one in enumerate(rights[0], start=1)}
+            why = "those before it are right" if number > 1 else "though nothing has been learned yet"
+            assert_close(loss, right, f"The loss of minibatch {number}{where} is wrong, {why}.", others)
+        assert_close(result[1], rights[1], "The state that came back has not the values of the last state.")
+
+
+@points(1)
+def test_nothing_else_changes(training):
+    """Only parameters that are not frozen, .grad and the state of opt change.
+
+    What did the caller give you, and what of it will the caller use again?
+    """
+    assert_untouched(training.seen["kept"], but=[*TRAINED, "opt.state"])
 
 
 @picture(reference=True)  # the prose above the question says how the cut is made
@@ -329,16 +427,25 @@ def second_minibatch(student):
 
 @inside
 def states():
-    """A state of every form; each tensor has a history but for one, a leaf that requires grad."""
-    x = torch.randn(3, 2, 2)
-    pair, (h, c) = nn.LSTMCell(2, 3)(x[0]), nn.LSTMCell(2, 3)(x[1])
-    learned = torch.randn(2, 3, requires_grad=True)
+    """A state of every form; each tensor has a history but for two leaves, of which one requires grad."""
+    layers, batch, inputs, hidden = sizes(4)
+    x = torch.randn(layers, batch, inputs)
+    pairs = [nn.LSTMCell(inputs, hidden)(x[0]) for _ in range(count(3, 5))]
+    (h, c), learned = pairs[0], torch.randn(1, hidden, requires_grad=True)
+    wide = torch.randn(batch, hidden, layers, dtype=torch.float64, requires_grad=True)
+    deep = (learned, None, h * 2, torch.zeros(hidden))
+    for level in range(count(3, 4)):
+        deep = ([deep], c * level, ()) if level % 2 else [deep, None, h + level, []]
     return {
         "None": None,
-        "One tensor": nn.GRU(2, 3, num_layers=2)(x)[1],
-        "A tuple (h, c)": nn.LSTM(2, 3)(x)[1],
-        "A list of such tuples": [pair, (h, c)],
-        "A deeper nest": ([(h * 2, None), [c * 2]], learned),
+        "One tensor": nn.GRU(inputs, hidden, num_layers=layers)(x)[1],
+        "A float64 tensor": wide.transpose(0, 2) * 2,
+        "A tensor that is the number 0": (0 * h).sum(),
+        "A tuple (h, c)": nn.LSTM(inputs, hidden)(x)[1],
+        "A list of such tuples": pairs,
+        "A tuple of one": (h * 3,),
+        "An empty list": [],
+        "A deeper nest": deep,
     }
 
 
@@ -361,28 +468,48 @@ def repackaged(student):
 @probe
 def next_minibatch(student):
     """The gradient of a second minibatch which starts from the repackaged state of the first."""
-    lstm, xs = nn.LSTM(2, 3), torch.randn(2, 4, 1, 2)
+    steps, batch, inputs, hidden = sizes(4)
+    lstm, xs = nn.LSTM(inputs, hidden), torch.randn(2, steps, batch, inputs)
     _, (h, c) = lstm(xs[0])
     (h * c).sum().backward()
     lstm.zero_grad()
-    _, (h, c) = lstm(xs[1], student.repackage((h, c)))
-    (h * c).sum().backward()
+    carried = student.repackage((h, c))
+    with torch.enable_grad():
+        _, (h, c) = lstm(xs[1], carried)
+        (h * c).sum().backward()
     return together([p.grad for p in lstm.parameters()])
 
 
 @probe
+def called_again(student):
+    """The result of a second call with the same tensor, which has other values by then."""
+    batch, inputs, hidden = sizes(3)
+    h = nn.RNNCell(inputs, hidden)(torch.randn(batch, inputs))
+    student.repackage(h)
+    with torch.no_grad():
+        h.mul_(-2)
+    return student.repackage(h)
+
+
+@probe
 def originals(student):
-    """What comes back for a list of tuples, and two losses computed from that list, before and after."""
-    cells, x = [nn.LSTMCell(2, 3), nn.LSTMCell(2, 3)], torch.randn(2, 2)
-    weights = [cell.weight_ih for cell in cells]
-    given = [cell(x) for cell in cells]
-    pending = sum((h * c).sum() for h, c in given)
-    result = student.repackage(given)
+    """What comes back for a nest, what the nest is then, and two losses computed from it."""
+    batch, inputs, hidden = sizes(3)
+    x, cells = torch.randn(batch, inputs), [nn.LSTMCell(inputs, hidden) for _ in range(3)]
+    weights, learned = [cell.weight_ih for cell in cells], torch.randn(1, hidden, requires_grad=True)
+    learned.grad = torch.randn(1, hidden)
+    pairs = [cell(x) for cell in cells]
+    wide = torch.randn(inputs, batch, hidden, requires_grad=True) * 2
+    given, pending = [*pairs, [learned], wide], sum((h * c).sum() for h, c in pairs)
+    parts = [snap(part) for part in (learned, wide, *(part for pair in pairs for part in pair))]
+    with untouched(state=given) as kept:
+        result = student.repackage(given)
     return {
         "result": result,
-        "parts": [[snap(h), snap(c)] for h, c in given],
+        "parts": parts,
+        "kept": kept,
         "pending": attempt(lambda: vjp(pending, *weights)),
-        "later": attempt(lambda: vjp(sum((h * c).sum() for h, c in given), *weights)),
+        "later": attempt(lambda: vjp(sum((h * c).sum() for h, c in pairs), *weights)),
     }
 
 
@@ -392,8 +519,9 @@ def reset_in_place(student):
 
     They go back to other tensors than the state, so no hook on it can raise in autograd's place.
     """
-    _, given = nn.LSTM(2, 3)(torch.randn(3, 1, 2))
-    slopes = [torch.randn(1, 1, 3, requires_grad=True) for _ in given]
+    steps, batch, inputs, hidden = sizes(4)
+    _, given = nn.LSTM(inputs, hidden)(torch.randn(steps, batch, inputs))
+    slopes = [torch.randn(1, batch, hidden, requires_grad=True) for _ in given]
     pending = [slope * part for slope, part in zip(slopes, given, strict=True)]
     result = student.repackage(given)
     return {
@@ -411,8 +539,8 @@ def word_for(fact):
 
 def assert_came_back(form, result):
     assert not raised(result, Exception), (
-        f"{form}: your function stopped with {stopped_with(result)}. A state may be None, a tensor, or a "
-        "tuple or list whose parts are states again."
+        f"{form}: your function stopped with {stopped_with(result)}.\n\nA part of a state is a state again. "
+        "Which function can repackage it?"
     )
 
 
@@ -442,29 +570,29 @@ def place_in(where, place):
 
 
 @points(2)
-def test_structure_is_kept(repackaged):
-    """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same.
-
-    A part of a state is a state again. Which function can repackage it?
-    """
+def test_structure_is_kept(repackaged, called_again):
+    """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same."""
     seen, expected = repackaged.seen, repackaged.expected
     for form, right in expected.items():
         assert_came_back(form, seen[form])
         assert_same_structure(seen[form], right, form)
+    assert_close(
+        called_again.seen,
+        called_again.expected,
+        "A tensor that was repackaged before and has other values now comes back with wrong values.",
+    )
 
 
 @points(2)
 def test_result_has_no_history(repackaged, next_minibatch):
-    """Every tensor of the result is a leaf that requires no grad, ready for the next minibatch.
-
-    Print grad_fn and requires_grad of every part. Does what you return differ from what you were given?
-    """
+    """Every tensor of the result is a leaf that requires no grad, ready for the next minibatch."""
     seen = repackaged.seen
     for form, result in seen.items():
         assert_came_back(form, result)
         for where, part in tensors_in(result, form):
             assert part.grad_fn is None, (
-                f"{where}: this tensor still has a history, its grad_fn is {part.grad_fn}."
+                f"{where}: this tensor still has a history, its grad_fn is {part.grad_fn}.\n\nPrint grad_fn "
+                "of every part. Does what you return differ from what you were given?"
             )
             assert not part.requires_grad, f"{where}: this tensor has no history, but it requires grad."
     assert_close(
@@ -476,21 +604,13 @@ def test_result_has_no_history(repackaged, next_minibatch):
 
 @points(1)
 def test_original_is_untouched(originals):
-    """The state that was passed in keeps its history; a loss computed from it still goes back.
-
-    Does your function make new tensors, or does it change those which others hold as well?
-    """
+    """The state that was passed in keeps its history; a loss computed from it still goes back."""
     seen, expected = originals.seen, originals.expected
-    given = {part.identity for parts in seen["parts"] for part in parts}
+    assert_untouched(seen["kept"])
+    given = {part.identity for part in seen["parts"]}
     assert any(part.identity not in given for _, part in tensors_in(seen["result"], "the result")), (
-        "No new tensor came back; that the original is left alone counts once one does."
+        "What came back are the tensors that went in; that they are left alone counts once others come back."
     )
-    for parts in seen["parts"]:
-        for part in parts:
-            assert part.grad_fn is not None, (
-                "A tensor of the state that was passed in has no history any more: your function changed the "
-                "caller's tensor, or put another one into the caller's list."
-            )
     for name, when in (("pending", "before"), ("later", "after")):
         gradient = seen[name]
         assert not raised(gradient, RuntimeError), (
@@ -503,10 +623,7 @@ def test_original_is_untouched(originals):
 
 @points(1)
 def test_reset_falsifies_nothing(reset_in_place):
-    """Resetting the result in place never silently falsifies a gradient of the original.
-
-    Two tensors may share memory. Do they share the version counter, too, by which autograd sees a write?
-    """
+    """Resetting the result in place never silently falsifies a gradient of the original."""
     seen, expected = reset_in_place.seen, reset_in_place.expected
     assert len(seen["resets"]) == 2, f"(h, c) went in, and {len(seen['resets'])} parts came out."
     assert any(seen["new"]), "What came back is the original itself: to reset it is to reset the original."
@@ -529,7 +646,8 @@ def test_reset_falsifies_nothing(reset_in_place):
             gradient,
             right,
             f"Setting {name} of the result to zero changed the gradient of a loss that was pending on the "
-            "original, without an error: both share memory, and autograd did not see the write.",
+            "original, without an error: both share memory, and autograd did not see the write.\n\nDo they "
+            "share the version counter, too, by which autograd sees a write?",
         )
 
 
@@ -546,77 +664,105 @@ def repackaged_pair(student):
 
 
 @inside
-def sequence(steps):
-    """A cell, a readout, and a sequence with targets so far away that gradients hardly cancel each other."""
-    return nn.GRUCell(2, 3), nn.Linear(3, 1), torch.randn(steps, 4, 2), torch.randn(steps, 4, 1) + 10
+def sequence(steps, gated=True, scale=1.0):
+    """A cell, a readout, and a sequence with targets so far away that gradients hardly cancel each other.
+
+    They grow from step to step; a small scale makes every loss almost 0.
+    """
+    batch, inputs, hidden, outputs = sizes(4)
+    cell = (nn.GRUCell if gated else nn.RNNCell)(inputs, hidden)
+    targets = torch.randn(steps, batch, outputs) + torch.linspace(20, 40, steps)[:, None, None]
+    return cell, Readout(hidden, outputs, scale), torch.randn(steps, batch, inputs), scale * targets
 
 
 @inside
-def gradients_in_chunks(student, steps, k):
+def gradients_in_chunks(student, steps, k, gated=True, scale=1.0):
     """All gradients after a sequence, and the states on the way there."""
-    cell, readout, xs, ys = sequence(steps)
-    calls = spy(cell)
+    cell, readout, xs, ys = sequence(steps, gated, scale)
+    calls, learners = spy(cell), {"cell": trainable(cell), "readout": trainable(readout)}
+    known = []  # the gradients of the readout whenever a step begins
+
+    def note(*_):
+        known.append(together([p.grad for p in learners["readout"]]))
+
+    cell.register_forward_pre_hook(note)
 
     def run():
         student.tbptt(cell, readout, xs, ys, k)
 
     stopped = attempt(run)
-    in_cell, in_readout = ([p.grad for p in module.parameters()] for module in (cell, readout))
-    found = {"cell": together(in_cell), "readout": together(in_readout)}
-    return {"stopped": stopped, **found, **states_of(calls)}
+    found = {name: together([p.grad for p in parameters]) for name, parameters in learners.items()}
+    case = f"{steps} steps and k = {k}"
+    last = known[(steps - 1) // k * k] if len(known) == steps else None  # when the last chunk begins
+    alone = None if last is None or found["readout"] is None else found["readout"] - last
+    named = {"case": case, "known": known[::k], "last chunk": alone, "calls": len(calls)}
+    return {"stopped": stopped, **named, **found, **states_of(calls)}
 
 
 @probe
-def seven_in_threes(student):
-    """A sequence of seven steps in chunks of three; one step is left."""
-    return gradients_in_chunks(student, 7, 3)
+def a_short_rest(student):
+    """One step is left."""
+    k = count(4, 5)
+    return gradients_in_chunks(student, count(2, 3) * k + 1, k)
 
 
 @probe
-def six_in_threes(student):
-    """Nothing is left for a last, shorter chunk."""
-    return gradients_in_chunks(student, 6, 3)
+def a_long_rest(student):
+    """All but one step of a chunk are left; a chunk is long."""
+    k = count(6, 7)
+    return gradients_in_chunks(student, 2 * k - 1, k)
 
 
 @probe
-def four_in_ones(student):
-    """The shortest chunks there are."""
-    return gradients_in_chunks(student, 4, 1)
+def no_rest(student):
+    """Nothing is left for a last, shorter chunk; and there are more chunks than steps in one of them."""
+    return gradients_in_chunks(student, 2 * count(3, 5), 2, gated=False)
 
 
 @probe
-def five_in_five(student):
+def single_steps(student):
+    """The shortest chunks there are, and losses that are almost 0."""
+    return gradients_in_chunks(student, count(4, 6), 1, scale=1e-4)
+
+
+@probe
+def one_chunk(student):
     """One chunk is the whole sequence."""
-    return gradients_in_chunks(student, 5, 5)
+    k = count(7, 9)
+    return gradients_in_chunks(student, k, k, gated=False)
 
 
 @probe
-def five_in_eight(student):
+def less_than_a_chunk(student):
     """The only chunk is shorter than k."""
-    return gradients_in_chunks(student, 5, 8)
+    steps = count(5, 7)
+    return gradients_in_chunks(student, steps, steps + count(1, 9))
 
 
 @probe
 def on_top_of_others(student):
-    """The same call twice: once without gradients, once with some that are there already."""
-    cell, readout, xs, ys = sequence(5)
-    both = [*cell.parameters(), *readout.parameters()]
-    before, others = parameters(cell, readout), [torch.randn_like(p) for p in both]
-    student.tbptt(cell, readout, xs, ys, 2)
-    alone = together([p.grad for p in both])
-    for p, other in zip(both, others, strict=True):
-        p.grad = other.clone()
-    student.tbptt(cell, readout, xs, ys, 2)
-    added = together(
-        [None if p.grad is None else p.grad - other for p, other in zip(both, others, strict=True)]
-    )
-    return {"before": before, "after": parameters(cell, readout), "alone": alone, "added": added}
+    """The same call twice: once without gradients, once with some that are there already; what stays."""
+    k = count(2, 3)
+    cell, readout, xs, ys = sequence(2 * k + 1)
+    learners = trainable(cell, readout)
+    with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as kept:
+        student.tbptt(cell, readout, xs.clone(), ys.clone(), k)
+        alone = together([p.grad for p in learners])
+        for p in learners:
+            p.grad = None
+        fill_grads(learners)
+        before = together([torch.zeros_like(p) if p.grad is None else p.grad for p in learners])
+        student.tbptt(cell, readout, xs, ys, k)
+    after = together([p.grad for p in learners])
+    added = None if after is None else after - before
+    return {"kept": kept, "before": before, "alone": alone, "added": added}
 
 
 @probe
 def total_loss(student):
-    """The sum of the losses of all steps."""
-    return student.tbptt(*sequence(7), 3)
+    """The sum of the losses of all steps, large ones and such as are almost 0; some steps are a rest."""
+    k = count(2, 4)
+    return [student.tbptt(*sequence(3 * k - 1, scale=scale), k) for scale in (1.0, 1e-4)]
 
 
 def cuts(entering):
@@ -624,35 +770,35 @@ def cuts(entering):
     return [step for step, state in enumerate(entering) if not has_history(state)]
 
 
-def why_the_gradients_are_wrong(seen, expected):
-    """The likeliest reason, from the states that entered the cell."""
+def assert_states(seen, expected, case):
+    """Fails with the likeliest reason for wrong gradients that the states in the cell show."""
     entering, leaving = seen["entering"], seen["leaving"]
-    if len(entering) != len(expected["entering"]):
-        return f"the cell was called {len(entering)} times."
+    assert seen["calls"] == expected["calls"], (
+        f"{case} the cell was called {seen['calls']} times: each step is computed once, in one chunk."
+    )
+    assert entering[0] is None or not any(entering[0].value), f"{case} the first state is not zeros."
     for module in ("cell", "readout"):
-        if seen[module] is None:
-            return (
-                f"a .grad of the {module} is None in the end: nothing went back into it, or it was cleared."
-            )
-    if cuts(entering) != cuts(expected["entering"]):
-        steps = ", ".join(map(str, cuts(entering)))
-        return f"steps that begin without a history are: {steps} (counted from 0); elsewhere nothing is cut."
+        assert seen[module] is not None, (
+            f"{case} a .grad of the {module} is None in the end: nothing went back there, or it was cleared."
+        )
+    found, steps = cuts(entering), ", ".join(map(str, cuts(entering)))
+    assert found == cuts(expected["entering"]), (
+        f"{case} steps that begin without a history are: {steps} (counted from 0); elsewhere nothing is cut."
+    )
     for step in range(1, len(entering)):
-        if not alike(entering[step], leaving[step - 1]):
-            return (
-                f"step {step} (counted from 0) does not start from the values in which step {step - 1} ended."
-            )
-    if same(seen["readout"], expected["readout"]):
-        return "the gradients of the readout are right, those of the cell are not: it is cut off from a loss."
-    return (
-        "the state is cut in the right places, but the gradients are not the sum over all chunks. Is every "
-        "loss in the sum of its chunk, once and undivided? Does .grad stay as it is between two chunks?"
+        assert alike(entering[step], leaving[step - 1]), (
+            f"{case} step {step} (counted from 0) starts from other values than step {step - 1} ended with."
+        )
+    assert not same(seen["readout"], expected["readout"]), (
+        f"{case} the gradients of the readout are right, those of the cell are not: a loss does not reach "
+        "it, or something is cut that does not enter the cell."
     )
 
 
-def assert_gradients(observation, case):
+def assert_gradients(observation, kept):
     """Judge one sequence, and say why."""
     seen, expected = observation.seen, observation.expected
+    case = f"With {expected['case']},"
     if raised(seen["stopped"], RuntimeError, SECOND_TIME):
         was_cut = len(cuts(seen["entering"])) > 1
         culprit = "the state was cut, so it is the loss that" if was_cut else "the state"
@@ -660,58 +806,70 @@ def assert_gradients(observation, case):
             f"{case} a backward walks into a chunk that is done: {culprit} still belongs to it."
         )
     assert seen["stopped"] is None, f"{case} your function stopped with {stopped_with(seen['stopped'])}."
-    why = why_the_gradients_are_wrong(seen, expected)
-    for module in ("cell", "readout"):
-        assert_close(seen[module], expected[module], f"{case} {why}")
+    if all(same(seen[module], expected[module]) for module in ("cell", "readout")):
+        return
+    assert_untouched(kept.seen["kept"], but=BUT_VALUES_AND_MODES)
+    assert_states(seen, expected, case)
+    others = {"the gradient of the last chunk alone": expected["last chunk"]}
+    for chunk, (now, right) in enumerate(zip(seen["known"], expected["known"], strict=False)):
+        if chunk and now is not None:
+            why = f"{case} .grad of the readout is wrong when chunk {chunk} is done (the first chunk is 1)."
+            assert_close(now, right, why, others)
+            others[f"what the first {chunk} of the chunks give"] = right
+    for module in ("readout", "cell"):
+        why = f"{case} the state is cut in the right places, but .grad of the {module} is wrong in the end."
+        assert_close(seen[module], expected[module], why, others)
 
 
-@points(3)
-def test_gradients_of_the_chunks(seven_in_threes, six_in_threes, four_in_ones):
+@points(2)
+def test_gradients_of_the_chunks(a_short_rest, a_long_rest, no_rest, single_steps, on_top_of_others):
     """The gradient is cut every k steps and nowhere else; the gradients of all chunks add up.
 
     Write down for k = 3 which losses go back together, and how far. What about the steps that are left at
     the end?
     """
-    assert_gradients(seven_in_threes, "With 7 steps and k = 3,")
-    assert_gradients(six_in_threes, "With 6 steps and k = 3,")
-    assert_gradients(four_in_ones, "With 4 steps and k = 1,")
+    for observation in (a_short_rest, a_long_rest, no_rest, single_steps):
+        assert_gradients(observation, on_top_of_others)
 
 
 @points(1)
-def test_one_chunk_is_full_backpropagation(five_in_five, five_in_eight):
+def test_one_chunk_is_full_backpropagation(one_chunk, less_than_a_chunk, on_top_of_others):
     """With k as long as the sequence, or longer, the gradient is that of full backpropagation."""
-    assert_gradients(five_in_five, "With 5 steps and k = 5,")
-    assert_gradients(five_in_eight, "With 5 steps and k = 8,")
+    assert_gradients(one_chunk, on_top_of_others)
+    assert_gradients(less_than_a_chunk, on_top_of_others)
 
 
 @points(1)
 def test_gradients_are_added(on_top_of_others):
-    """The gradients are added to those that are there already; no parameter is updated.
+    """The gradients are added to those that are there already.
 
-    Whose business are zero_grad() and step() here?
+    Whose business is zero_grad() here?
     """
     seen = on_top_of_others.seen
-    for name, parameter in seen["after"].items():
-        assert parameter.value == seen["before"][name].value, f"The values of {name} were changed."
-    assert alike(seen["added"], seen["alone"]), (
-        "Where .grad was not empty, the call did not add to it what it gives otherwise: gradients of the "
-        "caller were cleared or overwritten."
+    assert seen["alone"] is not None, "After the call the .grad of a parameter that learns is None."
+    assert_close(
+        seen["added"],
+        seen["alone"],
+        "Two equal calls, the second with something in .grad before: it did not add what the first one gave.",
+        {"what stood in .grad before the call": seen["before"]},
     )
 
 
 @points(1)
 def test_total_loss(total_loss):
-    """The sum of the losses of all steps comes back as a Python float.
+    """The sum of the losses of all steps comes back as a Python float."""
+    for total, expected in zip(total_loss.seen, total_loss.expected, strict=True):
+        assert isinstance(total, float), "The total is not a Python float."
+        assert_close(total, expected, "The total is not the sum of the losses of all steps.")
 
-    Does the sum hold on to a graph?
+
+@points(1)
+def test_only_grad_changes(on_top_of_others):
+    """No parameter is updated, and nothing but .grad changes.
+
+    What did the caller give you, and what of it will the caller use again?
     """
-    total, expected = total_loss.seen, total_loss.expected
-    assert isinstance(total, float), "The total is not a Python float."
-    assert_close(
-        total,
-        expected,
-        "The total is not the sum of the losses of all steps: some are missing, or the states were others.",
-    )
+    assert_untouched(on_top_of_others.seen["kept"], but=[rule for rule in TRAINED if rule.endswith("grad")])
 
 
 @picture(reference=True)  # the question says where the cut is
@@ -727,138 +885,145 @@ def second_chunk(student):
 
 
 @inside
-def learned_network():
-    """A cell, a readout, a first state, and SGD for all of them.
+def learned_network(number=None):
+    """A cell, a readout, a first state, an optimizer of all of them, and minibatches.
 
-    With momentum, so that a step by hand is not one of opt; without it for h0, which would be carried on by
-    that in later minibatches if its gradient is 0 there instead of None.
+    There is no momentum for h0, which would be carried on by that in later minibatches if its gradient is
+    0 there instead of None.
     """
-    cell, readout, h0 = Cell(), nn.Linear(3, 1), nn.Parameter(torch.randn(1, 3))
-    groups = [{"params": [h0], "momentum": 0}, {"params": [*cell.parameters(), *readout.parameters()]}]
-    return cell, readout, h0, torch.optim.SGD(groups, lr=0.3, momentum=0.9)
-
-
-@inside
-def lessons(student, number):
-    """The first state and the parameters, before and after some minibatches of two steps."""
-    cell, readout, h0, optimizer = learned_network()
-    batches, before, calls, steps = minibatches(number, 2), snap(h0), spy(cell), []
-    optimizer.register_step_post_hook(lambda *_: steps.append(1))
-    student.train_learned_start(cell, readout, h0, optimizer, batches)
-    trained = together([*cell.parameters(), *readout.parameters()])
-    return {
-        "before": before,
-        "calls": len(steps_of(calls)),
-        "steps": len(steps),
-        "h0": snap(h0),
-        "parameters": trained,
-    }
+    cell, readout, batches, (_, hidden) = network(number)
+    h0 = nn.Parameter(torch.randn(1, hidden))
+    return cell, readout, h0, sgd(cell, readout, {"params": [h0], "momentum": 0, "lr": 0.004}), batches
 
 
 @probe
 def first_lesson(student):
-    """A single minibatch."""
-    return lessons(student, 1)
+    """A single minibatch, before which no gradient is there."""
+    cell, readout, h0, opt, batches = learned_network(1)
+    before = snap(h0)
+    student.train_learned_start(cell, readout, h0, opt, batches)
+    return {"before": before, "h0": snap(h0)}
 
 
 @probe
-def three_lessons(student):
-    """Three minibatches."""
-    return lessons(student, 3)
+def lessons(student):
+    """Some minibatches, with something in .grad before: what each step of opt is given and does to h0."""
+    cell, readout, h0, opt, batches = learned_network()
+    learners, calls, starts = trainable(cell, readout), spy(cell), []
+    fill_grads([h0, *learners])
+    steps, before = watch_steps(opt, learners), h0.grad.clone()
+    opt.register_step_post_hook(lambda *_: starts.append(snap(h0)))
+    with untouched(cell=cell, readout=readout, h0=h0, opt=opt, batches=batches) as kept:
+        student.train_learned_start(cell, readout, h0, opt, batches)
+    found = {"grad_before": before, "starts": starts, "h0": snap(h0), "calls": len(steps_of(calls))}
+    return {"kept": kept, **found, **ended(opt, learners), **steps}
 
 
 @probe
 def states_after_h0(student):
-    """What enters and leaves the cell in three minibatches of two steps, as far as training gets."""
-    cell, readout, h0, optimizer = learned_network()
-    batches, calls = minibatches(3, 2), spy(cell)
+    """What enters and leaves the cell, as far as training gets."""
+    cell, readout, h0, opt, batches = learned_network()
+    calls, steps = spy(cell), len(batches[0][0])
 
     def train():
-        student.train_learned_start(cell, readout, h0, optimizer, batches)
+        student.train_learned_start(cell, readout, h0, opt, batches)
 
-    return {"stopped": attempt(train), **states_of(calls)}
+    return {"stopped": attempt(train), "T": steps, **states_of(calls)}
 
 
 @probe
 def last_state(student):
-    """What comes back from three minibatches."""
-    cell, readout, h0, optimizer = learned_network()
-    return student.train_learned_start(cell, readout, h0, optimizer, minibatches(3, 2))
+    """What comes back."""
+    return student.train_learned_start(*learned_network())
+
+
+def assert_first_step(seen, expected):
+    """Fails where opt made its first step with anything but the gradient of the first loss in h0.grad."""
+    assert seen["starts"], "opt.step() was never called."
+    grad, right = seen["starts"][0].grad, expected["starts"][0].grad
+    assert grad is not None, "When opt made its first step, h0.grad was None: something else moved h0."
+    others = {"what stood in it before your call": expected["grad_before"]}
+    assert_close(grad, right, "When opt made its first step, h0.grad was not that of the first loss.", others)
 
 
 @points(2)
-def test_first_minibatch_teaches_h0(first_lesson, three_lessons):
-    """h0 learns from the first minibatch, and from that one only.
-
-    Follow the graph of the first loss back. Does it end in h0 itself? And the graph of the second loss?
-    """
+def test_first_minibatch_teaches_h0(first_lesson, lessons):
+    """h0 learns from the first minibatch, and from that one only."""
     seen, expected = first_lesson.seen, first_lesson.expected
     assert seen["h0"].requires_grad, "h0 no longer requires grad: a detached parameter does not learn."
-    assert seen["h0"].value != seen["before"].value, (
-        "h0 did not move in the first minibatch: its loss is not connected to h0, so h0.grad stays empty."
-    )
+    if seen["h0"].value == seen["before"].value:
+        was_reached = seen["h0"].grad is not None and any(seen["h0"].grad.value)
+        raise AssertionError(
+            "h0 did not move in the first minibatch, though h0.grad is filled: opt made no step with it."
+            if was_reached
+            else "h0 did not move in the first minibatch, and no gradient is in h0.grad afterwards: its loss "
+            "is not connected to h0, or the gradient was cleared before the step.\n\nFollow the graph of the "
+            "first loss back. Does it end in h0 itself?"
+        )
+    if not same(seen["h0"], expected["h0"]):
+        assert_untouched(lessons.seen["kept"], but=BUT_MODES)
+    assert_first_step(lessons.seen, lessons.expected)
     assert_close(
         seen["h0"],
         expected["h0"],
-        "h0 moved, but not to where opt brings it by the gradient of the first loss.",
+        "h0.grad is right, but h0 is not where opt moves it by that.",
     )
+    pairs = zip(lessons.seen["starts"], lessons.expected["starts"], strict=False)
+    for number, (h0, right) in enumerate(pairs, start=1):
+        which = "not moved to where it leads" if number == 1 else f"moved again in minibatch {number}"
+        assert_close(h0, right, f"h0.grad was right in the first step of opt, but h0 was {which}.")
     assert_close(
-        three_lessons.seen["h0"],
-        three_lessons.expected["h0"],
-        "h0 is right after the first minibatch, but the later ones changed it again.",
+        lessons.seen["h0"], lessons.expected["h0"], "After the last step of opt h0 was changed once more."
     )
-
-
-@points(2)
-def test_later_minibatches_carry_the_value(states_after_h0, three_lessons):
-    """Every later minibatch starts from the value of the last state, without its history.
-
-    Print h.grad_fn where a minibatch begins. In which of them is a history wanted?
-    """
-    seen = states_after_h0.seen
-    calls = len(seen["entering"])
-    assert seen["stopped"] is not None or calls == 6, (
-        f"The cell was called {calls} times for 3 minibatches of 2 time steps."
-    )
-    for number, place in ((2, 2), (3, 4)):
-        if place < calls:
-            entering, leaving = seen["entering"][place], seen["leaving"][place - 1]
-            assert alike(entering, leaving), (
-                f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
-            )
-            assert not has_history(entering), (
-                f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it was not cut "
-                f"from minibatch {number - 1}."
-            )
-    assert three_lessons.seen["calls"] == calls, "Training stopped before its end."
 
 
 @points(1)
-def test_the_rest_learns_too(three_lessons, last_state):
+def test_later_minibatches_carry_the_value(states_after_h0, lessons):
+    """Every later minibatch starts from the value of the last state, without its history."""
+    seen, expected, steps = states_after_h0.seen, states_after_h0.expected, states_after_h0.expected["T"]
+    calls, wanted = len(seen["entering"]), len(expected["entering"])
+    assert seen["stopped"] is not None or calls == wanted, (
+        f"The cell was called {calls} times, for {wanted} time steps in all."
+    )
+    for number, place in enumerate(range(steps, calls, steps), start=2):
+        entering, leaving = seen["entering"][place], seen["leaving"][place - 1]
+        assert alike(entering, leaving), (
+            f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
+        )
+        assert not has_history(entering), (
+            f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it was not cut "
+            f"from minibatch {number - 1}.\n\nPrint h.grad_fn where a minibatch begins. In which of them is "
+            "a history wanted?"
+        )
+    assert lessons.seen["calls"] == lessons.expected["calls"], "Training stopped before its end."
+
+
+@points(1)
+def test_the_rest_learns_too(lessons, last_state):
     """Cell and readout learn as in question 1, and the last state comes back."""
-    seen, expected = three_lessons.seen, three_lessons.expected
-    assert seen["steps"] == expected["steps"], (
-        f"In 3 minibatches opt.step() was called {seen['steps']} times: each makes one step of opt."
-    )
-    assert_close(
-        seen["parameters"],
-        expected["parameters"],
-        "After three minibatches cell and readout are not where one step for each minibatch, with the "
-        "gradient of its own loss, would bring them.",
-    )
+    assert_steps(lessons)
     assert last_state.seen is not None, "None came back instead of the last state."
     assert_close(
         last_state.seen, last_state.expected, "What came back does not have the values of the last state."
     )
 
 
+@points(1)
+def test_all_else_stays(lessons):
+    """Only h0, parameters that are not frozen, .grad and the state of opt change.
+
+    What did the caller give you, and what of it will the caller use again?
+    """
+    assert_untouched(lessons.seen["kept"], but=[*TRAINED, "h0:value", "h0:version", "h0:grad", "opt.state"])
+
+
 @picture(reference=True)  # the given code expands h0 in the same way
-def first_minibatch(student):
-    """Minibatch 1 of two steps, before its backward: is h0 behind h2? cell: h = tanh(x + weight * h)."""
+def two_minibatches(student):
+    """Two minibatches of two steps, before backward 2: is h0 behind h2? cell: h = tanh(x + weight * h)."""
     cell, h0 = SmallCell(), nn.Parameter(torch.randn(1, 1))
-    readout = SmallReadout(cell, at=1, last=2, h0=h0)
+    readout = SmallReadout(cell, at=2, last=4, h0=h0)
     optimizer = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.1)
-    batches = [(torch.randn(2, 2, 1), torch.randn(2, 1))]
+    batches = [(torch.randn(2, 2, 1), torch.randn(2, 1)) for _ in range(2)]
     attempt(student.train_learned_start, cell, readout, h0, optimizer, batches)
     return readout.drawn
 
@@ -866,11 +1031,19 @@ def first_minibatch(student):
 # --- q5: Center
 
 
+@inside
+def batches_for(number):
+    """The module's number of features, and batches with a mean so far away that no bound holds it."""
+    features, rows = sizes(2, low=3)
+    return features, torch.randn(number, rows, features) + 200
+
+
 @probe
-def three_steps(student):
-    """A layer, the module behind it, three training steps: the statistic after each forward."""
-    layer, batches = nn.Linear(2, 3), torch.randn(3, 4, 2)
-    center, statistics, backwards = student.Center(3), [], []
+def training_steps(student):
+    """A layer, the module behind it, some training steps: the statistic after each forward."""
+    inputs, features, rows = sizes(3)
+    layer, batches = nn.Linear(inputs, features), torch.randn(count(3, 5), rows, inputs)
+    center, statistics, backwards = student.Center(features), [], []
     for batch in batches:
         output = center(mark(layer(batch)))
         statistics.append(snap(center.running))
@@ -881,41 +1054,77 @@ def three_steps(student):
 
 @probe
 def gradient_of_a_batch(student):
-    """The gradient of the second output, with respect to its own batch and to the one before it."""
-    first, second = torch.randn(4, 3, requires_grad=True), torch.randn(4, 3, requires_grad=True)
-    center = student.Center(3)
-    center(first)
-    own, earlier = vjp(center(second), second, first)
-    return {"own": own, "earlier": earlier}
+    """Gradients of two outputs with respect to their batches, and of one after eval()."""
+    features, batches = batches_for(3)
+    first, second, third = (with_gaps(batch).requires_grad_() for batch in batches.unbind())
+    center = student.Center(features)
+    outputs = center(first), center(second)
+    own, earlier = vjp(outputs[1], second, first)
+    (pending,) = vjp(outputs[0], first)
+    center.eval()
+    evaluated = attempt(lambda: vjp(center(1 * third), third)[0])
+    return {"own": own, "earlier": earlier, "pending": pending, "evaluated": evaluated}
 
 
 @probe
 def statistic(student):
-    """Two batches in training, one in evaluation."""
-    batches = torch.randn(3, 4, 3) + 2
-    center = student.Center(3)
-    fresh = state(center)["buffers"].get("running")
-    outputs = [snap(center(batch)) for batch in batches[:2]]
+    """Batches in training, the last of them under no_grad; one in evaluation, and in training again."""
+    features, batches = batches_for(count(4, 6))
+    center, other = student.Center(features), student.Center(features)
+    fresh = snap(center.running)
+    buffer = state(center)["buffers"].get("running")
+    other(batches[0] - 300)  # a module of its own, with a statistic of its own
+    alone = snap(center.running)
+    outputs = [snap(center(batch)) for batch in batches[:-2]]
     trained = snap(center.running)
+    with torch.no_grad():
+        unrecorded = [snap(center(batches[-2])), snap(center.running)]
     center.eval()
-    evaluated = snap(center(batches[2]))
+    with untouched(center=center) as kept:
+        evaluated = snap(center(batches[-1].clone()))
+    saved = snap(center.state_dict().get("running"))
+    center.train()
+    again = [snap(center(batches[-1])), snap(center.running)]
+    new = {"fresh": fresh, "buffer": buffer, "alone": alone}
+    found = {"outputs": outputs, "trained": trained, "unrecorded": unrecorded, "saved": saved}
+    return {"kept": kept, "evaluated": evaluated, "again": again, **new, **found}
+
+
+@probe
+def double_and_loaded(student):
+    """A module turned to float64, with a statistic that was loaded: its output and statistic afterwards."""
+    features, batches = batches_for(2)
+    center = student.Center(features).double()
+    center.load_state_dict({"running": torch.randn(features, dtype=torch.float64)}, strict=False)
+    trained = center(batches[0].double())
     return {
-        "fresh": fresh,
-        "outputs": outputs,
         "trained": trained,
-        "evaluated": evaluated,
-        "afterwards": snap(center.running),
-        "saved": snap(center.state_dict().get("running")),
+        "running": snap(center.running),
+        "evaluated": center.eval()(batches[1].double()),
     }
 
 
-@points(2)
-def test_statistic_has_no_history(three_steps):
-    """Training goes on: the stored statistic never has a history.
+@probe
+def batches_left_alone(student):
+    """Batches of every kind, in training and after eval(): a leaf, one with a history, one of plain data."""
+    features, (leaf, source, plain) = batches_for(3)
+    leaf, source = leaf.clone().requires_grad_(), source.clone().requires_grad_()
+    leaf.grad = torch.randn_like(leaf)
+    given = {"a leaf": leaf, "computed": 2 * source, "data": plain}
+    center = student.Center(features)
+    with untouched(**{f"x ({name})": x for name, x in given.items()}) as kept:
+        for x in given.values():
+            center(x)
+        center.eval()
+        for x in given.values():
+            center(x)
+    return kept
 
-    Print running.grad_fn after a forward. Whose graph is that, and who walks into it in the next step?
-    """
-    seen = three_steps.seen
+
+@points(1)
+def test_statistic_has_no_history(training_steps):
+    """Training goes on: the stored statistic never has a history."""
+    seen = training_steps.seen
     first, *_, last = seen["running"]
     assert first is None or last is None or first.value != last.value, (
         "running does not move from batch to batch; that it has no history counts once it does."
@@ -924,7 +1133,7 @@ def test_statistic_has_no_history(three_steps):
         assert running is not None, f"After the forward of training step {step} running is None."
         assert running.grad_fn is None, (
             f"After the forward of training step {step} running has the grad_fn {running.grad_fn}: the "
-            "statistic carries the graph of this batch into the next step."
+            "statistic carries the graph of this batch into the next step.\n\nWho walks into it there?"
         )
         assert not running.requires_grad, "running requires grad: a statistic is measured, not trained."
         assert not raised(backward, RuntimeError, SECOND_TIME), (
@@ -934,50 +1143,80 @@ def test_statistic_has_no_history(three_steps):
             f"The backward of training step {step} stopped with {stopped_with(backward)}."
         )
     assert seen["graphs"] <= 1, (
-        f"The graphs of {seen['graphs']} of 3 batches are still alive: something in the module holds on to "
-        "them, though running itself has no history."
+        f"The graphs of {seen['graphs']} of {len(seen['running'])} batches are still alive: something in the "
+        "module holds on to them, though running itself has no history."
     )
 
 
 @points(2)
 def test_gradient_of_the_output(gradient_of_a_batch):
-    """In the output the mean of the current batch is differentiable, and the old statistic is a constant.
-
-    Each x moves the mean that is subtracted from it. Does your gradient know?
-    """
+    """In the output the mean of the current batch is differentiable, and the old statistic is a constant."""
     seen, expected = gradient_of_a_batch.seen, gradient_of_a_batch.expected
     assert seen["own"] is not None, "The output is not connected to the batch: its gradient is None."
     assert_close(
         seen["own"],
         expected["own"],
         "The gradient with respect to the batch is wrong: the mean that is subtracted is a constant in it, "
-        "or another mean than the new average.",
+        "or another mean than the new average.\n\nEach x moves the mean that is subtracted from it. Does "
+        "your gradient know?",
     )
     earlier = seen["earlier"]
     assert earlier is None or not any(earlier.value), (
         "The gradient of the second output runs into the first batch: the old statistic was no constant."
     )
+    assert_close(
+        seen["pending"],
+        expected["pending"],
+        "A second forward changed the gradient of the first output, which was not back-propagated yet.",
+    )
+    assert not raised(seen["evaluated"], Exception) and seen["evaluated"] is not None, (
+        "After eval() the output is not connected to x: x - running has a gradient there, too."
+    )
+    assert_close(
+        seen["evaluated"], expected["evaluated"], "After eval() the gradient is not that of x - running."
+    )
 
 
 @points(1)
-def test_statistic_and_values(statistic):
-    """The statistic is a saved buffer that holds the average; eval() subtracts it and changes nothing.
-
-    Which tensors does state_dict() list, and which of them does a training step change?
-    """
+def test_statistic_and_values(statistic, double_and_loaded):
+    """The statistic is a saved buffer that holds the average; eval() subtracts it and changes nothing."""
     seen, expected = statistic.seen, statistic.expected
-    assert seen["fresh"] is not None, "A new module has no buffer that is called running."
+    assert seen["buffer"] is not None, "A new module has no buffer that is called running."
     assert seen["saved"] is not None, "The state_dict has no entry running: a saved model would lose it."
-    assert_close(seen["fresh"], expected["fresh"], "The running of a new module is not as the task says.")
-    assert_close(
-        seen["trained"], expected["trained"], "After two batches running is not the average of the task."
-    )
-    assert_close(
-        seen["outputs"], expected["outputs"], "In training the output is not x minus the new average."
-    )
-    assert alike(seen["afterwards"], seen["trained"]), "After eval() a batch has changed running."
+    for name, wrong in (
+        ("fresh", "The running of a new module is not as the task says."),
+        ("alone", "A forward of another module has changed running of this one."),
+        ("trained", "After some batches running is not the average of the task."),
+        ("outputs", "In training the output is not x minus the new average."),
+        ("unrecorded", "In training, but under torch.no_grad(), the output or running is wrong."),
+    ):
+        assert_close(seen[name], expected[name], wrong)
+    moved = ("identity", "storage", "version")
+    assert_untouched(seen["kept"], but=[f"center.running:{part}" for part in moved])
     assert_close(seen["evaluated"], expected["evaluated"], "After eval() the output is not x minus running.")
-    assert alike(seen["saved"], seen["afterwards"]), "The state_dict holds other values than running."
+    assert_close(seen["saved"], expected["saved"], "The state_dict holds other values than running.")
+    assert_close(
+        seen["again"], expected["again"], "Back in training after eval(), output or running is wrong."
+    )
+    for name, what in (
+        ("trained", "the output"),
+        ("running", "running"),
+        ("evaluated", "the output after eval()"),
+    ):
+        assert_close(
+            double_and_loaded.seen[name],
+            double_and_loaded.expected[name],
+            f"After center.double() and with a running that was loaded, {what} is wrong.",
+        )
+
+
+@points(1)
+def test_batches_are_left_alone(batches_left_alone):
+    """The batch that comes in stays as it is.
+
+    Who else holds x, and what will its owner do with it next?
+    """
+    assert_untouched(batches_left_alone.seen)
 
 
 # The reference's would show its forward, line by line.

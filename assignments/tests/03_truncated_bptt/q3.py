@@ -7,40 +7,42 @@ points = 6
 
 
 @test_case(
-    success_message="The state is cut every k steps, and nowhere else.",
-    failure_message="Not yet: The state is cut every k steps, and nowhere else.",
+    success_message="A loss goes back to the last cut, and no further.",
+    failure_message="Not yet: A loss goes back to the last cut, and no further.",
 )
 def test_the_cuts_are_k_steps_apart(tbptt):
-    """The state is cut every k steps, and nowhere else."""
+    """A loss goes back to the last cut, and no further."""
     import torch
 
     torch.manual_seed(0)
-    cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
-    forward, steps, trained = cell.forward, {}, set()
+    cell, readout, xs = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1), torch.randn(7, 4, 2)
+    h, ys = torch.zeros(4, 3), []
+    with torch.no_grad():
+        for x in xs:
+            h = cell(x, h)
+            ys.append(readout(h))
+    forward, steps, reached = cell.forward, [x.tolist() for x in xs], set()
 
     def watched(input, hx=None):
-        output = forward(input, hx)
-        step = str(input.tolist())  # to look at a step again, under no_grad say, makes no new step
-        if step not in trained:
-            steps[step] = hx is None or hx.grad_fn is None
+        output, step = forward(input, hx), steps.index(input.tolist())
         if output.requires_grad:
-            trained.add(step)
+            output.register_hook(lambda grad: reached.add(step) if grad.abs().max() > 1e-6 else None)
         return output
 
     cell.forward = watched
-    try:
-        tbptt(cell, readout, torch.randn(7, 4, 2), torch.randn(7, 4, 1), 3)
-    except RuntimeError as error:
-        stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
-    assert len(steps) == 7, (
-        f"cell was called for {len(steps)} of the 7 time steps"
-    )
-    found = [number for number, cut in enumerate(steps.values()) if cut]
-    assert found == [0, 3, 6], (
-        "with 7 steps and k = 3 a state without history should enter the steps 0, 3 and 6, "
-        f"but it enters {found}"
-    )
+    for last, expected in ((1, [0, 1]), (2, [0, 1, 2]), (5, [3, 4, 5]), (6, [6])):
+        targets = torch.stack(ys)
+        targets[last] += 1  # with these targets all other losses are 0
+        reached.clear()
+        try:
+            tbptt(cell, readout, xs, targets, 3)
+        except RuntimeError as error:
+            stopped = str(error).split(" (")[0].split(": [")[0]
+            raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
+        assert sorted(reached) == expected, (
+            f"with 7 steps and k = 3 the loss of step {last} (counted from 0) should reach the states after the "
+            f"steps {expected}, but it reaches those after {sorted(reached)}"
+        )
 
 
 @test_case(
