@@ -1034,7 +1034,7 @@ def two_minibatches(student):
 @inside
 def batches_for(number):
     """The module's number of features, and batches with a mean so far away that no bound holds it."""
-    features, rows = sizes(2, low=3)
+    features, rows = sizes(2, low=5)
     return features, torch.randn(number, rows, features) + 200
 
 
