@@ -132,9 +132,9 @@ def test_a_changed_assertion_is_judged_without_running_code(klass):
     """The stored evidence is judged anew, and stays as it is."""
     klass.grade()
     evidence = klass.evidence_times()
-    klass.edit_checks("made.seen.is_leaf", "not made.seen.is_leaf")
+    klass.edit_checks("made.seen.requires_grad", "made.seen.is_leaf")
     assert "0 new, 2 judged again" in klass.grade().stdout
-    assert klass.scores() == {"ada": "3", "ben": "0"}
+    assert klass.scores() == {"ada": "6", "ben": "4"}
     assert klass.evidence_times() == evidence
 
 

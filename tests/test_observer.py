@@ -290,7 +290,8 @@ def test_a_notebook_of_killers_has_evidence_too(zygote):
 
 def test_a_process_that_ends_behind_its_cells_leaves_nothing(zygote):
     """What ends the process while no cell runs is nobody's cell's fault; the evidence says that it ended."""
-    seen = look(zygote, [*DEFINES, "import os\nos.close(10)"], f="student.f()")
+    ends = "import os, sys\nsys.addaudithook(lambda event, _: event == 'object.__getattr__' and os._exit(0))"
+    seen = look(zygote, [*DEFINES, ends], f="student.f()")
     assert (seen.status, seen.evidence.probes) == ({}, {})
     assert seen.evidence.fault.startswith("the notebook ended or blocked its process")
 
@@ -614,8 +615,6 @@ PLAIN = {
     "type('D', (dict,), {'items': None, '__iter__': None, '__len__': None})(a=1)": {"a": 1},
     "[type('L', (base,), {})() for base in (list, tuple, str, int, float)]": [Other("L")] * 5,
     "type('Q' * 1000, (), {})()": Other("Q" * 100),
-    "type('T', (torch.Tensor,), {})([1.0])": Other("T"),
-    "torch.ones(2).as_subclass(type('T', (torch.Tensor,), {'grad': 1 / 3, 'shape': None}))": Other("T"),
 }
 
 

@@ -66,7 +66,6 @@ CHANGED = {
     "model.register_buffer('shift', model.shift)": "The state_dict of the caller's model has shift among",
     "model.rate = 0.25": "The caller's model.rate was 0.5 and is 0.25 now.",
     "model.forward = print": "The caller's model has an attribute forward now",
-    "model.__class__ = nn.Module": "The caller's model is of another class now.",
     "model.norm.register_forward_hook(print)": "still registered on the caller's model.norm.",
     "del model.tied": "The caller's model.tied is gone.",
     "opt.param_groups[0]['lr'] = 1.0": "opt.param_groups[0]['lr'] was 0.1 and is 1.0 now.",

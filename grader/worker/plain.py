@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
@@ -21,8 +22,8 @@ _Base, _Tensor, _Parameter = torch._C.TensorBase, torch.Tensor, torch.nn.Paramet
 _set_class = object.__dict__["__class__"].__set__
 _attributes = _Tensor.__dict__["__dict__"].__get__
 _its_own = frozenset(name for kind in (_Parameter, _Tensor, _Base, object) for name in kind.__dict__)
-_type, _issubclass = type, issubclass
-_MAX_DEPTH, _MAX_ITEMS = 6, 1_000
+_type, _id, _issubclass = type, id, issubclass
+_MAX_ITEMS = 3_000  # as many as an answer may have
 
 
 class Given:
@@ -53,7 +54,7 @@ def make_plain(value: Any) -> list[str]:
         TypeError: a tensor of a class with slots, which nothing can be said about.
     """
     changed: list[str] = []
-    for tensor in _tensors(value, 0):
+    for tensor in _tensors(value):
         if not facts.is_tensor(tensor):
             _make_torchs_own(tensor)
         attributes = _attributes(tensor)
@@ -77,12 +78,16 @@ def _is_watched(value: Any) -> bool:
     return _issubclass(_type(value), _Base) or contents.is_module(value) or contents.is_optimizer(value)
 
 
-def _tensors(value: Any, depth: int) -> Iterator[Any]:
-    """The tensors in a value: itself, or what lists, tuples and dicts hold."""
-    kind = _type(value)
-    if _issubclass(kind, _Base):
-        yield value
-    elif depth < _MAX_DEPTH and kind in (list, tuple, dict):
-        items = dict.values(value) if kind is dict else value
-        for item in [*items][:_MAX_ITEMS]:
-            yield from _tensors(item, depth + 1)
+def _tensors(value: Any) -> Iterator[Any]:
+    """The tensors in a value: itself, or what lists, tuples and dicts hold, each of these once."""
+    waiting, seen, left = [value], set[int](), _MAX_ITEMS
+    while waiting:
+        found = waiting.pop()
+        kind = _type(found)
+        if _issubclass(kind, _Base):
+            yield found
+        elif (kind is list or kind is tuple or kind is dict) and _id(found) not in seen:
+            seen.add(_id(found))
+            items = list(islice(dict.values(found) if kind is dict else found, left))
+            left -= len(items)
+            waiting += reversed(items)

@@ -33,7 +33,7 @@ _hooks_of_tensor = tuple(
     torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
 )
 _type, _id = type, id
-_PLAIN = (bool, int, float, str, type(None))
+_PLAIN = {id(kind) for kind in (bool, int, float, str, type(None))}  # to compare classes may run a metaclass
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
 _Parts = Iterator[tuple[str, Any]]  # the ends of paths, and what is there
@@ -83,7 +83,7 @@ class _Recorder:
         self.record: dict[str, Any] = {"torch": {"kind": "modes", **guard.modes()}}
 
     def add(self, path: str, value: Any, depth: int = 0) -> None:
-        if _type(value) in _PLAIN:
+        if _id(_type(value)) in _PLAIN:
             self.record[path] = {"kind": "value", "value": value}
             return
         number = self._objects.of(value)
@@ -104,7 +104,7 @@ class _Recorder:
             return _module(value, self._objects)
         if contents.is_optimizer(value):
             return _optimizer(value, self._objects)
-        if kind in (list, tuple, dict):
+        if kind is list or kind is tuple or kind is dict:
             return _container(value, self._objects)
         return entry, iter(())
 
@@ -156,7 +156,7 @@ def _container(value: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
         "kind": "container",
         "type": facts._name(_type(value)),
         "length": len(items),
-        "entries": [0 if _type(item) in _PLAIN else objects.of(item) for item in items],
+        "entries": [0 if _id(_type(item)) in _PLAIN else objects.of(item) for item in items],
     }
     keys = [repr(k) if _type(k) is str else str(n) for n, k in enumerate(value)]
     names = keys if _type(value) is dict else [str(n) for n in range(len(items))]
