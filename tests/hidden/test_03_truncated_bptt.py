@@ -761,7 +761,7 @@ def on_top_of_others(student):
 @probe
 def total_loss(student):
     """The sum of the losses of all steps, large ones and such as are almost 0; some steps are a rest."""
-    k = count(2, 4)
+    k = count(3, 4)
     return [student.tbptt(*sequence(3 * k - 1, scale=scale), k) for scale in (1.0, 1e-4)]
 
 
