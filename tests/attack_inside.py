@@ -76,11 +76,11 @@ def _wire():
 
 
 def _restoring():
-    from worker import guard
+    from worker import attributes, guard
 
     guard.restore_modes = lambda: None
-    for name in ("restore_attributes", "intercepting_modes"):
-        setattr(guard, name, list)
+    guard.intercepting_modes = list
+    attributes.restore = lambda **_: []
     guard.interceptions = lambda _: ([], [])
     guard.changed_modes = lambda _: []
 

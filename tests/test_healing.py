@@ -5,6 +5,8 @@ from observing import look, probe
 
 from grader.evidence import Fault
 from grader.facts import Raised
+from grader.questionnaire import Assigned
+from grader.worker import namespace
 
 HONEST = "def second():\n    return torch.ones(2)"
 FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"
@@ -23,7 +25,7 @@ HEALING = {
         "honest = torch.Tensor.backward\ndef patch(*args):\n    torch.Tensor.backward = honest\n    1 / 0",
         "torch.Tensor.backward = patch",
     ),
-    "Tensor.backward.__code__": (
+    "torch.Tensor.backward.__code__": (
         "def patch(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):\n    return 7",
         "torch.Tensor.backward.__code__ = patch.__code__",
     ),
@@ -171,3 +173,71 @@ def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
     assert seen.evidence.patched
     found = seen["first"]
     assert isinstance(found, Fault) or not any("evil" in text for text in found)
+
+
+RELIED_ON = {
+    "torch.nn.modules.linear.F": "torch.nn.modules.linear.F = None",
+    "torch.nn.modules.loss.MSELoss.forward": "nn.MSELoss.forward = evil",
+    "torch.optim.sgd.sgd": "import torch.optim.sgd as s\n    s.sgd = evil",
+    "torch.utils._device.DeviceContext.__torch_function__": (
+        "import torch.utils._device as d\n    d.DeviceContext.__torch_function__ = evil"
+    ),
+    "torch.optim.sgd.sgd.__defaults__": ("import torch.optim.sgd as s\n    s.sgd.__defaults__ = (True,) * 9"),
+    "torch.optim.sgd.sgd.__kwdefaults__": (
+        "import torch.optim.sgd as s\n    s.sgd.__kwdefaults__ = {'lr': 7}"
+    ),
+    "probe.attempt": "args[0].__globals__['attempt'] = evil",
+    "probe.helper": "args[0].__globals__['helper'] = evil",
+    "probe.helper.__code__": "args[0].__globals__['helper'].__code__ = evil.__code__",
+    "probe.Model.forward": "args[0].__globals__['Model'].forward = evil",
+    "worker.toolbox.Raised": "args[0].__globals__['attempt'].__globals__['Raised'] = evil",
+    "worker.facts.Snap.__init__": "args[0].__globals__['snap'].__globals__['Snap'].__init__ = evil",
+    "kernels of aten": (
+        "import torch.library as tl\n    kept = tl.Library('aten', 'IMPL')\n"
+        "    kept.m.impl('relu', lambda x: x + 1, 'CPU')"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RELIED_ON)
+def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
+    """Its words, our own modules, torch's inner ones, defaults and kernels: not believed, and told."""
+    source = (
+        "class Model(nn.Module):\n    def forward(self, x):\n        return x\n"
+        "def helper():\n    return 1\n"
+        "def first(student):\n    student.first(lambda: helper())\n    return attempt(helper)"
+    )
+    cells = [EVIL + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
+    seen = look(zygote, cells, first=Assigned("first", source, 1, 5.0), second="student.second()")
+    assert what in seen.evidence.patched
+    assert isinstance(seen["first"], Fault)
+    assert seen["second"].value == (1.0, 1.0)
+
+
+def test_a_patch_that_heals_within_a_method_is_noticed(zygote):
+    """No function of the notebook returns in between; but the writes to a class are counted."""
+    source = (
+        EVIL + "def heal(*_):\n    nn.Linear.forward = kept\n    return torch.zeros(1)\n"
+        "kept = nn.Linear.forward\n"
+        "class first:\n    def patch(self):\n        nn.Linear.forward = heal"
+    )
+    facts = "student.first().patch()\nreturn nn.Linear(1, 1)(torch.ones(1))"
+    seen = look(zygote, source, first=probe("first", facts), stubs={"first": "class first:\n    ..."})
+    if namespace._IS_COUNTED:
+        assert ("patched", None) in seen.evidence.traces
+
+
+def test_what_is_written_honestly_is_not_noticed(zygote):
+    """Hooks, optimizers, classes of the notebook's own and the default dtype write to much else."""
+    source = (
+        "import torch, warnings\nfrom torch import nn\nclass Mine(nn.Linear):\n    pass\n"
+        "def first():\n    model = Mine(2, 3)\n    model.register_forward_hook(lambda *_: None)\n"
+        "    Mine.helper = print\n    torch.set_default_dtype(torch.float64)\n"
+        "    for kind in (torch.optim.Adam, torch.optim.RMSprop, torch.optim.LBFGS):\n"
+        "        optimizer = kind(model.parameters())\n        optimizer.zero_grad()\n"
+        "    torch.set_default_dtype(torch.float32)\n"
+        "    with warnings.catch_warnings():\n        warnings.simplefilter('ignore')\n"
+        "        torch.func.vmap(torch.sin)(torch.ones(2))\n    return 1"
+    )
+    seen = look(zygote, source, first="student.first()")
+    assert (seen["first"], seen.evidence.patched, seen.evidence.traces) == (1, [], [])

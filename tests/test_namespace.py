@@ -5,7 +5,9 @@ import types
 import pytest
 
 from grader.worker import namespace
-from grader.worker.namespace import Namespace
+from grader.worker.namespace import Namespaces
+
+COUNTED = pytest.mark.skipif(not namespace._IS_COUNTED, reason="this Python does not count writes")
 
 
 class Owner:
@@ -45,48 +47,69 @@ def remove(owner):
     del owner.x
 
 
+def written(watched):
+    return [namespace.owner for _, namespace in watched.written()]
+
+
 @pytest.mark.parametrize("change", [write, write_past_setattr, add, remove])
 def test_every_write_is_noticed(owner, change):
     """Replacing, adding and removing are noticed until they are settled, and complete is who lost nothing."""
-    watched = Namespace(owner)
+    watched = Namespaces([type("Other", (), {}), owner])
+    before = watched.writes()
     change(owner)
-    assert watched.was_written()
-    assert watched.is_complete() is (change is add)
-    watched.settle(watched.writes())
+    assert owner in written(watched)
+    assert watched.all[1].is_complete() is (change is add)
+    watched.settle([1], watched.writes())
     if namespace._IS_COUNTED:
-        assert not watched.was_written()
+        assert written(watched) == []
+        assert [n.owner for n in watched.written_between(before, watched.writes())] == [owner]
 
 
-@pytest.mark.skipif(not namespace._IS_COUNTED, reason="this Python does not count writes")
+@COUNTED
 def test_reading_is_no_write(owner):
     """Who was only looked at need not be compared."""
-    watched = Namespace(owner)
+    watched = Namespaces([owner])
     assert (owner.x, hasattr(owner, "nothing"), "x" in vars(owner)) == (1, False, True)
-    assert not watched.was_written()
+    assert written(watched) == []
 
 
+@COUNTED
 def test_what_was_put_back_is_complete_again(owner):
     """A write that was undone is still a write, but nothing is missing."""
-    watched = Namespace(owner)
+    watched = Namespaces([owner])
     write(owner)
-    owner.x = watched.original["x"]
-    assert watched.was_written()
-    assert watched.is_complete()
+    owner.x = watched.all[0].original["x"]
+    assert written(watched) == [owner]
+    assert watched.all[0].is_complete()
 
 
-def test_where_nobody_counts_everybody_is_compared(owner, monkeypatch):
+@COUNTED
+def test_what_was_written_before_it_was_settled_is_settled_alone(owner):
+    """Others, and later writes, still count."""
+    other = module()
+    watched = Namespaces([owner, other])
+    write(owner)
+    write(other)
+    writes = watched.writes()
+    watched.settle([0], writes)
+    assert written(watched) == [other]
+    add(owner)
+    assert written(watched) == [owner, other]
+
+
+def test_where_nobody_counts_the_first_are_compared(owner, monkeypatch):
     """Another Python may not count writes; then everything may have been written to, always."""
     monkeypatch.setattr(namespace, "_IS_COUNTED", False)
-    watched = Namespace(owner)
-    watched.settle(watched.writes())
-    assert watched.was_written()
-    assert watched.is_complete()
+    watched = Namespaces([owner, module()], most=1)
+    watched.settle([0], watched.writes())
+    assert written(watched) == [owner]
+    assert watched.all[0].is_complete()
 
 
 def test_names_are_compared_and_not_places(owner):
     """Values that stand where others stood, under other names, are no originals."""
     owner.y = 2
-    watched = Namespace(owner)
+    watched = Namespaces([owner]).all[0]
     del owner.x, owner.y
     owner.z, owner.w = 1, 2
     assert not watched.is_complete()
@@ -95,6 +118,6 @@ def test_names_are_compared_and_not_places(owner):
 def test_what_is_none_is_still_something(owner):
     """An attribute that was None and is gone is missing."""
     owner.y = None
-    watched = Namespace(owner)
+    watched = Namespaces([owner]).all[0]
     del owner.y
     assert not watched.is_complete()

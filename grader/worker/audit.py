@@ -10,9 +10,12 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
+
+from .allowlist import NOTICES
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -26,6 +29,8 @@ _EVENTS = {
     "gc.get_referrers": "gc",
     "gc.get_referents": "gc",
     "sys.settrace": "settrace",
+    "sys.setprofile": "settrace",
+    "sys.monitoring.register_callback": "settrace",
     "sys.addaudithook": "settrace",
     "code.__new__": "code objects",
     "function.__new__": "code objects",
@@ -33,28 +38,42 @@ _EVENTS = {
     "compile": "imports at run time",
 }
 _ATTRIBUTES = {
-    "__code__": "code objects",
+    **dict.fromkeys(("__code__", "__defaults__", "__kwdefaults__"), "code objects"),
     **dict.fromkeys(("tb_frame", "f_code", "gi_frame", "gi_code", "cr_frame", "ag_frame"), "frames"),
 }
+_OURS = ("<frozen ", "<probe>", "<__array_function__")
 _MIDDLEMAN = "/ctypes/__init__.py"  # does it for whoever called it
 
 _frame_of, _write = sys._getframe, os.write
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
-_pipe = -1
-_is_looking = False
-_code_was_set = False
+_looking: list[None] = []  # while nothing is heard
+_functions_set: list[None] = []
 
 
-def begin(pipe: int) -> None:
-    """Watch this process from now on; there is no end to it. Notices go into the pipe."""
-    global _pipe
-    _pipe = pipe
+def begin() -> None:
+    """Watch this process from now on; there is no end to it. Notices go into their pipe."""
     sys.addaudithook(_listen)
 
 
-def code_was_set() -> bool:
-    """Whether some function's code was ever exchanged: to compare a thousand of them costs a millisecond."""
-    return _code_was_set
+def functions_were_set() -> bool:
+    """Whether a function may have been given other parts since this was asked before.
+
+    To compare thousands of them costs some milliseconds.
+    """
+    if not _functions_set:
+        return False
+    _functions_set.clear()
+    return True
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """What happens in the block is our own doing, and an event for each part of a function takes its time."""
+    _looking.append(None)
+    try:
+        yield
+    finally:
+        _looking.clear()
 
 
 def notice(what: str, file: str) -> None:
@@ -65,28 +84,34 @@ def notice(what: str, file: str) -> None:
     if cell not in cells and len(cells) < _MOST_CELLS:
         cells.add(cell)
         with suppress(OSError):  # the pipe was filled or closed, which the outside sees
-            _write(_pipe, f"{what}\t{'' if cell is None else cell}\n".encode())
+            _write(NOTICES, f"{what}\t{'' if cell is None else cell}\n".encode())
+
+
+def notice_author(what: str, middleman: str) -> bool:
+    """Notice it if code of the notebook does it, by itself or by the file of a middleman; whether it does."""
+    file = _author(_frame_of(2), middleman)
+    found = file.startswith("<") and not file.startswith(_OURS)
+    if found:
+        notice(what, file)
+    return found
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    global _is_looking, _code_was_set
+    if _looking:
+        return
     what = _EVENTS.get(event) or ("ctypes" if event.startswith("ctypes.") else None)
     if event in ("object.__getattr__", "object.__setattr__"):
         what = _ATTRIBUTES.get(arguments[1])
-        _code_was_set |= event == "object.__setattr__" and arguments[1] == "__code__"
-    if what is None or _is_looking:
+    if what is None:
         return
-    _is_looking = True  # looking at frames is an event itself
-    try:
-        file = _author(_frame_of(1))
-        if file.startswith("<") and not file.startswith(("<frozen ", "<probe>", "<__array_function__")):
-            notice(what, file)
-    finally:
-        _is_looking = False
+    with unheard():  # looking at frames is an event itself
+        found = notice_author(what, _MIDDLEMAN)
+    if what == "code objects" and (found or event == "object.__setattr__"):
+        _functions_set.append(None)
 
 
-def _author(frame: FrameType | None) -> str:
+def _author(frame: FrameType | None, middleman: str) -> str:
     """The file of the code on whose behalf it happened."""
-    while frame is not None and frame.f_code.co_filename.endswith(_MIDDLEMAN):
+    while frame is not None and frame.f_code.co_filename.endswith(middleman):
         frame = frame.f_back
     return "" if frame is None else frame.f_code.co_filename

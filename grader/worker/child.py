@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import audit, cells, facts, guard, plain, standins, status, toolbox
+from . import attributes, audit, cells, facts, guard, plain, standins, status, toolbox
 from .allowlist import ANSWER, NOTICES, PIPES, REQUEST
 from .cage import Cage
 from .rebound import rebound
@@ -26,7 +26,7 @@ _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
 _read, _write, _exit, _pack, _unpack = os.read, os.write, os._exit, struct.pack, struct.unpack
 _WRITABLE_BY_ITS_BITS = "/tmp"  # noqa: S108 - nothing can be written there, but matplotlib looks at the bits
-_exec, _load, _decode = exec, marshal.loads, binascii.a2b_base64
+_exec, _load, _decode, _Module = exec, marshal.loads, binascii.a2b_base64, types.ModuleType
 # The parts of json that are written in C: a notebook can exchange whatever stands in Python around them.
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
@@ -50,10 +50,10 @@ def prepare(texts: Mapping[str, Any]) -> None:
         cells.prepare(source)
     toolbox.begin_probe(0)
     guard.restore_modes()
-    guard.restore_attributes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
     _be_main(_notebook)
     standins.install(_notebook)
+    attributes.capture()
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
 
 
@@ -71,7 +71,7 @@ def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> Non
     os.setsid()
     os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
     cage.enter(keep=(0, 1, 2, *PIPES))
-    audit.begin(NOTICES)
+    audit.begin()
     for name in _modules:  # a list made before the fork: to look at every name copies the pages of all
         del sys.modules[name]  # nothing a notebook needs to import
     service = _Service(_notebook)
@@ -148,7 +148,7 @@ class _Service:
     def _survey(self, stubs: dict[str, str]) -> Any:
         self._notebook.bindings.put_back()
         guard.restore_modes()
-        patched = guard.restore_attributes()
+        patched = attributes.restore()
         names = {name: status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
 
@@ -162,11 +162,14 @@ class _Service:
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
         values: dict[str, bool] = {}
         student = _Student(self._notebook.names, oracles, patched, values)
+        writes = attributes.writes()
         value, raised = _call(words[name], student)
+        if attributes.healed(writes):
+            audit.notice("patched", "")
         self._notebook.put_back(names)  # another question may need what they were
-        patched += guard.intercepting_modes() + guard.exchanged_kernels()
+        patched += guard.intercepting_modes() + attributes.exchanged_kernels()
         guard.restore_modes()
-        patched += guard.restore_attributes()
+        patched += attributes.restore()
         answer = self._encode(value, raised)
         changed = ["threads"] if guard.threads() > threads else []  # all else was put back
         none = [name for name, has_value in values.items() if not has_value]
@@ -184,8 +187,11 @@ class _Service:
     @staticmethod
     def _words(code: str) -> dict[str, Any]:
         """The probe and its helpers, defined anew so that nothing of an earlier probe is left in them."""
-        words = {**toolbox.WORDS, "__builtins__": dict(_builtins), "__name__": "probe"}
+        module = _Module("probe")
+        words = vars(module)
+        words.update(toolbox.WORDS, __builtins__=dict(_builtins))
         _exec(_load(_decode(code)), words)
+        attributes.capture_probe(module)
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:

@@ -1,0 +1,274 @@
+"""Inside: what a probe relies on, as it was before any student's code; it is compared, put back and told.
+
+That is: the attributes of torch's modules and classes, of some of Python's, of our own modules in here and of
+the probe itself (its words, helpers and classes); what makes a Python function what it is (its code and its
+defaults); and torch's kernels. There is no list of what may be attacked: whole packages are captured.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from . import audit
+from .namespace import MISSING, Namespace, Namespaces
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+#: Compared after every call also where no writes are counted.
+_FIRST: tuple[Any, ...] = (
+    *(torch.Tensor, torch.UntypedStorage, nn.Parameter, nn.Module, nn.Linear, nn.RNNCell),
+    *(torch.autograd.Function, torch.optim.Optimizer, torch.optim.SGD),
+    *(torch, torch.autograd, torch.autograd.graph, nn, nn.functional, nn.init, torch.optim, builtins),
+)
+#: Modules that are captured with everything below them and the classes they hold. Ours are among them.
+_PACKAGES = ("torch.nn", "torch.optim", "torch.autograd", "worker")
+#: Modules that are captured alone, with the classes defined there.
+_MODULES = (
+    *("torch", "torch._tensor", "torch._utils", "torch._ops", "torch.library", "torch.overrides"),
+    *("torch.functional", "torch._VF", "torch.random", "torch.storage", "torch._jit_internal"),
+    *("torch._C", "torch._C._nn", "torch._C._autograd", "torch._C._functorch", "torch._C._functions"),
+    *("torch.utils", "torch.utils._device", "torch.utils._contextlib", "torch.utils._python_dispatch"),
+    *("torch.utils._pytree", "torch.utils.checkpoint", "torch.utils.hooks", "torch.utils.weak"),
+    *("builtins", "functools", "inspect", "math", "random", "weakref", "contextlib", "copy"),
+    *("collections", "types", "abc", "operator", "itertools"),
+)
+#: What Python and torch themselves set while running.
+_FLUCTUATING = {
+    "__dict__",
+    "__weakref__",
+    "__doc__",
+    "__builtins__",
+    "_",
+    "__annotations__",
+    "__abstractmethods__",
+    "_filters_version",  # warnings counts its filters
+    "__slotnames__",  # what copyreg finds out about a class that is copied or stored
+    *("__spec__", "__loader__", "__file__"),  # of a module that is loaded again
+    "Storage",  # torch's own name of the class that goes with the default dtype
+    "next_id",  # of hooks
+}
+#: Modules that nothing writes to, besides the classes.
+_STILL = ("torch.nn", "torch.nn.functional", "torch.nn.init", "probe")
+_KEYS_OF_THE_CPU = {
+    *("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
+}
+_impls = torch.library._impls
+_Function = types.FunctionType
+_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+_parts = [_Function.__dict__[name] for name in _PARTS]
+
+
+class _Parts(NamedTuple):
+    """A Python function that can be given other parts while it stays the same object."""
+
+    name: str
+    function: types.FunctionType
+    values: tuple[Any, ...]
+    keywords: dict[str, Any]  # a copy of the last of them, which can be written to
+
+    @classmethod
+    def of(cls, name: str, function: types.FunctionType) -> _Parts:
+        values = tuple(part.__get__(function) for part in _parts)
+        return cls(name, function, values, dict(values[2] or {}))
+
+    def put_back(self) -> list[str]:
+        """Give the function its parts again; returns the names of those that were others."""
+        current = [part.__get__(self.function) for part in _parts]
+        exchanged = [place for place, value in enumerate(self.values) if current[place] is not value]
+        for place in exchanged:
+            _parts[place].__set__(self.function, self.values[place])
+        if self.values[2] is not None and self.values[2] != self.keywords:
+            self.values[2].clear()
+            self.values[2].update(self.keywords)
+            exchanged.append(2)
+        return [f"{self.name}.{_PARTS[place]}" for place in dict.fromkeys(exchanged)]
+
+
+class _Captured:
+    """Owners of attributes, and the Python functions among these."""
+
+    def __init__(self, owners: Iterable[Any]) -> None:
+        self.namespaces = Namespaces([*owners], most=len(_FIRST))
+        for namespace in self.namespaces.all:
+            for name in _state_of(namespace.owner) | (_FLUCTUATING & namespace.original.keys()):
+                del namespace.original[name]
+        self.functions = [
+            _Parts.of(f"{_name(namespace.owner)}.{name}", function)
+            for namespace in self.namespaces.all
+            for name, value in namespace.original.items()
+            if (function := getattr(value, "__func__", value)).__class__ is _Function
+        ]
+
+    def restore(self, *, exchanged: bool) -> list[str]:
+        """Put back what is not what it was; returns its names."""
+        changed: list[str] = []
+        if exchanged:
+            with audit.unheard():
+                changed += [name for parts in self.functions for name in parts.put_back()]
+        writes = self.namespaces.writes()  # before the comparison: later writes are looked at again
+        unchanged = []
+        for place, namespace in self.namespaces.written():
+            found = _put_back(namespace) + _take_away(namespace)
+            changed += found
+            if not found:
+                unchanged.append(place)
+        if unchanged:
+            self.namespaces.settle(unchanged, writes)
+        return changed
+
+
+_captured: list[_Captured] = []  # what all probes rely on, and what the present one does
+_after_probes: list[_Captured] = []  # what a probe that listens to warnings changes itself
+_kernels: set[str] = set()
+_libraries: list[str] = []  # of kernels, which code of the notebook made
+
+
+def capture() -> None:
+    """In the zygote, once everything is imported and before any student's code."""
+    _make_every_optimizer()
+    _watch_libraries()
+    _kernels.update(_impls)
+    _captured.append(_Captured(dict.fromkeys([*_FIRST, *_owners()])))
+    _after_probes.append(_Captured([warnings]))
+
+
+def capture_probe(words: types.ModuleType) -> None:
+    """What the next probe relies on besides: the module of its words, and the classes of its own in there."""
+    own = (v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__)
+    _captured[1:] = [_Captured([words, *own])]
+
+
+def restore(*, within_probe: bool = False) -> list[str]:
+    """Put back every attribute that was replaced, removed, or put over an inherited one.
+
+    Returns:
+        What had been changed, such as ``torch.Tensor.backward``.
+    """
+    exchanged = audit.functions_were_set()
+    looked_at = _captured if within_probe else [*_captured, *_after_probes]
+    return [name for captured in looked_at for name in captured.restore(exchanged=exchanged)]
+
+
+def writes() -> list[bytes]:
+    """How often everything has been written to, for `healed`; nothing where nobody counts."""
+    return [captured.namespaces.writes() for captured in _captured]
+
+
+def healed(before: list[bytes]) -> bool:
+    """Whether a class or a module that nothing but deceit writes to was written to since then.
+
+    What replaces a method and puts it back by itself is seen by that, also where no function of the
+    notebook's returned in between: by a method of its classes, a hook, a generator.
+    """
+    return any(
+        isinstance(namespace.owner, type) or namespace.owner.__name__ in _STILL
+        for captured, then in zip(_captured, before, strict=True)
+        for namespace in captured.namespaces.written_between(then, captured.namespaces.writes())
+        if str(_name(namespace.owner)).startswith(("torch.Tensor", "torch.nn.", "torch.optim.", "probe"))
+    )
+
+
+def exchanged_kernels() -> list[str]:
+    """Operations of torch that were given another kernel (``torch.library``), which nothing can put back."""
+    if len(_impls) == len(_kernels):  # to compare two thousand names copies the pages they lie on
+        return [*_libraries]
+    return [*_libraries, *(f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name))]
+
+
+def _is_of_torch(kernel: str) -> bool:
+    # For the other keys torch itself registers kernels, when vmap or a tensor without memory is first used.
+    return kernel.startswith("aten/") and kernel.rpartition("/")[2] in _KEYS_OF_THE_CPU
+
+
+def _owners() -> Iterator[Any]:
+    """The modules to capture, and the classes that live in them."""
+    for name, module in sorted(sys.modules.items()):
+        below = any(name == package or name.startswith(f"{package}.") for package in _PACKAGES)
+        if type(module) is types.ModuleType and (below or name in _MODULES):
+            yield module
+            kinds = [value for value in vars(module).values() if isinstance(value, type)]
+            yield from (kind for kind in kinds if kind.__module__ == name and _can_change(kind))
+
+
+def _can_change(kind: type) -> bool:
+    """Whether Python lets attributes of a class be written: it does not where the class is C's own."""
+    return bool(kind.__flags__ & _HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
+
+
+_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
+
+
+def _make_every_optimizer() -> None:
+    """Torch wraps the ``step`` of an optimizer's class when the first of it is made."""
+    for kind in vars(torch.optim).values():
+        if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer):
+            with contextlib.suppress(Exception):  # some want more than parameters
+                kind([nn.Parameter(torch.zeros(1))], lr=0.1)  # type: ignore[call-arg]
+
+
+def _watch_libraries() -> None:
+    """Note who makes a library of kernels for torch's own operations: its object gives them past any list."""
+    make: Callable[..., Any] = torch._C._dispatch_library
+
+    @functools.wraps(make)
+    def dispatch_library(kind: str, namespace: str, *rest: Any, **more: Any) -> Any:
+        if namespace == "aten" and audit.notice_author("kernels of torch", "/torch/library.py"):
+            _libraries.append("kernels of aten")
+        return make(kind, namespace, *rest, **more)
+
+    torch._C._dispatch_library = dispatch_library  # type: ignore[assignment]
+
+
+def _state_of(owner: Any) -> set[str]:
+    """Names of a module, of torch's or Python's own, that hold what it remembers, such as a lazy import."""
+    if isinstance(owner, type) or owner.__name__.partition(".")[0] in ("worker", "probe"):
+        return set()
+    return {
+        name
+        for name, value in vars(owner).items()
+        if name.startswith("_") and not callable(value) and not isinstance(value, types.ModuleType)
+    }
+
+
+def _name(owner: Any) -> str:
+    return f"{owner.__module__}.{owner.__qualname__}" if isinstance(owner, type) else str(owner.__name__)
+
+
+def _put_back(namespace: Namespace) -> list[str]:
+    """Give replaced and removed attributes their value again; returns their names."""
+    if namespace.is_complete():
+        return []
+    changed = []
+    owner, current = namespace.owner, vars(namespace.owner)
+    for name, value in namespace.original.items():
+        if current.get(name, MISSING) is not value:
+            setattr(owner, name, value)
+            changed.append(f"{_name(owner)}.{name}")
+    return changed
+
+
+def _take_away(namespace: Namespace) -> list[str]:
+    """Remove attributes of a class that hide inherited ones; returns their names."""
+    owner, current = namespace.owner, vars(namespace.owner)
+    if not isinstance(owner, type):
+        return []
+    added = [name for name in current if name not in namespace.original and name not in _FLUCTUATING]
+    hiding = [name for name in added if _shadows(owner, name)]
+    for name in hiding:
+        delattr(owner, name)
+    return [f"{_name(owner)}.{name}" for name in hiding]
+
+
+def _shadows(owner: type, name: str) -> bool:
+    """Whether an added attribute hides an inherited one; a helper method of the student's does not."""
+    return any(name in vars(base) for base in owner.__mro__[1:])
