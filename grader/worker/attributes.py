@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import math
 import sys
 import types
 import warnings
@@ -102,12 +103,7 @@ class _Captured:
         for namespace in self.namespaces.all:
             for name in _state_of(namespace.owner) | (_FLUCTUATING & namespace.original.keys()):
                 del namespace.original[name]
-        self.functions = [
-            _Parts.of(f"{_name(namespace.owner)}.{name}", function)
-            for namespace in self.namespaces.all
-            for name, value in namespace.original.items()
-            if (function := getattr(value, "__func__", value)).__class__ is _Function
-        ]
+        self.functions = [_Parts.of(name, f) for f, name in _functions_in(self.namespaces.all).items()]
 
     def restore(self, *, exchanged: bool) -> list[str]:
         """Put back what is not what it was; returns its names."""
@@ -125,6 +121,19 @@ class _Captured:
         if unchanged:
             self.namespaces.settle(unchanged, writes)
         return changed
+
+
+def _functions_in(namespaces: Iterable[Namespace]) -> dict[types.FunctionType, str]:
+    """Python functions, by where they were defined rather than where they were imported to."""
+    found: dict[types.FunctionType, str] = {}
+    for namespace in namespaces:
+        for name, value in namespace.original.items():
+            function = value.__func__ if type(value) in (staticmethod, classmethod) else value
+            if type(function) is _Function:
+                at_home = function.__module__ == namespace.owner.__name__
+                if at_home or function not in found:
+                    found[function] = f"{_name(namespace.owner)}.{name}"
+    return found
 
 
 _captured: list[_Captured] = []  # what all probes rely on, and what the present one does
@@ -230,14 +239,19 @@ def _watch_libraries() -> None:
 
 
 def _state_of(owner: Any) -> set[str]:
-    """Names of a module, of torch's or Python's own, that hold what it remembers, such as a lazy import."""
-    if isinstance(owner, type) or owner.__name__.partition(".")[0] in ("worker", "probe"):
+    """Names that hold what torch or Python remember (a device, a lazy import), not what they do."""
+    if not isinstance(owner, type) and owner.__name__.partition(".")[0] in ("worker", "probe"):
         return set()
+    constants = owner in (torch, math)
     return {
         name
         for name, value in vars(owner).items()
-        if name.startswith("_") and not callable(value) and not isinstance(value, types.ModuleType)
+        if not _acts(value) and (name.startswith("_") or not constants)
     }
+
+
+def _acts(value: Any) -> bool:
+    return callable(value) or hasattr(type(value), "__get__") or isinstance(value, types.ModuleType)
 
 
 def _name(owner: Any) -> str:
@@ -262,7 +276,7 @@ def _take_away(namespace: Namespace) -> list[str]:
     owner, current = namespace.owner, vars(namespace.owner)
     if not isinstance(owner, type):
         return []
-    added = [name for name in current if name not in namespace.original and name not in _FLUCTUATING]
+    added = [name for name in current if name not in namespace.names and name not in _FLUCTUATING]
     hiding = [name for name in added if _shadows(owner, name)]
     for name in hiding:
         delattr(owner, name)

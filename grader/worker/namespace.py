@@ -30,14 +30,16 @@ class Namespace:
 
     Attributes:
         owner: the class or module.
-        original: its attributes then.
+        original: those of its attributes that have to stay.
+        names: the names of all it had.
     """
 
-    __slots__ = ("original", "owner")
+    __slots__ = ("names", "original", "owner")
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.original: dict[str, Any] = dict(vars(owner))
+        self.names = frozenset(self.original)
 
     def is_complete(self) -> bool:
         """Whether every original attribute is what it was; others may have been added."""
