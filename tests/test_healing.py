@@ -191,7 +191,7 @@ RELIED_ON = {
     "probe.helper.__code__": "args[0].__globals__['helper'].__code__ = evil.__code__",
     "probe.Model.forward": "args[0].__globals__['Model'].forward = evil",
     "worker.toolbox.Raised": "args[0].__globals__['attempt'].__globals__['Raised'] = evil",
-    "worker.facts.Snap.__init__": "args[0].__globals__['snap'].__globals__['Snap'].__init__ = evil",
+    "worker.facts.Raised.__init__": "args[0].__globals__['attempt'].__globals__['Raised'].__init__ = evil",
     "kernels of aten": (
         "import torch.library as tl\n    kept = tl.Library('aten', 'IMPL')\n"
         "    kept.m.impl('relu', lambda x: x + 1, 'CPU')"

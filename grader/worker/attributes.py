@@ -59,7 +59,7 @@ _FLUCTUATING = {
     "next_id",  # of hooks
 }
 #: Modules that nothing writes to, besides the classes.
-_STILL = ("torch.nn", "torch.nn.functional", "torch.nn.init", "probe")
+_STILL = ("torch.nn", "torch.nn.functional", "torch.nn.init")
 _KEYS_OF_THE_CPU = {
     *("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
 }
@@ -96,14 +96,22 @@ class _Parts(NamedTuple):
 
 
 class _Captured:
-    """Owners of attributes, and the Python functions among these."""
+    """Owners of attributes, and the Python functions among these.
 
-    def __init__(self, owners: Iterable[Any]) -> None:
-        self.namespaces = Namespaces([*owners], most=len(_FIRST))
-        for namespace in self.namespaces.all:
-            for name in _state_of(namespace.owner) | (_FLUCTUATING & namespace.original.keys()):
-                del namespace.original[name]
-        self.functions = [_Parts.of(name, f) for f, name in _functions_in(self.namespaces.all).items()]
+    Args:
+        owners: classes and modules.
+        home: only functions of the module of that name; None for all.
+    """
+
+    def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
+        with audit.unheard():
+            self.namespaces = Namespaces([*owners], most=len(_FIRST), few=home is not None)
+            for namespace in self.namespaces.all:
+                state = set() if home else _state_of(namespace.owner)
+                for name in state | (_FLUCTUATING & namespace.original.keys()):
+                    del namespace.original[name]
+            found = _functions_in(self.namespaces.all).items()
+            self.functions = [_Parts.of(name, f) for f, name in found if home in (None, f.__module__)]
 
     def restore(self, *, exchanged: bool) -> list[str]:
         """Put back what is not what it was; returns its names."""
@@ -154,7 +162,7 @@ def capture() -> None:
 def capture_probe(words: types.ModuleType) -> None:
     """What the next probe relies on besides: the module of its words, and the classes of its own in there."""
     own = (v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__)
-    _captured[1:] = [_Captured([words, *own])]
+    _captured[1:] = [_Captured([words, *own], words.__name__)]
 
 
 def restore(*, within_probe: bool = False) -> list[str]:
@@ -183,7 +191,7 @@ def healed(before: list[bytes]) -> bool:
         isinstance(namespace.owner, type) or namespace.owner.__name__ in _STILL
         for captured, then in zip(_captured, before, strict=True)
         for namespace in captured.namespaces.written_between(then, captured.namespaces.writes())
-        if str(_name(namespace.owner)).startswith(("torch.Tensor", "torch.nn.", "torch.optim.", "probe"))
+        if str(_name(namespace.owner)).startswith(("torch.Tensor", "torch.nn.", "torch.optim."))
     )
 
 

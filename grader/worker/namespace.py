@@ -53,12 +53,14 @@ class Namespaces:
     Args:
         owners: classes and modules.
         most: where nobody counts, only that many of them, the first, are ever compared.
+        few: so few that to compare them always is cheaper than to find their numbers.
     """
 
-    def __init__(self, owners: Sequence[Any], most: int | None = None) -> None:
+    def __init__(self, owners: Sequence[Any], most: int | None = None, *, few: bool = False) -> None:
         self.all = [Namespace(owner) for owner in owners]
         self._most = len(self.all) if most is None else most
-        self._counters = _Counters([vars(owner) for owner in owners]) if _IS_COUNTED and owners else None
+        counted = _IS_COUNTED and owners and not few
+        self._counters = _Counters([vars(owner) for owner in owners]) if counted else None
         self._seen = self.writes()
 
     def writes(self) -> bytes:
