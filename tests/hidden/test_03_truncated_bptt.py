@@ -813,9 +813,12 @@ def assert_gradients(observation, kept):
     others = {"the gradient of the last chunk alone": expected["last chunk"]}
     for chunk, (now, right) in enumerate(zip(seen["known"], expected["known"], strict=False)):
         if chunk and now is not None:
-            why = f"{case} .grad of the readout is wrong when chunk {chunk} is done (the first chunk is 1)."
+            done = f"chunk {chunk} of {len(expected['known'])} is done"
+            why = f"{case} .grad of the readout is wrong when {done}."
             assert_close(now, right, why, others)
-            others[f"what the first {chunk} of the chunks give"] = right
+            others["what the first chunk gives" if chunk == 1 else f"what the first {chunk} chunks give"] = (
+                right
+            )
     for module in ("readout", "cell"):
         why = f"{case} the state is cut in the right places, but .grad of the {module} is wrong in the end."
         assert_close(seen[module], expected[module], why, others)
