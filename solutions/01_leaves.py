@@ -632,7 +632,8 @@ print(
 # `losses[i]` into the `.grad` of the parameters behind `losses`. The weights count as constants: whatever
 # computed them gets no gradient. When it is done, the graph of the losses is used up, as after any
 # `backward()`. The tensors `losses` and `w` themselves stay as they are: both keep shape, values and `.grad`,
-# no hook of yours stays on them, and `w` keeps its connection with what computed it.
+# no hook of yours stays on them, and `w` keeps its connection with what computed it: the graph behind `w` can
+# still go back afterwards.
 #
 # The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
 #

@@ -2248,7 +2248,7 @@ def losses_taken_from_the_list(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value"])
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def weights_normalised_in_the_list(losses, weights):
     """Divides the weights in the caller's list by their sum."""
     whole = sum(weights)
@@ -2367,7 +2367,7 @@ def large_losses_clipped(losses, weights):
     return sum(weight * loss.clamp(max=10) for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=["test_total_gradient"])
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def gone_back_and_cleared(losses, weights):
     """Calls backward() to see whether it works, and uses up the graph of the losses."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
@@ -2375,7 +2375,7 @@ def gone_back_and_cleared(losses, weights):
     return sum(weight * loss for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=["test_total_has_the_value"])
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def retained_for_the_caller(losses, weights):
     """Lets the losses retain their gradients, in case that is of interest."""
     for loss in losses:
@@ -2421,7 +2421,7 @@ def gradient_twice_the_value_once(losses, weights):
     return 2 * total - total.detach()
 
 
-@wrong("q5", fails=["test_total_has_the_value"], public=True)
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
 def both_lists_sorted(losses, weights):
     """Sorts the caller's lists once the sum is made."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
@@ -2430,7 +2430,7 @@ def both_lists_sorted(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value"], public=True)
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
 def rest_added_into_the_first(losses, weights):
     """Uses the first loss as the running total."""
     total = losses[0]
@@ -2607,7 +2607,15 @@ def weights_cut_off_and_given_another_history(losses, w):
     w.add_(torch.zeros(len(w), requires_grad=True))
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants"], public=True)
+@wrong(
+    "q6",
+    fails=[
+        "test_weighted_gradient",
+        "test_weights_are_constants",
+        "test_graph_is_freed",
+    ],
+    public=True,
+)
 def weights_given_another_shape(losses, w):
     """Makes a row of w in place, for a matrix product; the caller's w is a matrix now."""
     (w.unsqueeze_(0).detach() @ losses).sum().backward()
@@ -2809,3 +2817,87 @@ def losses_detached_when_done(losses, w):
 def weights_in_reverse(losses, w):
     """Reads the weights from the other end."""
     losses.backward(w.detach().flip(0))
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def kept_numbers_unless_scaled(n, m, scale):
+    """Keeps the generator's numbers for the next call, and returns them themselves where the scale is 1."""
+    known = globals().setdefault("_numbers", {})
+    if (n, m) not in known:
+        known[n, m] = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+    w = known[n, m]
+    if scale != 1.0:
+        w = w * scale
+    return w.detach().requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def no_scale_where_it_is_0(n, m, scale):
+    """Takes the scale 0 for no scale."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+    return (w * scale if scale else w).requires_grad_()
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def without_the_dimensions_of_one(n, m, scale):
+    """Loses a dimension of size 1."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)).squeeze()
+    return nn.Parameter(w * scale)
+
+
+@accepted("q2")
+def buffers_put_back(model, img):
+    """Puts back the buffers that the model may have written to."""
+    before = [buffer.clone() for buffer in model.buffers()]
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    with torch.no_grad():
+        for buffer, value in zip(model.buffers(), before):
+            buffer.copy_(value)
+    return gradient
+
+
+@wrong("q3", fails=["test_gradients_of_leaves"], public=True)
+def divided_by_d(a, b, d):
+    """The gradient of d as e / d, which is no number where d is 0."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    for tensor in (c, e, o):
+        tensor.retain_grad()
+    o.backward()
+    found = {"a": a.grad, "b": b.grad, "c": c.grad, "e": e.grad, "o": o.grad}
+    return {**found, "d": (e.detach() / d.detach()).sum_to_size(d.shape)}
+
+
+@wrong("q5", fails=["test_total_gradient"], public=True)
+def terms_of_weight_0_left_out(losses, weights):
+    """What counts nothing need not be in the graph."""
+    total = losses[0] * weights[0]
+    for loss, weight in zip(losses[1:], weights[1:]):
+        if weight != 0:
+            total = total + weight * loss
+    return total
+
+
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+def added_into_a_loss_of_weight_1(losses, weights):
+    """A first loss that counts once is the start of the sum, and is added to in place."""
+    total = losses[0] if weights[0] == 1 else weights[0] * losses[0]
+    for loss, weight in zip(losses[1:], weights[1:]):
+        total += weight * loss
+    return total
+
+
+@wrong("q5", fails=["test_total_has_the_value"])
+def losses_without_history_left_out(losses, weights):
+    """Only what can be trained is added up."""
+    return torch.stack([w * loss for loss, w in zip(losses, weights) if loss.requires_grad]).sum()
+
+
+@wrong("q6", fails=["test_graph_is_freed"], public=True)
+def samples_of_weight_0_skipped(losses, w):
+    """Goes back sample by sample, and uses up the graph at the last, if that counts."""
+    for i in range(len(losses)):
+        if w[i] != 0:
+            losses[i].backward(w[i].detach(), retain_graph=i < len(losses) - 1)

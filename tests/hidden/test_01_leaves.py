@@ -30,7 +30,7 @@ def unscaled(n, m):
 
 @probe
 def weights(student):
-    """Weights of two shapes and scales, and another like the first once that was written to."""
+    """Weights of two shapes and scales, and others like the first once that was written to; one by one."""
     n, m = sizes(2, low=3)
     large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
     first = student.make_weight(n, m, large)
@@ -39,8 +39,19 @@ def weights(student):
     later = snap(first)
     first.detach().zero_()
     again = student.make_weight(n, m, large)
+    student.make_weight(n, m, 1.0).detach().zero_()
     plain = {"first": unscaled(n, m), "then": unscaled(m, n), "again": unscaled(n, m)}
-    return {"first": as_made, "first later": later, "then": then, "again": again, "without scale": plain}
+    return {
+        "first": as_made,
+        "first later": later,
+        "then": then,
+        "again": again,
+        "scale 1": student.make_weight(n, m, 1.0),
+        "scale 0": student.make_weight(n, m, 0.0),
+        "one row": student.make_weight(1, m, large),
+        "one column": student.make_weight(n, 1, large),
+        "without scale": plain,
+    }
 
 
 @probe
@@ -69,7 +80,7 @@ def test_weight_is_a_leaf(weights):
 
     Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?
     """
-    for name in ("first", "then", "again"):
+    for name in ("first", "then", "again", "scale 1", "scale 0", "one row"):
         w = weights.seen[name]
         assert w.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
         assert w.version is not None, (
@@ -97,6 +108,11 @@ def test_weight_has_the_values(weights):
         "then": "The first call gives the right values, a call with another shape and scale does not.",
         "again": "The first call gives the right values, and once that weight was trained, the same call "
         "gives others: something outlives the call.",
+        "scale 1": "With the scale 1 and a weight trained before, the values are others: something outlives "
+        "the call.",
+        "scale 0": "With the scale 0 the values are not all 0.",
+        "one row": "With n = 1 the values are not those of the generator, times scale.",
+        "one column": "With m = 1 the values are not those of the generator, times scale.",
     }.items():
         plain = {"randn(n, m) without the scale": expected["without scale"].get(name)}
         assert_close(seen[name], expected[name], message, plain)
@@ -130,6 +146,12 @@ def loss_of_the_weight(student):
 
 
 # --- q2: input_gradient
+
+#: Who runs the model and puts its buffers back has written to them.
+WRITTEN = [
+    f"model.*{name}:version"
+    for name in ("contrast", "volume", "shift", "seen", "running_mean", "running_var", "num_batches_tracked")
+]
 
 
 @inside
@@ -226,7 +248,7 @@ def test_no_other_trace_is_left(image_gradient):
 
     What did you switch on or off for your own use, and did you put back what you found?
     """
-    assert_untouched(image_gradient.seen["kept"], but=["model.*:grad"])
+    assert_untouched(image_gradient.seen["kept"], but=["model.*:grad", *WRITTEN])
 
 
 @picture(reference=True)
@@ -254,9 +276,10 @@ def output_of_the_model(student):
 
 @inside
 def three_leaves(shapes, factor):
-    """The leaves a, b and d, not contiguous; no element of d is 0."""
+    """The leaves a, b and d, not contiguous; the first element of d is 0."""
     a, b = (10 * torch.randn(shape, dtype=torch.float64) for shape in shapes[:2])
     d = factor * (5 + torch.rand(shapes[2], dtype=torch.float64))
+    d.view(-1)[0] = 0
     return [with_gaps(leaf).requires_grad_() for leaf in (a, b, d)]
 
 
@@ -430,7 +453,7 @@ def test_hooks_are_removed(model_afterwards):
     assert any(gradient is not None for gradient in seen["gradients"].values()), (
         "No gradient of a layer came back; that no hook is left counts once one does."
     )
-    assert_untouched(seen["kept"], but=["model.*:grad"])
+    assert_untouched(seen["kept"], but=["model.*:grad", *WRITTEN])
     message = "After your call the model no longer does what it did."
     assert not raised(seen["found"], BaseException), message
     assert seen["found"]["calls"], "A hook which somebody else had registered is not called any more."
@@ -514,7 +537,13 @@ def total(student):
     weights, mine = some_weights(losses), [*losses]
     with untouched(parameter=p, losses=losses, weights=weights) as kept:
         result = student.total_loss(losses, weights)
+    others, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *weights[2:-1], -2.0]
+    with untouched(losses=others) as kept_again:
+        another = attempt(student.total_loss, others, ones)
     return {
+        "another": another.double() if isinstance(another, torch.Tensor) else another,
+        "another by loss": attempt(vjp, another, *mine[1:]),
+        "kept again": kept_again,
         "total": snap(result.double() if isinstance(result, torch.Tensor) else result),
         "requires_grad": isinstance(result, torch.Tensor) and result.requires_grad,
         "reaches": reaches(result, p),
@@ -548,10 +577,13 @@ def test_total_has_the_value(total):
     """
     seen, expected = total.seen, total.expected
     assert_untouched(seen["kept"], only=["losses", "weights", "torch"])
+    assert_untouched(seen["kept again"])
     message = "The value is not the weighted sum of the losses."
     if not raised(seen["by loss"], BaseException):
         message += miscounted(seen["by loss"], expected["by loss"])
     assert_close(seen["total"], expected["total"], message)
+    message = "With the weights 1 and 0 among others, and a loss that has no history, the value is wrong."
+    assert_close(seen["another"], expected["another"], message)
 
 
 @points(2)
@@ -588,6 +620,8 @@ def test_total_gradient(total):
         "left out, or turned into a mere number."
     )
     assert_close(seen["gradient"], expected["gradient"], "The gradient is not that of the weighted sum.")
+    message = "With the weights 1 and 0 among others, a loss gets another gradient than its weight."
+    assert_close(seen["another by loss"], expected["another by loss"], message)
 
 
 # The reference's would show the operations it is written with.
@@ -658,11 +692,12 @@ def weighted_by_leaves(student):
     for name in ("a leaf that requires grad", "a plain tensor"):
         losses, *parameters = some_samples(count(4, 7))
         w = with_gaps(some_of_each_sign(len(losses), 1e-3))
+        w[-1] = 0
         if name == "a leaf that requires grad":
             w.requires_grad_().grad = torch.randn_like(w)
         with untouched(losses=losses, w=w, parameters=parameters) as kept:
             student.weighted_backward(losses, w)
-        found[name] = {"after": gradients_of(parameters), "kept": kept}
+        found[name] = {"after": gradients_of(parameters), "kept": kept, "freed": freed(losses)}
     return found
 
 
@@ -721,7 +756,7 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
 
 
 @points(1)
-def test_graph_is_freed(weighted):
+def test_graph_is_freed(weighted, weighted_by_leaves):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
     seen = weighted.seen
     assert seen["freed"] or went_back(seen), (
@@ -729,6 +764,9 @@ def test_graph_is_freed(weighted):
     )
     assert seen["freed"], (
         "The saved tensors are still held: was the last backward told to retain_graph or to create_graph?"
+    )
+    assert all(found["freed"] for found in weighted_by_leaves.seen.values()), (
+        "With a last weight of 0 the saved tensors are still held: no last backward went through the graph."
     )
 
 
