@@ -672,6 +672,16 @@ def drawn_while_recording(model, name):
     layer.bias.zero_()
 
 
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def first_row_left_out(model, name):
+    """Counts the rows from 1."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        for i in range(1, len(layer.weight)):
+            layer.weight[i].normal_(0, 0.02)
+        layer.bias.zero_()
+
+
 @wrong("q2", fails=["test_values_are_drawn_as_asked"])
 def reset_parameters_called(model, name):
     """The student believes that reset_parameters() draws the values asked for, but it uses the default distribution of nn.Linear and the bias is not 0."""
@@ -938,7 +948,7 @@ def drawn_by_box_and_muller(model, name):
     layer = model.get_submodule(name)
     with torch.no_grad():
         radius = (-2 * torch.log(1 - torch.rand_like(layer.weight))).sqrt()
-        layer.weight.copy_(0.02 * radius * torch.cos(2 * torch.pi * torch.rand_like(layer.weight)))
+        layer.weight.copy_(0.02 * radius * torch.sin(2 * torch.pi * torch.rand_like(layer.weight)))
         layer.bias.zero_()
 
 
@@ -3713,6 +3723,93 @@ equal(
     "a statement is moved by one: w.data.fill_(value)",
     why="the version has risen when the function returns; nobody asks how far",
     answers=["counted_by_hand_after_data"],
+)
+
+# --- q2
+
+equal(
+    "q2",
+    "no_grad is put around: the function",
+    "torch.no_grad -> torch.inference_mode",
+    "a statement is moved into a block: layer = model.get_submodule(name)",
+    "a statement is moved into a block: weight, bias = (model.get_parameter(f'{name}.{part}') for part in ('weight', 'bias'))",
+    "a statement is moved into a block: fresh = [torch.empty_like(layer.weight).normal_(0, 0.02), torch.zeros_like(layer.bias)]",
+    "a statement is moved out of a block: with torch.no_grad():",
+    why="what is drawn and written is not to be recorded, and finding a parameter is no operation",
+)
+equal(
+    "q2",
+    "layer.weight -> layer.weight.data",
+    "layer.weight -> layer.weight.detach()",
+    "layer.weight.detach() -> layer.weight.data",
+    "layer.weight.detach() -> layer.weight.detach().data",
+    "layer.weight.data -> layer.weight.detach()",
+    "layer.weight.normal_() -> layer.weight.normal_().data",
+    "layer.bias -> layer.bias.data",
+    "layer.bias -> layer.bias.detach()",
+    "layer.bias.detach() -> layer.bias.data",
+    "layer.bias.detach() -> layer.bias.detach().data",
+    "layer.bias.data -> layer.bias.detach()",
+    "layer.weight.data = torch.randn_like(layer.weight) * 0.02 -> layer.weight.data.copy_(torch.randn_like(layer.weight) * 0.02)",
+    "layer.bias.data = torch.zeros_like(layer.bias) -> layer.bias.data.copy_(torch.zeros_like(layer.bias))",
+    "parameter -> parameter.data",
+    "model.get_parameter(f'{name}.{part}') -> model.get_parameter(f'{name}.{part}').detach()",
+    "model.get_parameter(f'{name}.{part}') -> model.get_parameter(f'{name}.{part}').data",
+    "weight -> weight.detach()",
+    "weight -> weight.data",
+    "bias -> bias.detach()",
+    "bias -> bias.data",
+    why="the values arrive in the same Parameter; no loss is waiting, so nobody asks how the write is counted",
+)
+equal(
+    "q2",
+    "a statement is moved by one: nn.init.normal_(layer.weight, mean=0.0, std=0.02)",
+    "a statement is moved by one: torch.nn.init.normal_(layer.weight, std=0.02)",
+    "a statement is moved by one: nn.init.trunc_normal_(layer.weight, std=0.02)",
+    "a statement is moved by one: layer.weight.normal_(0, 0.02)",
+    "a statement is moved by one: layer.weight.normal_().mul_(0.02)",
+    "a statement is moved by one: layer.weight.detach().normal_(0, 0.02)",
+    "a statement is moved by one: layer.weight.data.normal_(mean=0.0, std=0.02)",
+    "a statement is moved by one: layer.weight.data = torch.randn_like(layer.weight) * 0.02",
+    "a statement is moved by one: layer.weight.copy_(torch.randn(layer.weight.shape) * 0.02)",
+    "a statement is moved by one: layer.weight.copy_(torch.distributions.Normal(0.0, 0.02).sample(layer.weight.shape))",
+    "a statement is moved by one: layer.weight.copy_(torch.normal(0.0, 0.02, layer.weight.shape))",
+    "a statement is moved by one: layer.weight.copy_(0.02 * radius * torch.sin(2 * torch.pi * torch.rand_like(layer.weight)))",
+    "a statement is moved by one: layer.weight.add_(torch.randn_like(layer.weight) * 0.02 - layer.weight)",
+    "a statement is moved by one: torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.randn_like(layer.weight) * 0.02))",
+    "a statement is moved by one: for row in layer.weight:",
+    why="weight and bias are written independently of each other, so the order is free",
+)
+equal(
+    "q2",
+    "a statement is moved into a block: layer.bias.zero_()",
+    why="the bias becomes 0 as often as the weight has rows, and stays 0",
+)
+equal(
+    "q2",
+    ".normal_(layer.weight, mean=0.0, std=0.02) -> .normal_(layer.weight, std=0.02)",
+    ".normal_(mean=0.0, std=0.02) -> .normal_(std=0.02)",
+    why="0 is the default of the mean",
+)
+equal(
+    "q2",
+    "weight -> weight.clone()",
+    "(-2 * torch.log(1 - torch.rand_like(layer.weight))).sqrt -> (-2 * torch.log(1 - torch.rand_like(layer.weight))).sqrt_",
+    "torch.empty_like(layer.weight).normal_(0, 0.02) -> torch.empty_like(layer.weight).normal_(0, 0.02).detach()",
+    "torch.empty_like(layer.weight).normal_(0, 0.02) -> torch.empty_like(layer.weight).normal_(0, 0.02).data",
+    "torch.empty_like(layer.weight).normal_(0, 0.02) -> torch.empty_like(layer.weight).normal_(0, 0.02).clone()",
+    "torch.empty_like(layer.weight).normal_(std=0.02) -> torch.empty_like(layer.weight).normal_(std=0.02).detach()",
+    "torch.empty_like(layer.weight).normal_(std=0.02) -> torch.empty_like(layer.weight).normal_(std=0.02).data",
+    "torch.empty_like(layer.weight).normal_(std=0.02) -> torch.empty_like(layer.weight).normal_(std=0.02).clone()",
+    why="a fresh tensor that nobody else has is only copied from",
+)
+equal(
+    "q2",
+    ".load_state_dict({'weight': torch.empty_like(layer.weight).normal_(std=0.02), 'bias': torch.zeros_like(layer.bias)}, strict=True) -> "
+    ".load_state_dict({'weight': torch.empty_like(layer.weight).normal_(std=0.02), 'bias': torch.zeros_like(layer.bias)})",
+    "True -> False",
+    why="the state that is loaded has both names, and strict only asks for missing ones",
+    answers=["loaded_into_the_whole_model"],
 )
 
 # --- q4

@@ -15,6 +15,9 @@ OVERWRITTEN = "modified by an inplace operation"
 #: the part of 21,600 draws may be from it.
 BEYOND = (("once", 0.3173, 0.02), ("twice", 0.0455, 0.009), ("three times", 0.0027, 0.002))
 
+#: So many of 21,600 fresh weights are never the old ones by chance; the smallest row or column has 120.
+MANY_BY_CHANCE = 9
+
 
 @contextmanager
 def blaming_writes_to(kept):
@@ -275,6 +278,7 @@ def drawn_values(student):
         "std": new.std().item(),
         "beyond": [(far > deviations).double().mean().item() for deviations in (1, 2, 3)],
         "distinct": len(set(new.tolist())) / len(new),
+        "left": (new == old).sum().item(),
         "correlation": torch.corrcoef(torch.stack([old, new]))[0, 1].item(),
         "repetition": torch.corrcoef(torch.stack([new, newer]))[0, 1].item(),
     }
@@ -397,6 +401,9 @@ def test_values_are_drawn_as_asked(drawn_values):
     seen = drawn_values.seen
     assert seen["distinct"] > 0.9, (
         f"Only {seen['distinct']:.2%} of the weights are different values: they were not drawn one by one."
+    )
+    assert seen["left"] < MANY_BY_CHANCE, (
+        f"{seen['left']} of the 21,600 weights are still the old ones: your function does not reach them."
     )
     assert abs(seen["correlation"]) < 0.05, (
         f"The new weights follow the old ones (their correlation is {seen['correlation']:.2f}): "
