@@ -3715,7 +3715,60 @@ equal(
     "q1",
     "w -> w.detach()",
     why="the alias shares memory and version with w, and nobody keeps it",
-    answers=["frozen_for_the_moment_of_the_write"],
+    answers=[
+        "frozen_for_the_moment_of_the_write",
+        "put_back_by_hand",
+        "filled_by_index",
+        "loaded_like_a_state",
+        "stepped_by_an_optimizer",
+        "filled_recursively",
+    ],
+)
+equal("q1", "part -> part.detach()", why="the alias shares memory and version with the part of w")
+equal(
+    "q1",
+    "a statement is moved into a block: return w",
+    "a statement is moved into a block: torch.set_grad_enabled(False)",
+    "with, try or if is taken away: try:",
+    why="fill_ raises nothing under no_grad, and finally comes before the return",
+    answers=["put_back_by_hand"],
+)
+equal(
+    "q1",
+    "a statement is left out: holder.w = nn.Parameter(torch.empty(0))",
+    "nn.Parameter(torch.empty(0)) -> nn.Parameter(torch.empty(0)).detach()",
+    "nn.Parameter(torch.empty(0)) -> nn.Parameter(torch.empty(0)).data",
+    "nn.Parameter(torch.empty(0)) -> nn.Parameter(torch.empty(0)).clone()",
+    "nn.Parameter(torch.empty(0)) -> torch.empty(0)",
+    "0 -> 1",
+    why="w takes this place among the parameters of the holder at once",
+    answers=["loaded_like_a_state"],
+)
+equal(
+    "q1",
+    "a statement is left out: w.grad = None",
+    "a statement is moved by one: w.grad = None",
+    "(w - value).detach() -> (w - value).detach().data",
+    "(w - value).detach() -> (w - value).detach().clone()",
+    "(w - value).detach() -> w - value",
+    "(w - value).detach() -> (w - value).data",
+    "(w - value).detach -> (w - value).clone",
+    "(w - value).detach -> (w - value).detach_",
+    "w -> w.data",
+    "w -> w.clone()",
+    why="w.grad is not part of the task, and the optimizer reads nothing but its values",
+    answers=["stepped_by_an_optimizer"],
+)
+equal(
+    "q1",
+    "a statement is moved into a block: def fill(part):",
+    "with, try or if is taken away: if part.dim() == 0:",
+    "part.dim() == 0 -> part.dim() != 0",
+    "part.dim() == 0 -> not part.dim() == 0",
+    "part.dim() == 0 -> True",
+    "0 -> 1",
+    why="fill_ fills a number, a row and the whole of w alike, so it may be called at any depth",
+    answers=["filled_recursively"],
 )
 equal(
     "q1",
@@ -3812,12 +3865,118 @@ equal(
     answers=["loaded_into_the_whole_model"],
 )
 
+# --- q3
+
+equal(
+    "q3",
+    "d -> d.detach()",
+    "d -> d.data",
+    "d -> d.clone()",
+    "d.detach() -> d",
+    "d.detach() -> d.data",
+    "d.detach() -> d.detach().data",
+    "d.detach() -> d.detach().clone()",
+    "d.detach -> d.clone",
+    "masked -> masked.detach()",
+    "masked -> masked.data",
+    "masked -> masked.clone()",
+    why="only f is promised to go back; whether the d that is handed out has a history is free",
+)
+equal(
+    "q3",
+    "mask -> mask.detach()",
+    "mask -> mask.data",
+    "mask -> mask.clone()",
+    "mask.tolist() -> mask",
+    "mask[None, :] -> mask[None, :].detach()",
+    "keep -> keep.detach()",
+    "1 - keep -> (1 - keep).detach()",
+    "no_grad is put around: keep = mask.to(x.dtype)",
+    "mask.to(x.dtype) -> mask.to(x.dtype).data",
+    "mask.to(x.dtype) -> mask.to(x.dtype).clone()",
+    "no_grad is put around: keep = (~mask).float()",
+    "(~mask).float() -> (~mask).float().detach()",
+    "(~mask).float() -> (~mask).float().data",
+    "(~mask).float() -> (~mask).float().clone()",
+    "(~mask).float() -> ~mask",
+    "mask.float() -> mask.float().detach()",
+    "mask.float() -> mask",
+    "no_grad is put around: columns = mask.nonzero().flatten()",
+    "mask.nonzero().flatten() -> mask.nonzero().flatten().detach()",
+    "mask.nonzero().flatten() -> mask.nonzero().flatten().data",
+    "mask.nonzero().flatten() -> mask.nonzero().flatten().clone()",
+    "columns -> columns.detach()",
+    "columns -> columns.clone()",
+    "mask.expand_as(d) -> mask",
+    why="what is made of the mask alone has no history, is only read, and counts as numbers and by rows",
+)
+equal(
+    "q3",
+    "torch.ones_like(d) -> torch.ones_like(d).detach()",
+    "torch.ones(()) -> torch.ones(()).detach()",
+    "torch.ones(()) -> torch.ones(()).item()",
+    "d.new_ones(len(d), len(columns)) -> d.new_ones(len(d), len(columns)).detach()",
+    "no_grad is put around: d = torch.ones(x.shape[0], w1.shape[1])",
+    "no_grad is put around: columns.append(torch.ones_like(column) if masked else column)",
+    why="ones have no history",
+)
+equal(
+    "q3",
+    "d.clone() -> d",
+    "column -> column.clone()",
+    "w2 -> w2.clone()",
+    "x -> x.clone()",
+    why="one copy more or less has the same values and the same gradients",
+    answers=["recorded_write_to_a_clone", "columns_stacked", "filled_by_index_fill", "mapped_over_the_rows"],
+)
+equal(
+    "q3",
+    "d = d + (1 - d) * mask -> d += (1 - d) * mask",
+    "d.masked_fill -> d.masked_fill_",
+    "gradient.masked_fill -> gradient.masked_fill_",
+    why="nobody else has what is written to, and nobody has saved it",
+)
+equal(
+    "q3",
+    "a statement is moved by one: d.detach()[:, mask] = 1.0",
+    "no_grad is put around: d.detach()[:, mask] = 1.0",
+    "no_grad is put around: d.register_hook(lambda gradient: gradient.masked_fill(mask, 0.0))",
+    "a statement is moved by one: d = x @ w1",
+    "a statement is moved into a block: d = torch.stack(columns, dim=1)",
+    "no_grad is put around: the function",
+    "a decorator is left out: the function",
+    why="what changes places has nothing to do with each other; what stands in no_grad records nothing; the last "
+    "stack has all columns; and under enable_grad there is no cut",
+    answers=[
+        "hidden_write_and_the_gradient_put_right",
+        "put_in_by_index_copy",
+        "columns_stacked",
+        "masked_by_masked_scatter",
+    ],
+)
+equal(
+    "q3",
+    "no_grad is put around: @staticmethod",
+    "a decorator is left out: @staticmethod",
+    "a statement is left out: mask, = ctx.saved_tensors",
+    why="apply calls both functions by the class and unrecorded, and the mask of the closure is the same",
+    answers=["function_of_its_own_for_the_mask"],
+)
+equal(
+    "q3",
+    "torch.func.vmap(lambda row: torch.where(mask, 1.0, row @ w1)) -> lambda row: torch.where(mask, 1.0, row @ w1)",
+    why="the lambda means for all rows what it means for one",
+)
+
 # --- q4
 
 equal(
     "q4",
     "h += x -> h = h + x",
     "h += x -> h.add_(x)",
+    "torch.sigmoid(x @ w).add(x).sub -> torch.sigmoid(x @ w).add(x).sub_",
+    "h.masked_fill_ -> h.masked_fill",
+    "torch.add(torch.sigmoid(torch.mm(x, w)), torch.sub(x, 0.5)).relu_ -> torch.add(torch.sigmoid(torch.mm(x, w)), torch.sub(x, 0.5)).relu",
     "h -= 0.5 -> h = h - 0.5",
     "h -= 0.5 -> h.sub_(0.5)",
     "h = h - 0.5 -> h -= 0.5",
@@ -3841,6 +4000,9 @@ equal(
     "(h - 0.5).add_(x) -> (h - 0.5).add_(x).clone()",
     "(h - 0.5).add_(x).relu_() -> (h - 0.5).add_(x).relu_().clone()",
     "torch.add(torch.sigmoid(x @ w), x).sub_(0.5) -> torch.add(torch.sigmoid(x @ w), x).sub_(0.5).clone()",
+    "h.masked_fill_(h <= 0, 0.0) -> h.masked_fill_(h <= 0, 0.0).clone()",
+    "torch.add(torch.sigmoid(torch.mm(x, w)), torch.sub(x, 0.5)).relu_() -> "
+    "torch.add(torch.sigmoid(torch.mm(x, w)), torch.sub(x, 0.5)).relu_().clone()",
     "F.relu_(h) -> F.relu_(h).clone()",
     "F.relu_(y) -> F.relu_(y).clone()",
     "h.relu_() -> h.relu_().clone()",
@@ -3870,4 +4032,10 @@ equal(
     "saved -> saved.detach()",
     "a statement is moved out of a block: with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda saved: saved):",
     why="backward only reads what it unpacks, and only the sigmoid has to save inside of the block",
+)
+equal(
+    "q4",
+    "torch.func.vmap(lambda row: torch.relu(torch.sigmoid(row @ w) + row - 0.5)) -> "
+    "lambda row: torch.relu(torch.sigmoid(row @ w) + row - 0.5)",
+    why="the lambda means for all rows what it means for one",
 )
