@@ -19,7 +19,7 @@ _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {
 
 
 def assert_untouched(
-    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = (), case: str = ""
 ) -> None:
     """Fail where something is not as it was before the call that ``untouched`` watched.
 
@@ -33,12 +33,13 @@ def assert_untouched(
         only: what is looked at: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as
             in file names (``"model.*:grad"``, ``"*:version"``).
         but: what of that may change, said in the same way.
+        case: when it happened, said before the sentence: ``"Where the model raises an error"``.
 
     Raises:
         AssertionError: the first thing that changed, in a sentence for the student.
     """
     for change in changes(kept, only=only, but=but):
-        raise AssertionError(change)
+        raise AssertionError(f"{case}: {change}" if case else change)
 
 
 def changes(

@@ -391,7 +391,8 @@ print(len(outputs))  # 1, because the hook was gone before the second forward
 # under the name `""`. Each of these modules runs once and returns a tensor.
 #
 # The model runs in the modes in which it is found, and afterwards it must be as it was: it computes the same,
-# none of your hooks is left in it, and the hooks of other people are still where their handles find them.
+# none of your hooks is left in it, even where the model raises an error, and the hooks of other people are still
+# where their handles find them.
 # One thing may change: your backward may add to the `.grad` of the parameters it passes. It clears none.
 #
 # The code below returns `None` for every layer, and its hooks stay behind. Repair both.
