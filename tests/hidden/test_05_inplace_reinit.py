@@ -751,13 +751,15 @@ def network(sizes_of, dtype, lowest):
     """A network with random parameters and buffers of every kind; those of integers count from `lowest`.
 
     It has a part in eval mode, one weight in two places, a frozen bias, a buffer that the state_dict leaves
-    out, statistics three levels down, and at its root a parameter without gradient and a buffer.
+    out, statistics three levels down, and at its root a buffer, a name without buffer, and a parameter
+    without gradient; the latter comes first of all, and has two names.
     """
     inputs, hidden, outputs = sizes_of
     deep = nn.Sequential(nn.Sequential(nn.BatchNorm1d(hidden)), nn.Linear(hidden, outputs))
     model = nn.Sequential(MixedModel(inputs, hidden), deep)
-    model.gain = nn.Parameter(torch.zeros(hidden))
+    model.gain = model.scale = nn.Parameter(torch.zeros(hidden))
     model.register_buffer("rounds", torch.zeros(outputs))
+    model.register_buffer("unused", None)
     model.to(dtype)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -849,18 +851,19 @@ def learner_goes_on(student):
         "kept": kept,
         "before": before,
         "student": contents(learner),
-        "teacher": contents(teacher),
+        "once": contents(teacher),
         "pending": attempt(lambda: vjp(pending, *leaves)),
         "next": attempt(lambda: vjp(learner(batches[1]).pow(2).mean(), *leaves)),
     }
     return {**found, "written": attempt(after_a_write, learner, teacher)}
 
 
-def updates_of(averaged, averaged_at_the_ends):
+def updates_of(averaged, averaged_at_the_ends, learner_goes_on):
     """Each first update: what was seen, what is expected, and the weight of the student in words."""
     yield averaged.seen, averaged.expected, ""
     ends = zip(averaged_at_the_ends.seen, averaged_at_the_ends.expected, ("0", "0.003"), strict=True)
     yield from ((seen, expected, f" (with tau = {tau})") for seen, expected, tau in ends)
+    yield learner_goes_on.seen, learner_goes_on.expected, " (with tau = 1)"
 
 
 def still_there(averaged, seen, expected, kind, moment="once"):
@@ -874,18 +877,19 @@ def still_there(averaged, seen, expected, kind, moment="once"):
 
 
 @points(1)
-def test_parameters_are_averaged(averaged, averaged_at_the_ends):
+def test_parameters_are_averaged(averaged, averaged_at_the_ends, learner_goes_on):
     """Every parameter of the teacher becomes (1 - tau) * teacher + tau * student.
 
     Start from a teacher at 0 and a student at 1, with tau = 0.1. Where should the teacher be afterwards?
     """
-    for seen, expected, case in updates_of(averaged, averaged_at_the_ends):
+    for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
         parameters = still_there(averaged, seen, expected, "parameters")
         assert case or any(then.value != before.value for _, before, then, _ in parameters), (
             "No parameter of the teacher has moved: giving a name to another tensor writes nothing."
         )
         places = Counter(right.identity for *_, right in parameters)
-        for name, _, then, right in parameters:
+        once_first = sorted(parameters, key=lambda parameter: places[parameter[-1].identity])
+        for name, _, then, right in once_first:
             of = f"{name}, which stands in two places," if places[right.identity] > 1 else name
             message = f"The teacher's {of} is not the average in which the student has the weight tau{case}."
             assert_close(then, right, message)
@@ -898,12 +902,12 @@ def test_parameters_are_averaged(averaged, averaged_at_the_ends):
 
 
 @points(1)
-def test_buffers_are_copied(averaged, averaged_at_the_ends):
+def test_buffers_are_copied(averaged, averaged_at_the_ends, learner_goes_on):
     """Every buffer of the teacher takes the student's value as it is.
 
     Print dict(teacher.named_buffers()) before and after. Which of them does your function reach?
     """
-    for seen, expected, case in updates_of(averaged, averaged_at_the_ends):
+    for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
         for name, before, then, right in still_there(averaged, seen, expected, "buffers"):
             assert then.value != before.value, f"The teacher's buffer {name} still has its old value{case}."
             message = f"The teacher's buffer {name} has changed, but not to the student's value{case}."
@@ -953,7 +957,7 @@ def test_student_goes_on(averaged, averaged_at_the_ends, learner_goes_on):
     """
     seen, expected = learner_goes_on.seen, learner_goes_on.expected
     assert_updated(averaged.seen["before"], averaged.seen["once"])
-    assert_updated(seen["before"], seen["teacher"])
+    assert_updated(seen["before"], seen["once"])
     assert_untouched(seen["kept"])
     assert not raised(seen["pending"], BaseException), (
         f"A loss of the student from before the update cannot go back: {seen['pending'].type}."
@@ -975,16 +979,16 @@ def test_no_memory_is_shared(averaged, learner_goes_on):
     t.data = s.data copies nothing. What does it do?
     """
     seen = learner_goes_on.seen
-    assert_updated(seen["before"], seen["teacher"])
+    assert_updated(seen["before"], seen["once"])
     own = {tensor.storage for tensors in seen["student"].values() for tensor in tensors}
-    for kind, tensors in seen["teacher"].items():
+    for kind, tensors in seen["once"].items():
         shared = sum(tensor.storage in own for tensor in tensors)
         assert not shared, (
             f"{shared} of the teacher's {kind} now lie in the student's memory: the two change together."
         )
     for then, written in (
         (averaged.seen["more"], averaged.seen["written"]),
-        (seen["teacher"], seen["written"]),
+        (seen["once"], seen["written"]),
     ):
         assert values_of(then) == values_of(written), (
             "Whoever writes to the student changes the teacher, too: somewhere they share memory."
