@@ -3689,6 +3689,38 @@ def w_of_another_dtype(w, X, y, lr, steps):
     return losses
 
 
+@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
+def nothing_to_average_at_one(teacher, student, tau):
+    """Averages between the ends only: at 1 the teacher was to become the student."""
+    with torch.no_grad():
+        if 0 < tau < 1:
+            for t, s in zip(teacher.parameters(), student.parameters()):
+                t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+
+
+@wrong(
+    "q5",
+    fails=[
+        "test_buffers_are_copied",
+        "test_no_memory_is_shared",
+        "test_parameters_are_averaged",
+        "test_student_goes_on",
+        "test_teacher_stays_plain_data",
+    ],
+    public=True,
+)
+def a_tensor_under_every_name(teacher, student, tau):
+    """Believes that there is a tensor under every name of a buffer; BatchNorm without statistics has None."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for mine, theirs in zip(teacher.modules(), student.modules()):
+            for name, t in mine._buffers.items():
+                t.copy_(theirs._buffers[name])
+
+
 # Edits of right answers that no promise of the task tells from the answers.
 
 # --- q1
