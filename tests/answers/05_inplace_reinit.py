@@ -538,6 +538,22 @@ def filled_in_its_storage(w, value):
     return w
 
 
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
+def rounded_to_float32(w, value):
+    """Takes every tensor for float32, and so rounds the value that a float64 leaf gets."""
+    with torch.no_grad():
+        w.copy_(torch.tensor(value, dtype=torch.float32))
+    return w
+
+
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
+def close_ones_left(w, value):
+    """Writes only where w is not close to the value, and takes close for equal."""
+    with torch.no_grad():
+        w.masked_fill_(~torch.isclose(w, torch.full_like(w, value)), value)
+    return w
+
+
 # q2: reset_layer
 
 
@@ -1770,6 +1786,24 @@ def masked_after_the_gradient_is_known(x, w1, w2, mask):
     return masked, f + (masked @ w2.detach() - f).detach()
 
 
+@wrong(
+    "q3",
+    fails=[
+        "test_masked_values_enter_the_product",
+        "test_w1_gets_the_gradient_of_its_columns",
+        "test_w2_gets_the_gradient_of_the_masked_d",
+    ],
+    public=True,
+)
+def from_the_first_to_the_last(x, w1, w2, mask):
+    """Takes the masked columns for neighbours, and writes to all from the first to the last."""
+    d = x @ w1
+    columns = mask.nonzero().flatten().tolist()
+    if columns:
+        d[:, columns[0] : columns[-1] + 1] = 1.0
+    return d, d @ w2
+
+
 # q4: residual_block
 
 
@@ -2136,7 +2170,7 @@ def gradient_clipped_on_the_way(x, w):
     return torch.relu(h)
 
 
-@wrong("q4", fails=["test_inputs_of_the_block_are_untouched"], public=True)
+@wrong("q4", fails=["test_block_has_the_gradients", "test_inputs_of_the_block_are_untouched"], public=True)
 def plain_x_written_to(x, w):
     """Writes to x where nothing protects it."""
     h = torch.sigmoid(x @ w)
@@ -2187,6 +2221,13 @@ def saved_by_numpy(x, w):
     memory += x.detach().numpy()
     memory -= 0.5
     return torch.relu(h + residual)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def recorded_for_x_only(x, w):
+    """Believes that where x is plain data there is nothing to differentiate, and forgets w."""
+    with torch.set_grad_enabled(x.requires_grad):
+        return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
 
 
 # q5: ema_update
