@@ -19,9 +19,14 @@ _PROPERTIES = {"shape", "dtype", "device", "ndim", "is_leaf", "requires_grad", "
 _READ_FROM = {"backward", "register_hook", "retain_grad", "data", "detach", "view", "grad", "grad_fn"}
 _ALIASES = {"detach", "view", "reshape", "flatten", "squeeze", "unsqueeze", "t", "expand", "float", "to"}
 _ALIASES |= {"Parameter", "as_tensor", "from_numpy", "get_parameter", "get_buffer", "pop", "next"}
+_CONSTANTS = {"tensor", "zeros", "ones", "full", "empty", "eye", "arange", "rand", "randn", "from_numpy"}
+_CONSTANTS |= {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
+_CONSTANTS |= {"new_tensor", "new_zeros", "new_ones", "new_full", "new_empty"}
 _KEEPS = {"grad", "backward", "Parameter", "Buffer", "checkpoint", "saved_tensors_hooks", "jacobian", "vjp"}
 _WRITES = {"add_", "sub_", "mul_", "div_", "neg_", "clamp_", "zero_", "fill_", "copy_", "lerp_", "normal_"}
 _WRITES |= {"uniform_", "addcmul_", "addcdiv_", "masked_fill_", "exp_", "sqrt_", "tanh_", "pow_"}
+_BACKWARD = {"backward", "grad", "register_hook", "register_forward_hook", "register_full_backward_hook"}
+_BACKWARD |= {"register_module_forward_hook"}
 _UNRECORDED = {"requires_grad_", "retain_grad", "zero_grad", "step", "append", "remove", "train", "eval"}
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Nonlocal, ast.Global, ast.Pass)
 _PLAIN = (ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.expr_context)
@@ -61,9 +66,12 @@ def makes_a_difference(place: Place, name: str) -> bool:
     """Whether `.detach()`, `.clone()` or `.data` can make one here.
 
     A copy of what nobody else has, or of what is only read, does not; nor does a cut where nothing is
-    recorded, or a second one. What nobody else has is cut by `.data` as by `.detach()`.
+    recorded, of what has no history, or a second one. What nobody else has is cut by `.data` as by
+    `.detach()`.
     """
     if name == "data" and _is_new(place.node):
+        return False
+    if name != "clone" and (_is_constant(place.node) or _is_read_for_a_constant(place)):
         return False
     if name == "clone":
         return not (_is_new(place.node) or _is_only_read(place) or _is_read_by_torch(place))
@@ -90,6 +98,23 @@ def _is_new(node: ast.expr) -> bool:
         return isinstance(node, ast.BinOp)
     is_leaf = any(keyword.arg == "requires_grad" for keyword in node.keywords)
     return not (is_leaf or last_name(node).endswith("_") or last_name(node) in _ALIASES)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Whether an expression makes a tensor that has no history, and does not require grad."""
+    if not (isinstance(node, ast.Call) and last_name(node) in _CONSTANTS):
+        return False
+    return not any(keyword.arg == "requires_grad" for keyword in node.keywords)
+
+
+def _is_read_for_a_constant(place: Place) -> bool:
+    """Whether a tensor without a history is made from the expression, or like it."""
+    match place.parent:
+        case ast.Attribute(attr=name):
+            return name in _CONSTANTS
+        case ast.Call(func=function):
+            return place.field == "args" and last_name(function) in _CONSTANTS
+    return False
 
 
 def _is_read_by_torch(place: Place) -> bool:
@@ -133,8 +158,9 @@ def may_record(statement: ast.stmt) -> bool:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=args)) if name in _UNRECORDED:
             return not all(isinstance(argument, ast.Name | ast.Constant) for argument in args)
     called = {last_name(node) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+    called -= _CONTAINERS | _NO_TENSORS | _CONSTANTS | _BACKWARD | _UNRECORDED
     computes = any(isinstance(node, ast.BinOp | ast.AugAssign) for node in ast.walk(statement))
-    return (computes or bool(called - _CONTAINERS - _NO_TENSORS)) and not isinstance(statement, DEFINITIONS)
+    return (computes or bool(called)) and not isinstance(statement, DEFINITIONS)
 
 
 def returns_a_name(statement: ast.stmt) -> bool:

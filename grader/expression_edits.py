@@ -40,7 +40,7 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 _KEYWORDS = {
     "backward": ["retain_graph=True", "create_graph=True"],
-    "grad": ["retain_graph=True", "create_graph=True", "allow_unused=True"],
+    "grad": ["retain_graph=True", "create_graph=True"],
     "zero_grad": ["set_to_none=False"],
     "sum": ["dim=0"],
     "mean": ["dim=0"],

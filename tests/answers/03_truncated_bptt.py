@@ -4511,7 +4511,6 @@ equal(
     "state * 1 -> (state * 1).detach()",
     "torch.empty_like(state).copy_(state) -> torch.empty_like(state).copy_(state).detach()",
     "torch.empty_like(state).copy_(state) -> torch.empty_like(state).copy_(state).data",
-    "torch.from_numpy(state.detach().numpy().copy()) -> torch.from_numpy(state.detach().numpy().copy()).detach()",
     "state.clone().detach_() -> state.clone().detach_().detach()",
     "state.clone().detach_() -> state.clone().detach_().data",
     "state.clone().detach_ -> state.clone().detach",
