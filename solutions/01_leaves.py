@@ -111,14 +111,15 @@ def test_a_leaf_that_requires_grad(make_weight):
     else:
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
+    assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
 
 
 def test_scaled_values(make_weight):
     """The values are the normal numbers of seed 0, times scale."""
     import torch
 
-    w = make_weight(2, 3, 0.5)
-    expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 0.5
+    w = make_weight(2, 3, 4.0)
+    expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
     assert torch.allclose(w.detach(), expected), (
         f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
         "the start values belong to the task, a leaf with other values is another weight."
@@ -233,8 +234,11 @@ def test_parameters_stay_as_found(input_gradient):
     import torch
 
     model = torch.nn.Linear(3, 1)
-    model(torch.ones(1, 3)).sum().backward()
+    model.weight.grad = torch.ones(1, 3)
     input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    assert model.bias.grad is None, (
+        f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
+    )
     seen = model.weight.grad
     assert seen is not None, "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."
     assert torch.equal(seen, torch.ones(1, 3)), (
@@ -467,14 +471,14 @@ def test_gradients_of_the_outputs(activation_grads):
             self.inner, self.bend, self.outer = torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)
 
         def forward(self, x):
-            return self.outer(3 * self.bend(self.inner(x)))
+            return self.outer(30 * self.bend(self.inner(x)))
 
     model, x = Model(), torch.randn(2, 3)
     seen = activation_grads(model, x, ["inner", "bend"])
 
     first = model.inner(x)
     second = model.bend(first)
-    expected = torch.autograd.grad(model.outer(3 * second).sum(), [first, second])
+    expected = torch.autograd.grad(model.outer(30 * second).sum(), [first, second])
     for name, gradient in zip(["inner", "bend"], expected, strict=True):
         assert seen.get(name) is not None, (
             f"There is no gradient for layer {name}: the tensor you kept is not the one\n"
@@ -492,7 +496,8 @@ def test_no_hook_stays_behind(activation_grads):
 
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     activation_grads(model, torch.randn(2, 3), ["0", "1"])
-    left = sum(len(module._forward_hooks) + len(module._backward_hooks) for module in model.modules())
+    tables = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+    left = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
     assert left == 0, f"{left} of your hooks are still in the model: every later forward will call them."
 
 
@@ -570,9 +575,9 @@ def test_weighted_sum(total_loss):
     """The value is the weighted sum."""
     import torch
 
-    total = total_loss([torch.tensor(1.0), torch.tensor(2.0)], [3.0, 4.0])
+    total = total_loss([torch.tensor(1.0), torch.tensor(2.0), torch.tensor(20.0)], [3.0, 4.0, -0.5])
     value = torch.as_tensor(total).item()
-    assert value == 11.0, f"3 * 1 + 4 * 2 came out as {value:g} instead of 11."
+    assert value == 1.0, f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
 
 
 def test_parameters_learn(total_loss):
@@ -679,11 +684,11 @@ def test_weighted_gradient(weighted_backward):
     import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
-    weighted_backward(p * p, torch.tensor([1.0, 10.0]))
+    weighted_backward(p * p, torch.tensor([1.0, -10.0]))
     assert p.grad is not None, "p.grad is None: the losses were cut off from the parameter they depend on."
-    assert p.grad.tolist() == [2.0, 40.0], (
-        f"p.grad is {p.grad.tolist()} instead of [2.0, 40.0]:\n"
-        "the losses p * p have the gradients 2 and 4, and their weights are 1 and 10."
+    assert p.grad.tolist() == [2.0, -40.0], (
+        f"p.grad is {p.grad.tolist()} instead of [2.0, -40.0]:\n"
+        "the losses p * p have the gradients 2 and 4, and their weights are 1 and -10."
     )
 
 

@@ -7,7 +7,7 @@ import functools
 import torch
 from torch import nn
 
-from grader.answers import accepted, wrong
+from grader.answers import accepted, equal, wrong
 
 # --- q1 · A weight the optimizer will take
 
@@ -202,7 +202,7 @@ def in_double_precision(n, m, scale):
     return w.requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1", fails=["test_weight_has_the_values"])
 def kept_within_bounds(n, m, scale):
     """Clips the start values as truncated initialisers do; only a large scale shows it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
@@ -241,7 +241,7 @@ def all_in_one_memory(n, m, scale, _memory=torch.zeros(10_000)):
     return _memory[: n * m].copy_(w.flatten()).view(n, m).detach().requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"], public=True)
+@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def born_in_inference_mode(n, m, scale):
     """Takes inference_mode for a faster no_grad; what is born in it can never be trained."""
     with torch.inference_mode():
@@ -513,7 +513,7 @@ def thawed_more_than_was_frozen(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def zeros_left_where_none_was(model, img):
     """Puts every gradient back, and takes None for 0; an optimizer treats the two differently."""
     before = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
@@ -749,7 +749,7 @@ def zero_taken_for_none(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def only_the_first_layer_spared(model, img):
     """Stops the gradients of the first parameters only."""
     first = next(model.parameters())
@@ -892,7 +892,7 @@ def a_hook_taken_off_again(model, img):
     return seen[0]
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2", fails=["test_parameters_keep_their_gradients"])
 def added_and_subtracted_again(model, img):
     """Goes back a second time with the other sign, to take away what was added: None becomes zeros."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -1996,14 +1996,13 @@ def activations_instead_of_gradients(model, x, names):
         "test_hooks_are_removed",
         "test_a_second_call_is_answered_too",
     ],
-    public=True,
 )
 def clipped_on_the_way(model, x, names):
     """Clips what it returns."""
     return {name: gradient.clamp(-2, 2) for name, gradient in _gradients_of(model, x, names).items()}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4", fails=["test_hooks_are_removed"])
 def pre_hooks_left(model, x, names):
     """Removes the hooks that keep outputs, and forgets the one that looked at the input."""
     model.register_forward_pre_hook(lambda module, inputs: None)
@@ -2424,13 +2423,13 @@ def equal_values_once(losses, weights):
     return sum(weight * loss for weight, loss in seen.values())
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def bonus_left_out(losses, weights):
     """Believes that a weight is positive, and skips the others."""
     return sum(weight * loss for weight, loss in zip(weights, losses) if weight > 0)
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def magnitude_of_the_weights(losses, weights):
     """Believes that a weight is positive, and takes its magnitude."""
     return sum(abs(weight) * loss for weight, loss in zip(weights, losses))
@@ -2462,7 +2461,7 @@ def rounded_to_four_digits(losses, weights):
     )
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
 def large_losses_clipped(losses, weights):
     """Caps each loss, so that no outlier takes over."""
     return sum(weight * loss.clamp(max=10) for weight, loss in zip(weights, losses))
@@ -2736,7 +2735,7 @@ def weights_normalised_in_place(losses, w):
     w.data /= w.data.sum()
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6", fails=["test_weighted_gradient"])
 def negative_weights_cut_off(losses, w):
     """Believes that importance is positive."""
     losses.backward(w.detach().clamp(min=0))
@@ -3023,3 +3022,1008 @@ def only_the_parameters_behind_the_losses(losses, w):
         found += [node.variable] if hasattr(node, "variable") else []
         waiting += [after for after, _ in node.next_functions if after is not None]
     (losses * w).sum().backward(inputs=found)
+
+
+# Edits of right answers that no promise of the task tells from the answers.
+
+# --- q1
+
+equal(
+    "q1",
+    "no_grad is put around: the function",
+    why="the weight is to have no history, and the flag can be switched on without a record",
+)
+equal(
+    "q1",
+    "a statement is moved into a block: w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)",
+    "a statement is moved into a block: w.requires_grad = True",
+    "a statement is moved into a block: layer = nn.Linear(m, n, bias=False)",
+    "a statement is moved into a block: return layer.weight",
+    "a statement is moved into a block: w = torch.empty(n, m, requires_grad=True)",
+    why="a tensor is made in the block as it is outside: it is a leaf in both cases",
+)
+equal(
+    "q1",
+    "torch.no_grad -> torch.inference_mode",
+    why="the weight was made before the block, and nothing made in it is kept",
+)
+equal(
+    "q1",
+    "w *= scale -> w.mul_(scale)",
+    why="the method is what the statement calls",
+)
+equal(
+    "q1",
+    "w.data -> w.detach()",
+    "layer.weight.normal_(0, 1, generator=torch.Generator().manual_seed(0)) -> layer.weight.normal_(0, 1, generator=torch.Generator().manual_seed(0)).data",
+    "layer.weight -> layer.weight.detach()",
+    "layer.weight -> layer.weight.data",
+    why="no graph has seen the weight yet, so nobody asks for its version, or for the history of an alias",
+)
+equal(
+    "q1",
+    "w -> w.data",
+    why="no graph has seen the weight yet, so nobody asks for its version, or for the history of an alias",
+    answers=["copied_into_an_empty_leaf"],
+)
+equal(
+    "q1",
+    "w.detach() -> w.detach().data",
+    "w.detach() -> w.detach().clone()",
+    "w.detach() -> w.data",
+    "w.detach -> w.detach_",
+    why="the history of the product is cut off afterwards, however it came about",
+)
+equal(
+    "q1",
+    ".randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) -> .randn(n, m, generator=torch.Generator().manual_seed(0))",
+    "True -> False",
+    "w -> w.clone()",
+    why="the history of the product is cut off afterwards, however it came about",
+    answers=["detached_and_switched_on_again"],
+)
+equal(
+    "q1",
+    "a decorator is left out: the function",
+    "with, try or if is taken away: with torch.set_grad_enabled(False):",
+    "False -> True",
+    why="nothing requires grad yet, so nothing is recorded",
+)
+equal(
+    "q1",
+    "torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale -> (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).detach()",
+    why="nothing requires grad yet, so nothing is recorded",
+    answers=["decorated_with_no_grad"],
+)
+equal(
+    "q1",
+    "a statement is moved into a block: return values.mul_(scale).requires_grad_()",
+    "a statement is moved out of a block: with torch.random.fork_rng(devices=[]):",
+    "with, try or if is taken away: with torch.random.fork_rng(devices=[]):",
+    ".fork_rng(devices=[]) -> .fork_rng()",
+    why="nobody was promised the state of the global generator",
+)
+equal(
+    "q1",
+    "values.mul_(scale) -> values.mul_(scale).detach()",
+    "values.mul_(scale) -> values.mul_(scale).data",
+    "values.mul_(scale) -> values.mul_(scale).clone()",
+    "values.mul_ -> values.mul",
+    "values -> values.clone()",
+    "torch.from_numpy((values * scale).astype('float32')) -> torch.from_numpy((values * scale).astype('float32')).clone()",
+    why="the values are new, without a history, and nobody has them otherwise",
+)
+equal(
+    "q1",
+    "values -> values.detach()",
+    "values -> values.data",
+    why="the values are new, without a history, and nobody has them otherwise",
+    answers=["seeded_for_a_moment"],
+)
+equal(
+    "q1",
+    ".Linear(m, n, bias=False) -> .Linear(m, n)",
+    why="only the weight of the layer is kept; its bias is thrown away",
+)
+equal(
+    "q1",
+    ".normal_(0, 1, generator=torch.Generator().manual_seed(0)) -> .normal_(0, generator=torch.Generator().manual_seed(0))",
+    why="1 is the deviation where none is given",
+)
+equal(
+    "q1",
+    "(values * scale).astype('float32') -> values * scale",
+    why="numpy keeps float32 where a number of Python's is the factor",
+)
+equal(
+    "q1",
+    "torch.randn(n, m, generator=torch.Generator().manual_seed(0)).tolist() -> torch.randn(n, m, generator=torch.Generator().manual_seed(0))",
+    why="the rows of a tensor are read like a list's",
+)
+
+# --- q2
+
+equal(
+    "q2",
+    "a statement is left out: model.zero_grad(set_to_none=True)",
+    "a statement is left out: for p in model.parameters():",
+    "a statement is moved by one: model.zero_grad(set_to_none=True)",
+    "a statement is moved into a block: model.zero_grad(set_to_none=True)",
+    "model.zero_grad(set_to_none=True) -> model",
+    ".zero_grad(set_to_none=True) -> .zero_grad()",
+    why="zero_grad and the loop clear the same, so that one of them is enough; None is what zero_grad puts there",
+)
+equal(
+    "q2",
+    "model.parameters() -> list(model.parameters())[:-1]",
+    "a statement is left out: p.grad = None",
+    "a loop ends after its first round: p.grad = None",
+    "model.parameters() -> list(model.parameters())[1:]",
+    "model.parameters -> model.buffers",
+    "p -> p.detach()",
+    "p -> p.data",
+    why="zero_grad and the loop clear the same, so that one of them is enough; None is what zero_grad puts there",
+    answers=["saved_and_put_back_in_a_context"],
+)
+equal(
+    "q2",
+    "p -> p.clone()",
+    why="a detached copy is a constant as well; and what zero_grad has cleared need not be cleared again",
+    answers=["called_with_detached_parameters", "saved_and_put_back_in_a_context"],
+)
+equal(
+    "q2",
+    "kept[0] -> kept[-1]",
+    "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[-1]",
+    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[-1]",
+    "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[-1]",
+    "into[0] -> into[-1]",
+    "seen[0] -> seen[-1]",
+    why="there is one input, one output and one call, and so one entry",
+)
+equal(
+    "q2",
+    "a statement is moved into a block: img.requires_grad_()",
+    "a statement is moved out of a block: try:",
+    "a statement is moved into a block: return seen[0]",
+    why="of a model that raises, the task says nothing",
+)
+equal(
+    "q2",
+    "a statement is moved into a block: return x.grad",
+    "with, try or if is taken away: try:",
+    why="of a model that raises, the task says nothing",
+    answers=["a_hook_taken_off_again", "saved_and_put_back_in_a_context"],
+)
+equal(
+    "q2",
+    "a statement is moved by one: seen = []",
+    "a statement is moved by one: handle = model.register_full_backward_hook(lambda module, into, out: seen.append(into[0]))",
+    why="what the hook writes to is there before it is called",
+)
+equal(
+    "q2",
+    "output -> output.detach()",
+    why="ones like a tensor do not ask for its history",
+)
+equal(
+    "q2",
+    ".backward(inputs=[x]) -> .backward(inputs=[x], retain_graph=True)",
+    ".backward(inputs=[x]) -> .backward(inputs=[x], create_graph=True)",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    ".grad(model(leaf.float().reshape(1, -1)).sum(), leaf) -> .grad(model(leaf.float().reshape(1, -1)).sum(), leaf, retain_graph=True)",
+    ".grad(model(leaf.float().reshape(1, -1)).sum(), leaf) -> .grad(model(leaf.float().reshape(1, -1)).sum(), leaf, create_graph=True)",
+    ".grad(output, x, grad_outputs=torch.ones_like(output)) -> .grad(output, x, grad_outputs=torch.ones_like(output), retain_graph=True)",
+    ".grad(output, x, grad_outputs=torch.ones_like(output)) -> .grad(output, x, grad_outputs=torch.ones_like(output), create_graph=True)",
+    why="a graph which nobody holds is freed with its last name; and that nothing may lead back from the result was not asked",
+)
+equal(
+    "q2",
+    ".grad(model(x).sum(), x) -> .grad(model(x).sum(), x, retain_graph=True)",
+    ".grad(model(x).sum(), x) -> .grad(model(x).sum(), x, create_graph=True)",
+    why="a graph which nobody holds is freed with its last name; and that nothing may lead back from the result was not asked",
+    answers=[
+        "reference",
+        "a_hook_taken_off_again",
+        "autograd_grad_of_a_non_leaf",
+        "switched_on_and_off_again",
+    ],
+)
+equal(
+    "q2",
+    "a statement is left out: x.retain_grad()",
+    "a statement is moved by one: x.retain_grad()",
+    "x.retain_grad() -> x",
+    why="backward(inputs=[x]) fills x.grad, leaf or not",
+)
+equal(
+    "q2",
+    "a statement is moved by one: for p in model.parameters():",
+    "a statement is moved into a block: x = img.detach().float().reshape(1, -1).requires_grad_()",
+    "a statement is moved by one: frozen = {name: p.detach() for name, p in model.named_parameters()}",
+    why="x comes from img alone, and does not ask for the model; nothing is gone back through yet",
+)
+equal(
+    "q2",
+    "a statement is moved by one: x = img.detach().float().reshape(1, -1).requires_grad_()",
+    why="x comes from img alone, and does not ask for the model; nothing is gone back through yet",
+    answers=["parameters_frozen_and_thawed"],
+)
+equal(
+    "q2",
+    "a statement is moved by one: x.register_hook(kept.append)",
+    why="a hook can be registered whenever x is there and no backward has run",
+)
+equal(
+    "q2",
+    "no_grad is put around: x = img.to(torch.float32).unsqueeze(0).clone().requires_grad_(True)",
+    "no_grad is put around: leaf = img.clone().requires_grad_()",
+    "no_grad is put around: x = img.detach().float().view(1, -1).requires_grad_()",
+    why="x is to be a leaf, or a tensor without another history, which it is under no_grad too",
+)
+equal(
+    "q2",
+    "no_grad is put around: x = img.detach().float().reshape(1, -1).requires_grad_()",
+    why="x is to be a leaf, or a tensor without another history, which it is under no_grad too",
+    answers=[
+        "reference",
+        "a_hook_taken_off_again",
+        "backward_through_a_copy_of_the_model",
+        "called_with_detached_parameters",
+        "parameter_gradients_put_aside",
+        "parameters_frozen_and_thawed",
+        "saved_and_put_back_in_a_context",
+    ],
+)
+equal(
+    "q2",
+    "no_grad is put around: before = [None if p.grad is None else p.grad.clone() for p in model.parameters()]",
+    "no_grad is put around: return gradient.float().reshape(1, -1)",
+    "no_grad is put around: frozen = {name: p.detach() for name, p in model.named_parameters()}",
+    "no_grad is put around: @contextlib.contextmanager",
+    why="nothing that is done there is recorded, or has a history that anybody asks for",
+)
+equal(
+    "q2",
+    "no_grad is put around: the function",
+    why="nothing that is done there is recorded, or has a history that anybody asks for",
+    answers=["by_jacobian", "by_vjp", "functional_gradient"],
+)
+equal(
+    "q2",
+    "img.clone() -> img.data",
+    "img.clone -> img.detach",
+    why="img requires no grad, and has no history that could be cut off",
+)
+equal(
+    "q2",
+    "img.detach() -> img",
+    "img.detach() -> img.data",
+    "img.detach -> img.clone",
+    "img.detach -> img.detach_",
+    "img -> img.clone()",
+    "img.clone() -> img.clone().detach()",
+    why="img requires no grad, and has no history that could be cut off",
+    answers=[
+        "reference",
+        "a_hook_taken_off_again",
+        "autograd_grad_of_a_non_leaf",
+        "backward_through_a_copy_of_the_model",
+        "by_jacobian",
+        "by_vjp",
+        "called_with_detached_parameters",
+        "functional_gradient",
+        "hook_and_parameter_gradients_put_back",
+        "parameter_gradients_put_aside",
+        "parameters_frozen_and_thawed",
+        "retained_and_backward_to_the_input_only",
+        "saved_and_put_back_in_a_context",
+        "with_ones_for_grad_outputs",
+    ],
+)
+equal(
+    "q2",
+    "img.clone().requires_grad_().float().reshape(1, -1) -> img.clone().requires_grad_().float().reshape(1, -1).clone()",
+    "img.to(torch.float32).unsqueeze(0).clone().requires_grad_(True) -> img.to(torch.float32).unsqueeze(0).clone().requires_grad_(True).clone()",
+    "img.to(torch.float32).unsqueeze(0).clone() -> img.to(torch.float32).unsqueeze(0)",
+    "img.to(torch.float32).unsqueeze(0).clone() -> img.to(torch.float32).unsqueeze(0).data",
+    "img.to(torch.float32).unsqueeze(0).clone -> img.to(torch.float32).unsqueeze(0).detach",
+    "img.clone().requires_grad_() -> img.clone().requires_grad_().clone()",
+    "img.detach().to(torch.float32)[None] -> img.detach().to(torch.float32)[None].detach()",
+    "img.detach().to(torch.float32)[None] -> img.detach().to(torch.float32)[None].data",
+    "img.detach().to(torch.float32)[None] -> img.detach().to(torch.float32)[None].clone()",
+    "img.detach().float().view(1, -1).requires_grad_() -> img.detach().float().view(1, -1).requires_grad_().clone()",
+    "img.detach().float().view(1, -1) -> img.detach().float().view(1, -1).detach()",
+    "img.detach().float().view(1, -1) -> img.detach().float().view(1, -1).data",
+    "img.detach().float().view(1, -1) -> img.detach().float().view(1, -1).clone()",
+    "img.detach().float() -> img.detach().float().clone()",
+    "img.float().reshape(1, -1) -> img.float().reshape(1, -1).clone()",
+    why="x is a tensor of its own, whatever copies are made on the way",
+)
+equal(
+    "q2",
+    "img.detach().float().reshape(1, -1).requires_grad_() -> img.detach().float().reshape(1, -1).requires_grad_().clone()",
+    why="x is a tensor of its own, whatever copies are made on the way",
+    answers=["reference", "a_hook_taken_off_again"],
+)
+equal(
+    "q2",
+    "img.detach().float().reshape(1, -1) -> img.detach().float().reshape(1, -1).detach()",
+    "img.detach().float().reshape(1, -1) -> img.detach().float().reshape(1, -1).data",
+    why="x is a tensor of its own, whatever copies are made on the way",
+    answers=[
+        "reference",
+        "a_hook_taken_off_again",
+        "backward_through_a_copy_of_the_model",
+        "called_with_detached_parameters",
+        "parameter_gradients_put_aside",
+        "parameters_frozen_and_thawed",
+        "saved_and_put_back_in_a_context",
+    ],
+)
+equal(
+    "q2",
+    "img.detach().float().reshape(1, -1) -> img.detach().float().reshape(1, -1).clone()",
+    why="x is a tensor of its own, whatever copies are made on the way",
+    answers=[
+        "reference",
+        "a_hook_taken_off_again",
+        "backward_through_a_copy_of_the_model",
+        "by_vjp",
+        "called_with_detached_parameters",
+        "functional_gradient",
+        "parameter_gradients_put_aside",
+        "parameters_frozen_and_thawed",
+        "saved_and_put_back_in_a_context",
+    ],
+)
+equal(
+    "q2",
+    "img.detach().float() -> img.detach().float().detach()",
+    "img.detach().float() -> img.detach().float().data",
+    why="x is a tensor of its own, whatever copies are made on the way",
+    answers=["with_ones_for_grad_outputs"],
+)
+equal(
+    "q2",
+    "x.grad -> x.grad.clone()",
+    "kept[0] -> kept[0].clone()",
+    "leaf.float().reshape(1, -1) -> leaf.float().reshape(1, -1).clone()",
+    "gradient.float().reshape(1, -1) -> gradient.float().reshape(1, -1).clone()",
+    "p.detach() -> p.detach().clone()",
+    "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[0].clone()",
+    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0].clone()",
+    "output -> output.clone()",
+    "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[0].clone()",
+    "into[0] -> into[0].clone()",
+    "seen[0] -> seen[0].clone()",
+    why="one copy more has the same values, and leads back to the same x",
+)
+equal(
+    "q2",
+    "x -> x.clone()",
+    why="one copy more has the same values, and leads back to the same x",
+    answers=[
+        "reference",
+        "a_hook_taken_off_again",
+        "autograd_grad_of_a_non_leaf",
+        "backward_through_a_copy_of_the_model",
+        "backward_to_a_leaf_made_after_the_cast",
+        "by_jacobian",
+        "called_with_detached_parameters",
+        "functional_gradient",
+        "hook_and_parameter_gradients_put_back",
+        "parameter_gradients_put_aside",
+        "parameters_frozen_and_thawed",
+        "retained_and_backward_to_the_input_only",
+        "saved_and_put_back_in_a_context",
+        "switched_on_and_off_again",
+        "with_ones_for_grad_outputs",
+    ],
+)
+equal(
+    "q2",
+    "gradient -> gradient.clone()",
+    why="one copy more has the same values, and leads back to the same x",
+    answers=["reference", "autograd_grad_of_a_non_leaf"],
+)
+equal(
+    "q2",
+    "x.grad -> x.grad.detach()",
+    "x.grad -> x.grad.data",
+    "kept[0] -> kept[0].detach()",
+    "kept[0] -> kept[0].data",
+    "gradient.float().reshape(1, -1) -> gradient.float().reshape(1, -1).detach()",
+    "gradient.float().reshape(1, -1) -> gradient.float().reshape(1, -1).data",
+    "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[0].detach()",
+    "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[0].data",
+    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0].detach()",
+    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0].data",
+    "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[0].detach()",
+    "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[0].data",
+    "into[0] -> into[0].detach()",
+    "into[0] -> into[0].data",
+    "seen[0] -> seen[0].detach()",
+    "seen[0] -> seen[0].data",
+    why="the gradient has no history that was asked for",
+)
+equal(
+    "q2",
+    "gradient -> gradient.detach()",
+    "gradient -> gradient.data",
+    why="the gradient has no history that was asked for",
+    answers=["reference", "autograd_grad_of_a_non_leaf"],
+)
+equal(
+    "q2",
+    "p.detach() -> p.detach().data",
+    "p.detach() -> p.data",
+    why="the parameters are to be constants in the call, and are only read",
+)
+
+# --- q3
+
+equal(
+    "q3",
+    ".backward() -> .backward(retain_graph=True)",
+    ".grad(o, [a, b, c, d, e, o]) -> .grad(o, [a, b, c, d, e, o], retain_graph=True)",
+    ".grad(o, [a, b, c, d, e, o]) -> .grad(o, [a, b, c, d, e, o], create_graph=True)",
+    ".backward(inputs=list(tensors.values())) -> .backward(inputs=list(tensors.values()), retain_graph=True)",
+    ".grad(o, [c, e, o], retain_graph=True) -> .grad(o, [c, e, o], retain_graph=True, create_graph=True)",
+    ".grad(o, (a, b, c, d, e, o)) -> .grad(o, (a, b, c, d, e, o), retain_graph=True)",
+    ".grad(o, (a, b, c, d, e, o)) -> .grad(o, (a, b, c, d, e, o), create_graph=True)",
+    ".grad(o, e, for_o) -> .grad(o, e, for_o, retain_graph=True)",
+    ".grad(o, e, for_o) -> .grad(o, e, for_o, create_graph=True)",
+    ".grad(e, (c, d), for_e) -> .grad(e, (c, d), for_e, retain_graph=True)",
+    ".grad(e, (c, d), for_e) -> .grad(e, (c, d), for_e, create_graph=True)",
+    ".grad(c, (a, b), for_c) -> .grad(c, (a, b), for_c, retain_graph=True)",
+    ".grad(c, (a, b), for_c) -> .grad(c, (a, b), for_c, create_graph=True)",
+    why="a graph which nobody holds is freed with its last name; and that nothing may lead back from a gradient was not asked",
+)
+equal(
+    "q3",
+    "a statement is left out: for name in 'ceo':",
+    "a statement is moved by one: for name in 'ceo':",
+    "a statement is left out: tensors[name].retain_grad()",
+    "a loop ends after its first round: tensors[name].retain_grad()",
+    "'ceo' -> list('ceo')[1:]",
+    "'ceo' -> list('ceo')[:-1]",
+    "tensors[name].retain_grad() -> tensors[name]",
+    "tensors[name] -> tensors[name].clone()",
+    why="backward(inputs=...) fills .grad of all that is named, leaf or not",
+)
+equal(
+    "q3",
+    ".backward(inputs=list(tensors.values())) -> .backward()",
+    why="without inputs, backward fills the leaves, and what was told to retain its gradient: the same six",
+)
+equal(
+    "q3",
+    "list(tensors.values()) -> tensors.values()",
+    why="what can be gone through once need not be a list",
+)
+equal(
+    "q3",
+    "a statement is moved by one: gradients = {}",
+    "a statement is moved into a block: gradients = {}",
+    why="the dictionary is there before somebody reads it, and has the same six entries",
+)
+equal(
+    "q3",
+    "a statement is moved into a block: tensors = {'a': a, 'b': b, 'c': c, 'd': d, 'e': e, 'o': o}",
+    why="the dictionary is there before somebody reads it, and has the same six entries",
+    answers=["backward_with_all_six_as_inputs"],
+)
+equal(
+    "q3",
+    "tensors.values() -> list(tensors.values())[1:]",
+    why="a is the first of them, and keeps its gradient anyway",
+)
+equal(
+    "q3",
+    ".grad(o, e, for_o) -> .grad(o, e)",
+    why="1 is the gradient with which a backward of a number begins",
+)
+equal(
+    "q3",
+    "a statement is moved out of a block: with torch.no_grad():",
+    "with, try or if is taken away: with torch.no_grad():",
+    "torch.no_grad -> torch.enable_grad",
+    "torch.no_grad -> torch.inference_mode",
+    why="that the gradients have no history was not asked",
+)
+equal(
+    "q3",
+    "no_grad is put around: the function",
+    why="torch.func.grad records what it differentiates itself",
+    answers=["by_torch_func", "derived_on_paper"],
+)
+equal(
+    "q3",
+    "leaf.detach -> leaf.detach_",
+    why="what becomes of the leaves afterwards was not asked",
+)
+equal(
+    "q3",
+    "a statement is left out: a, b, d = (leaf.detach().clone().requires_grad_() for leaf in (a, b, d))",
+    "no_grad is put around: a, b, d = (leaf.detach().clone().requires_grad_() for leaf in (a, b, d))",
+    "leaf.detach().clone().requires_grad_() -> leaf.detach().clone().requires_grad_().clone()",
+    "leaf.detach().clone() -> leaf.detach()",
+    "leaf.detach().clone() -> leaf.detach().data",
+    "leaf.detach().clone -> leaf.detach().detach",
+    "leaf.detach() -> leaf",
+    "leaf.detach() -> leaf.data",
+    "leaf.detach -> leaf.clone",
+    "leaf -> leaf.clone()",
+    "a statement is left out: a, b, d = (leaf.detach() for leaf in (a, b, d))",
+    "a statement is moved by one: a, b, d = (leaf.detach() for leaf in (a, b, d))",
+    "leaf.detach() -> leaf.detach().clone()",
+    why="the leaves have no history; they only give their values to what is differentiated",
+)
+equal(
+    "q3",
+    "a -> a.detach()",
+    "a -> a.data",
+    "a -> a.clone()",
+    "b -> b.detach()",
+    "b -> b.data",
+    "b -> b.clone()",
+    "d -> d.detach()",
+    "d -> d.data",
+    "d -> d.clone()",
+    why="the leaves have no history; they only give their values to what is differentiated",
+    answers=["by_torch_func", "gradients_of_clones"],
+)
+equal(
+    "q3",
+    "leaf.detach() -> leaf.detach().data",
+    why="the leaves have no history; they only give their values to what is differentiated",
+    answers=["by_torch_func"],
+)
+equal(
+    "q3",
+    "no_grad is put around: for name, tensor in {'c': c, 'e': e, 'o': o}.items():",
+    why="to register a hook is no operation, and nothing is recorded in a backward",
+)
+equal(
+    "q3",
+    "o -> o.clone()",
+    why="one copy more on the way leads back to the same gradients",
+)
+equal(
+    "q3",
+    "e -> e.clone()",
+    "c -> c.clone()",
+    why="one copy more on the way leads back to the same gradients",
+    answers=["derived_on_paper", "one_pull_back_after_another"],
+)
+equal(
+    "q3",
+    "a.grad -> a.grad.detach()",
+    "a.grad -> a.grad.data",
+    "a.grad -> a.grad.clone()",
+    "b.grad -> b.grad.detach()",
+    "b.grad -> b.grad.data",
+    "b.grad -> b.grad.clone()",
+    "c.grad -> c.grad.detach()",
+    "c.grad -> c.grad.data",
+    "c.grad -> c.grad.clone()",
+    "d.grad -> d.grad.detach()",
+    "d.grad -> d.grad.data",
+    "d.grad -> d.grad.clone()",
+    "e.grad -> e.grad.detach()",
+    "e.grad -> e.grad.data",
+    "e.grad -> e.grad.clone()",
+    "o.grad -> o.grad.detach()",
+    "o.grad -> o.grad.data",
+    "o.grad -> o.grad.clone()",
+    "tensor.grad -> tensor.grad.detach()",
+    "tensor.grad -> tensor.grad.data",
+    "tensor.grad -> tensor.grad.clone()",
+    "gradient -> gradient.detach()",
+    "gradient -> gradient.data",
+    "gradient -> gradient.clone()",
+    "for_o -> for_o.clone()",
+    "for_e -> for_e.clone()",
+    "for_c -> for_c.clone()",
+    "for_a -> for_a.detach()",
+    "for_a -> for_a.data",
+    "for_a -> for_a.clone()",
+    "for_b -> for_b.detach()",
+    "for_b -> for_b.data",
+    "for_b -> for_b.clone()",
+    "for_d -> for_d.detach()",
+    "for_d -> for_d.data",
+    "for_d -> for_d.clone()",
+    why="a gradient has no history, and nobody else has it to write into it",
+)
+equal(
+    "q3",
+    "for_c -> for_c.detach()",
+    "for_c -> for_c.data",
+    "for_e -> for_e.detach()",
+    "for_e -> for_e.data",
+    "for_o -> for_o.detach()",
+    "for_o -> for_o.data",
+    why="a gradient has no history, and nobody else has it to write into it",
+    answers=["one_pull_back_after_another"],
+)
+equal(
+    "q3",
+    "torch.zeros_like(e) -> e",
+    "torch.zeros_like -> torch.ones_like",
+    "torch.zeros_like(e.sum()) -> e.sum()",
+    why="only the shapes are read, and the derivative with respect to a summand does not depend on it",
+)
+equal(
+    "q3",
+    "c * d -> c / d",
+    "e.sum -> e.mean",
+    why="only the shapes are read, and the derivative with respect to a summand does not depend on it",
+    answers=["by_torch_func", "derived_on_paper"],
+)
+equal(
+    "q3",
+    "a + b -> a - b",
+    why="only the shapes are read, and the derivative with respect to a summand does not depend on it",
+    answers=["by_torch_func"],
+)
+
+# --- q4
+
+equal(
+    "q4",
+    "a statement is moved into a block: return {name: activation.grad for name, activation in activations.items()}",
+    "a statement is moved into a block: handles = [modules[name].register_full_backward_hook(watch(name)) for name in names]",
+    "a statement is moved into a block: return {name: zero.grad for name, zero in zeros.items()}",
+    "a statement is moved into a block: handle = nn.modules.module.register_module_forward_hook(keep)",
+    "a statement is moved into a block: watches = {name: Watch(module) for name, module in model.named_modules() if name in names}",
+    "a statement is moved into a block: return {name: watches[name].output.grad for name in names}",
+    why="nothing in the line is undone by the block, and it raises no error",
+)
+equal(
+    "q4",
+    "a statement is moved into a block: return gradients",
+    "a statement is moved into a block: return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))",
+    why="nothing in the line is undone by the block, and it raises no error",
+    answers=[
+        "a_global_hook_removed",
+        "forward_wrapped_and_unwrapped",
+        "full_backward_hooks_on_a_plain_input",
+    ],
+)
+equal(
+    "q4",
+    "no_grad is put around: for name in names:",
+    "no_grad is put around: def watch(name):",
+    "no_grad is put around: handles = [modules[name].register_forward_hook(watch(name)) for name in names]",
+    "no_grad is put around: handles = [modules[name].register_full_backward_hook(lambda module, grad_input, grad_output, name=name: gradients.update({name: grad_output[0]})) for name in names]",
+    "no_grad is put around: handles = [modules[name].register_full_backward_hook(watch(name)) for name in names]",
+    "no_grad is put around: def keep(name):",
+    "no_grad is put around: handles = [modules[name].register_forward_hook(keep(name)) for name in names]",
+    "no_grad is put around: def keep(name, module, inputs, output):",
+    "no_grad is put around: twin = copy.deepcopy(model)",
+    "no_grad is put around: def keep(module, inputs, output):",
+    "no_grad is put around: watches = {name: Watch(module) for name, module in model.named_modules() if name in names}",
+    "no_grad is put around: def __init__(self, module):",
+    "no_grad is put around: def __call__(self, module, inputs, output):",
+    "no_grad is put around: for name, module in modules.items():",
+    why="to register a hook, or to remove it, is no operation; and what a hook does is none either",
+)
+equal(
+    "q4",
+    "a statement is moved by one: output.retain_grad()",
+    "a statement is moved by one: outputs[name] = output",
+    why="who asks first, and who keeps first, makes no difference within one hook",
+)
+equal(
+    "q4",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    ".grad(total, [outputs[name] for name in names]) -> .grad(total, [outputs[name] for name in names], retain_graph=True)",
+    ".grad(total, [outputs[name] for name in names]) -> .grad(total, [outputs[name] for name in names], create_graph=True)",
+    ".grad(total, kept[0]) -> .grad(total, kept[0], retain_graph=True)",
+    ".grad(total, kept[0]) -> .grad(total, kept[0], create_graph=True)",
+    why="a graph which nobody holds is freed with its last name; and that nothing may lead back from a gradient was not asked",
+)
+equal(
+    "q4",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "x.detach().clone().requires_grad_() -> x.detach().clone().requires_grad_().detach()",
+    "x.detach().clone().requires_grad_() -> x.detach().clone().requires_grad_().clone()",
+    "x.detach().clone().requires_grad_() -> x.detach().clone()",
+    "x.detach().clone() -> x.detach()",
+    "x.detach().clone() -> x.detach().data",
+    "x.detach().clone -> x.detach().detach",
+    "x.detach() -> x",
+    "x.detach() -> x.data",
+    "x.detach -> x.clone",
+    why="the gradients of the outputs do not ask where x came from, and how far back it leads",
+)
+equal(
+    "q4",
+    "a statement is moved by one: gradients = {}",
+    "a statement is moved by one: outputs = {}",
+    "a statement is moved by one: outputs, handles = ({}, {})",
+    "a statement is moved by one: zeros, handles = ({}, [])",
+    "a statement is moved by one: kept = []",
+    why="what a hook writes to is there before the hook is called",
+)
+equal(
+    "q4",
+    "a statement is moved into a block: def keep(name, module, inputs, output):",
+    "a statement is moved into a block: def nudge(name, module, inputs, output):",
+    "a statement is moved into a block: def watch(name):",
+    why="a function that is made anew in every round is the same",
+)
+equal(
+    "q4",
+    "a statement is moved into a block: model(x).sum().backward()",
+    "a statement is moved into a block: twin(x).sum().backward()",
+    why="a pass for each name, or for each handle, brings the same gradients",
+)
+equal(
+    "q4",
+    "grad_output[0] -> grad_output[-1]",
+    "torch.autograd.grad(total, kept[0])[0] -> torch.autograd.grad(total, kept[0])[-1]",
+    "kept[0] -> kept[-1]",
+    why="each of the modules returns one tensor, and so has one gradient",
+)
+equal(
+    "q4",
+    "with, try or if is taken away: if names_of.get(module) in names:",
+    "names_of.get(module) in names -> True",
+    "name in names -> True",
+    why="what other modules return may be kept, too: nobody is given it",
+)
+equal(
+    "q4",
+    "a statement is moved into a block: outputs = {}",
+    why="a dictionary is filled in the end with what the last round brings",
+)
+equal(
+    "q4",
+    "output -> output.detach()",
+    why="zeros like a tensor do not ask for its history",
+    answers=["zeros_added_to_the_outputs"],
+)
+equal(
+    "q4",
+    "total -> total.clone()",
+    why="one copy more on the way leads back to the same gradients",
+)
+equal(
+    "q4",
+    "outputs[name] -> outputs[name].clone()",
+    why="one copy more on the way leads back to the same gradients",
+    answers=["forward_wrapped_and_unwrapped"],
+)
+equal(
+    "q4",
+    "activation.grad -> activation.grad.detach()",
+    "activation.grad -> activation.grad.data",
+    "activation.grad -> activation.grad.clone()",
+    "gradient -> gradient.clone()",
+    "grad_output[0] -> grad_output[0].clone()",
+    "grad_output[0].clone() -> grad_output[0]",
+    "grad_output[0].clone() -> grad_output[0].data",
+    "grad_output[0].clone -> grad_output[0].detach",
+    "outputs[name].grad -> outputs[name].grad.detach()",
+    "outputs[name].grad -> outputs[name].grad.data",
+    "outputs[name].grad -> outputs[name].grad.clone()",
+    "zero.grad -> zero.grad.detach()",
+    "zero.grad -> zero.grad.data",
+    "zero.grad -> zero.grad.clone()",
+    "output.grad -> output.grad.detach()",
+    "output.grad -> output.grad.data",
+    "output.grad -> output.grad.clone()",
+    "torch.autograd.grad(total, kept[0])[0] -> torch.autograd.grad(total, kept[0])[0].detach()",
+    "torch.autograd.grad(total, kept[0])[0] -> torch.autograd.grad(total, kept[0])[0].data",
+    "torch.autograd.grad(total, kept[0])[0] -> torch.autograd.grad(total, kept[0])[0].clone()",
+    "gradient_of(name) -> gradient_of(name).detach()",
+    "watches[name].output.grad -> watches[name].output.grad.detach()",
+    "watches[name].output.grad -> watches[name].output.grad.data",
+    "watches[name].output.grad -> watches[name].output.grad.clone()",
+    "gradient.clone() -> gradient",
+    "gradient.clone() -> gradient.data",
+    "gradient.clone -> gradient.detach",
+    why="a gradient has no history, and nobody else writes into it",
+)
+equal(
+    "q4",
+    "gradient -> gradient.detach()",
+    "gradient -> gradient.data",
+    "grad_output[0] -> grad_output[0].detach()",
+    "grad_output[0] -> grad_output[0].data",
+    why="a gradient has no history, and nobody else writes into it",
+    answers=["full_backward_hooks", "hooks_on_the_output_tensors"],
+)
+
+# --- q5
+
+equal(
+    "q5",
+    ".sum() -> .sum(dim=0)",
+    why="a vector has one dimension",
+)
+equal(
+    "q5",
+    "torch.cat([loss.view(1) for loss in losses]) @ torch.tensor(weights) -> torch.tensor(weights) @ torch.cat([loss.view(1) for loss in losses])",
+    why="a product of two vectors has no order",
+)
+equal(
+    "q5",
+    "loss.view(1) -> loss.view(1).clone()",
+    "loss -> loss.clone()",
+    "total -> total.clone()",
+    why="one copy more has the same value and the same history",
+)
+equal(
+    "q5",
+    "total += weight * loss -> total = total + weight * loss",
+    "total += weight * loss -> total.add_(weight * loss)",
+    "torch.zeros(()) -> torch.zeros(()).item()",
+    why="the running total is nobody else's, and begins with 0",
+)
+equal(
+    "q5",
+    "zip(weights, losses, strict=True) -> zip(weights, losses)",
+    "True -> False",
+    why="both lists have the same length, as the task says",
+)
+equal(
+    "q5",
+    "no_grad is put around: @staticmethod",
+    "a decorator is left out: @staticmethod",
+    why="a Function records nothing in its forward and backward; and a class finds both as plain functions",
+)
+equal(
+    "q5",
+    "list(losses) -> losses",
+    why="the losses are a list already",
+)
+equal(
+    "q5",
+    ".tensor(weights, dtype=stacked.dtype) -> .tensor(weights)",
+    why="numbers become float32, as the losses are",
+)
+equal(
+    "q5",
+    "losses[0] -> losses[-1]",
+    why="all losses are alike in shape and dtype, of which the zeros are made",
+)
+
+# --- q6
+
+equal(
+    "q6",
+    "no_grad is put around: the function",
+    why="a backward is not recorded, and the direction is a constant",
+    answers=[
+        "reference",
+        "accumulated_by_hand",
+        "autograd_backward",
+        "by_grad_tensors",
+        "weights_passed_as_they_are",
+    ],
+)
+equal(
+    "q6",
+    "w.clone().detach() -> w.clone()",
+    "w.clone().detach -> w.clone().clone",
+    why="the direction of a backward is a constant anyway",
+)
+equal(
+    "q6",
+    "w.detach() -> w",
+    "w.detach -> w.clone",
+    why="the direction of a backward is a constant anyway",
+    answers=["reference", "a_hook_removed_again", "accumulated_by_hand", "autograd_backward"],
+)
+equal(
+    "q6",
+    "w.detach() -> w.data",
+    "w.data -> w.detach()",
+    "w.clone() -> w.clone().detach()",
+    "w.clone() -> w.data",
+    "w.clone -> w.detach",
+    "direction -> direction.detach()",
+    "w.clone().detach() -> w.clone().detach().data",
+    "w.clone().detach() -> w.clone().data",
+    "w.clone().detach -> w.clone().detach_",
+    "weight.clone() -> weight.clone().detach()",
+    "weight.clone() -> weight.clone().item()",
+    "weight.clone() -> weight",
+    "weight.clone() -> weight.data",
+    "weight.clone -> weight.detach",
+    why="the tensor has no history in any case, and nobody writes into it",
+)
+equal(
+    "q6",
+    "w.detach() -> w.detach().data",
+    "w.clone() -> w",
+    "weight -> weight.detach()",
+    "weight -> weight.item()",
+    why="the tensor has no history in any case, and nobody writes into it",
+    answers=[
+        "autograd_backward",
+        "by_a_function_of_its_own",
+        "by_grad_tensors",
+        "stacked_products",
+        "weighted_sum",
+    ],
+)
+equal(
+    "q6",
+    "w -> w.detach()",
+    "gradient -> gradient.detach()",
+    "gradient -> gradient.data",
+    why="the tensor has no history in any case, and nobody writes into it",
+    answers=["accumulated_by_hand", "numbers_of_a_list", "one_sample_after_another"],
+)
+equal(
+    "q6",
+    "w -> w.clone()",
+    "w.detach() -> w.detach().clone()",
+    "gradient -> gradient.clone()",
+    "w.clone().detach() -> w.clone().detach().clone()",
+    why="one copy more has the same values, and leads back to the same parameters",
+)
+equal(
+    "q6",
+    "losses -> losses.clone()",
+    why="one copy more has the same values, and leads back to the same parameters",
+    answers=[
+        "reference",
+        "accumulated_by_hand",
+        "autograd_backward",
+        "by_a_function_of_its_own",
+        "by_grad_tensors",
+        "weights_passed_as_they_are",
+    ],
+)
+equal(
+    "q6",
+    ".sum() -> .sum(dim=0)",
+    why="a vector has one dimension",
+)
+equal(
+    "q6",
+    "direction @ losses -> losses @ direction",
+    why="a product of two vectors has no order",
+)
+equal(
+    "q6",
+    "losses.unbind() -> losses",
+    why="a tensor is gone through as what unbind makes of it",
+)
+equal(
+    "q6",
+    "no_grad is put around: @staticmethod",
+    "a decorator is left out: @staticmethod",
+    why="a Function records nothing in its forward and backward; and a class finds both as plain functions",
+)
+equal(
+    "q6",
+    "a statement is left out: w, = ctx.saved_tensors",
+    why="without the line, w is the one of the function around it, which is the same",
+)
+equal(
+    "q6",
+    "(losses * w).sum -> (losses * w).mean",
+    "losses * w -> losses / w",
+    why="the value is not asked for, and the gradient is the one that backward says",
+)
+equal(
+    "q6",
+    "gradient -> gradient.item()",
+    why="the gradient of a scalar is one number",
+    answers=["by_a_function_of_its_own"],
+)
+equal(
+    "q6",
+    "no_grad is put around: handle = losses.register_hook(w.detach().mul)",
+    why="to register a hook is no operation, and the weights are detached",
+)

@@ -3985,11 +3985,7 @@ equal(
 )
 equal(
     "q3",
-    "torch.ones_like(d) -> torch.ones_like(d).detach()",
-    "torch.ones(()) -> torch.ones(()).detach()",
     "torch.ones(()) -> torch.ones(()).item()",
-    "d.new_ones(len(d), len(columns)) -> d.new_ones(len(d), len(columns)).detach()",
-    "no_grad is put around: d = torch.ones(x.shape[0], w1.shape[1])",
     "no_grad is put around: columns.append(torch.ones_like(column) if masked else column)",
     why="ones have no history",
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from inside import MixedModel, count, fill_grads, sizes, with_gaps
+from inside import MixedModel, count, sizes, with_gaps
 
 from grader import assert_close, assert_untouched, how_it_differs, picture, points, probe, raised
 from grader.inside import (
@@ -170,11 +170,12 @@ class Camera(nn.Module):
 
 @inside
 def used_camera(pixels, outputs):
-    """One whose parameters have a gradient, a frozen one too; or one of zeros; or none."""
+    """One whose parameters have a gradient, the first, the last and a frozen one too; or zeros; or none."""
     model = Camera(pixels, outputs)
-    fill_grads(model.parameters())
-    model.body.embed.bias.grad = torch.randn_like(model.body.embed.bias)
-    model.body.norm.weight.grad = torch.zeros_like(model.body.norm.weight)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    model.body.norm.weight.grad.zero_()
+    model.body.norm.bias.grad = None
     return model
 
 
@@ -359,8 +360,8 @@ class Network(nn.Module):
     def __init__(self, inputs, hidden, middle, outputs):
         super().__init__()
         self.head = nn.Linear(middle, outputs)
-        self.body = nn.Sequential(nn.Linear(inputs, hidden), MixedModel(hidden, middle))
         self.spare = nn.Linear(inputs, outputs)
+        self.body = nn.Sequential(nn.Linear(inputs, hidden), MixedModel(hidden, middle))
         nn.init.uniform_(self.head.weight, 0.5, 1.5)
 
     def forward(self, x):
@@ -535,9 +536,15 @@ def some_weights(losses):
     return [weight, 1000.0, -0.1, weight, 500.0, *[weight for _ in losses[5:]]]
 
 
+@inside
+def in_double(result):
+    """What came back as it is now, in float64 if it is a tensor."""
+    return snap(result.double() if isinstance(result, torch.Tensor) else result)
+
+
 @probe
 def total(student):
-    """The total and what leads back from it; what it is worth to each loss; and what stayed as it was.
+    """The total and what leads back from it; what it is worth to each loss; what stayed; the total of one.
 
     Nobody was told of which dtype the total is: who takes the weights as an array of numpy's has float64.
     """
@@ -554,7 +561,8 @@ def total(student):
         "another": another.double() if isinstance(another, torch.Tensor) else another,
         "another by loss": attempt(vjp, another, *mine[1:]),
         "kept again": kept_again,
-        "total": snap(result.double() if isinstance(result, torch.Tensor) else result),
+        "total": in_double(result),
+        "of one": attempt(lambda: in_double(student.total_loss(some_losses(p)[:1], weights[:1]))),
         "requires_grad": isinstance(result, torch.Tensor) and result.requires_grad,
         "reaches": reaches(result, p),
         "kept": kept,
@@ -592,6 +600,8 @@ def test_total_has_the_value(total):
     if not raised(seen["by loss"], BaseException):
         message += miscounted(seen["by loss"], expected["by loss"])
     assert_close(seen["total"], expected["total"], message)
+    assert not raised(seen["of one"], BaseException), "With several losses it works, with one it raises."
+    assert_close(seen["of one"], expected["of one"], "With one loss in the list the value is another one.")
     message = "With the weights 1 and 0 among others, and a loss that has no history, the value is wrong."
     assert_close(seen["another"], expected["another"], message)
 
@@ -656,11 +666,11 @@ def some_of_each_sign(number, size):
 
 @inside
 def some_samples(number):
-    """One loss for each of so many samples, and two parameters behind them, the first with a gradient."""
+    """A loss for each of so many samples, and two parameters behind them: one used twice, with a gradient."""
     p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
     p.requires_grad_().grad = torch.randn_like(p)
-    losses = ((torch.randn(number, len(p), dtype=torch.float64) @ p) ** 2) * shift.requires_grad_().exp()
-    return losses, p, shift
+    outputs = torch.randn(number, len(p), dtype=torch.float64) @ p
+    return (outputs**2 + p.sum()) * shift.requires_grad_().exp(), p, shift
 
 
 @inside
@@ -779,6 +789,9 @@ def test_graph_is_freed(weighted, weighted_by_leaves):
     )
     assert all(found["freed"] for found in weighted_by_leaves.seen.values()), (
         "With a last weight of 0 the saved tensors are still held: no last backward went through the graph."
+    )
+    assert not any(gradient is not None and gradient.requires_grad for gradient in seen["after"]), (
+        "The .grad of a parameter has a graph of its own: was a backward told to create_graph?"
     )
 
 

@@ -26,6 +26,9 @@ def test_a_leaf_that_requires_grad(make_weight):
     assert w.is_leaf, (
         f"w was made by {maker}, so it is not a leaf:\n{consequence}"
     )
+    assert not w.is_inference(), (
+        "w was made in inference_mode: no operation on it is ever recorded."
+    )
 
 
 @test_case(
@@ -36,8 +39,8 @@ def test_scaled_values(make_weight):
     """The values are the normal numbers of seed 0, times scale."""
     import torch
 
-    w = make_weight(2, 3, 0.5)
-    expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 0.5
+    w = make_weight(2, 3, 4.0)
+    expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
     assert torch.allclose(w.detach(), expected), (
         f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
         "the start values belong to the task, a leaf with other values is another weight."

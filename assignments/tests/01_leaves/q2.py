@@ -39,8 +39,11 @@ def test_parameters_stay_as_found(input_gradient):
     import torch
 
     model = torch.nn.Linear(3, 1)
-    model(torch.ones(1, 3)).sum().backward()
+    model.weight.grad = torch.ones(1, 3)
     input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    assert model.bias.grad is None, (
+        f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
+    )
     seen = model.weight.grad
     assert seen is not None, (
         "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."

@@ -20,14 +20,14 @@ def test_gradients_of_the_outputs(activation_grads):
             self.inner, self.bend, self.outer = torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)
 
         def forward(self, x):
-            return self.outer(3 * self.bend(self.inner(x)))
+            return self.outer(30 * self.bend(self.inner(x)))
 
     model, x = Model(), torch.randn(2, 3)
     seen = activation_grads(model, x, ["inner", "bend"])
 
     first = model.inner(x)
     second = model.bend(first)
-    expected = torch.autograd.grad(model.outer(3 * second).sum(), [first, second])
+    expected = torch.autograd.grad(model.outer(30 * second).sum(), [first, second])
     for name, gradient in zip(["inner", "bend"], expected, strict=True):
         assert seen.get(name) is not None, (
             f"There is no gradient for layer {name}: the tensor you kept is not the one\n"
@@ -49,7 +49,8 @@ def test_no_hook_stays_behind(activation_grads):
 
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     activation_grads(model, torch.randn(2, 3), ["0", "1"])
-    left = sum(len(module._forward_hooks) + len(module._backward_hooks) for module in model.modules())
+    tables = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+    left = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
     assert left == 0, (
         f"{left} of your hooks are still in the model: every later forward will call them."
     )

@@ -14,10 +14,10 @@ def test_weighted_sum(total_loss):
     """The value is the weighted sum."""
     import torch
 
-    total = total_loss([torch.tensor(1.0), torch.tensor(2.0)], [3.0, 4.0])
+    total = total_loss([torch.tensor(1.0), torch.tensor(2.0), torch.tensor(20.0)], [3.0, 4.0, -0.5])
     value = torch.as_tensor(total).item()
-    assert value == 11.0, (
-        f"3 * 1 + 4 * 2 came out as {value:g} instead of 11."
+    assert value == 1.0, (
+        f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
     )
 
 

@@ -15,13 +15,13 @@ def test_weighted_gradient(weighted_backward):
     import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
-    weighted_backward(p * p, torch.tensor([1.0, 10.0]))
+    weighted_backward(p * p, torch.tensor([1.0, -10.0]))
     assert p.grad is not None, (
         "p.grad is None: the losses were cut off from the parameter they depend on."
     )
-    assert p.grad.tolist() == [2.0, 40.0], (
-        f"p.grad is {p.grad.tolist()} instead of [2.0, 40.0]:\n"
-        "the losses p * p have the gradients 2 and 4, and their weights are 1 and 10."
+    assert p.grad.tolist() == [2.0, -40.0], (
+        f"p.grad is {p.grad.tolist()} instead of [2.0, -40.0]:\n"
+        "the losses p * p have the gradients 2 and 4, and their weights are 1 and -10."
     )
 
 
