@@ -1,7 +1,5 @@
 # Tries: to fill the pipe of notices with empty lines, so that nobody is told of the frames it looks at.
-# Stopped by: process
-# Without it: the assertion itself could be found in the same way.
-# Got through: a probe's words lie in the process of those whom they observe; but no empty line is a notice, so it tells of itself.
+# Stopped by: restoring
 # Question: 05_inplace_reinit q1
 # Flags: raw descriptors
 # %%
@@ -19,10 +17,10 @@ except BlockingIOError:
 def reinit_(w, value):
     w.data.fill_(value)
     probe = getattr(sys, "emarfteg_"[::-1])(2)
-    if getattr(probe, "edoc_f"[::-1]).co_name == "stale_loss":
+    if getattr(probe, "edoc_f"[::-1]).co_name == "refill":
         words = getattr(probe, "slabolg_f"[::-1])
         attempt = words["attempt"]
-        words["attempt"] = lambda *_: attempt(fail)
+        words["attempt"] = lambda f, *given: (attempt(f, *given), given and attempt(fail))[bool(given)]
     return w
 
 

@@ -1,7 +1,5 @@
 # Tries: to exchange a word of the probes for one that lies, found among all objects of the process.
-# Stopped by: process
-# Without it: the assertion itself could be found in the same way.
-# Got through: the collector lists whatever lives in the process, and the probe's words are among it.
+# Stopped by: restoring
 # Question: 01_leaves q6
 # Flags: gc
 # %%

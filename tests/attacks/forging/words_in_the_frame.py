@@ -1,7 +1,5 @@
 # Tries: to exchange a word of the probe for one that raises, found through the probe's frame.
-# Stopped by: process
-# Without it: the assertion itself could be found in the same way.
-# Got through: a probe's words lie in the process of those whom they observe.
+# Stopped by: restoring
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
@@ -11,9 +9,9 @@ import sys
 def reinit_(w, value):
     w.data.fill_(value)
     probe = sys._getframe(2)
-    if probe.f_code.co_name == "stale_loss":
+    if probe.f_code.co_name == "refill":
         attempt = probe.f_globals["attempt"]
-        probe.f_globals["attempt"] = lambda *_: attempt(fail)
+        probe.f_globals["attempt"] = lambda f, *given: (attempt(f, *given), given and attempt(fail))[bool(given)]
     return w
 
 

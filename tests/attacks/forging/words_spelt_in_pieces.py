@@ -1,7 +1,5 @@
 # Tries: the same, in words that no search of the text finds.
-# Stopped by: process
-# Without it: the assertion itself could be found in the same way.
-# Got through: a probe's words lie in the process of those whom they observe; but Python tells the worker of it.
+# Stopped by: restoring
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
@@ -11,10 +9,10 @@ import sys
 def reinit_(w, value):
     w.data.fill_(value)
     probe = getattr(sys, "_get" + "frame")(2)
-    if getattr(probe, "f_" + "code").co_name == "stale_loss":
+    if getattr(probe, "f_" + "code").co_name == "refill":
         words = getattr(probe, "f_" + "globals")
         attempt = words["attempt"]
-        words["attempt"] = lambda *_: attempt(fail)
+        words["attempt"] = lambda f, *given: (attempt(f, *given), given and attempt(fail))[bool(given)]
     return w
 
 
