@@ -153,6 +153,21 @@ def test_searching_a_strangers_text_takes_linear_time(piece):
         ("names put together", "getattr(sys, ''.join(['ver', 'sion']))"),
         ("kernels of torch", "import torch; torch.library.Library('aten', 'IMPL')"),
         ("the grader itself", "get_ipython()._notebook"),
+        ("frames", "import traceback; traceback.walk_tb(None)"),
+        ("frames", "import inspect; inspect.getinnerframes(None)"),
+        ("frames", "import operator; operator.attrgetter('__globals__')(lambda: 1)"),
+        ("frames", "'{0.__globals__}'.format(lambda: 1)"),
+        ("frames", "import asyncio; asyncio.Task.get_stack"),
+        ("frames", "import types; vars(types.FrameType)"),
+        ("frames", "import logging; logging.Logger.findCaller"),
+        ("settrace", "getattr(sys, 'eliforptes'[::-1])(None)"),
+        ("raw memory", "from numpy.lib.stride_tricks import as_strided"),
+        ("raw memory", "import numpy.lib.stride_tricks as tricks"),
+        ("raw memory", "import torch; where = torch.ones(1).data_ptr() + 8"),
+        ("raw memory", "import torch; torch.UntypedStorage._new_shared"),
+        ("modes of torch", "import torch; torch._C._dynamo.eval_frame.set_eval_frame(None)"),
+        ("modes of torch", "import torch; torch._C._ExcludeDispatchKeyGuard"),
+        ("kernels of torch", "import torch; torch._C._dispatch_library('IMPL', 'aten', 'CPU')"),
     ],
 )
 def test_what_the_text_hides_is_noticed(zygote, what, code):
@@ -166,6 +181,42 @@ def test_what_the_text_hides_is_noticed(zygote, what, code):
     in_a_cell = look(zygote, [ordinary, f"def leaf():\n    return 1\n{code}"], leaf="student.leaf()")
     assert (what, 2) in in_a_cell.evidence.traces
     assert {"what": what, "cell": 2} in flags_of([], [], in_a_cell.evidence.traces)
+
+
+OTHER_WAYS = {
+    "an attribute of a trace that no text names": (
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    getattr(e.__traceback__, 'emarf_bt'[::-1])"
+    ),
+    "a pattern": "match 1:\n    case object(tb_frame=found):\n        pass",
+}
+
+
+@pytest.mark.parametrize("way", OTHER_WAYS)
+def test_frames_reached_in_other_ways_are_frames(zygote, way):
+    """Python tells of the attribute itself, and a pattern names it."""
+    cells = [OTHER_WAYS[way], "def leaf():\n    return 1"]
+    assert ("frames", 1) in look(zygote, cells, leaf="student.leaf()").evidence.traces
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()",
+        "import logging\nlogging.getLogger('x').warning('y')",
+        "import torch\nx = torch.ones(4)\nprint(x.as_strided((2,), (1,), 1), x.data_ptr())",
+        "import torch\nx = torch.ones(4)\nassert x[1:].data_ptr() == x.data_ptr() + 4",
+        "import torch\nx = torch.ones(4)\nprint(x[1:].data_ptr() - x.data_ptr())",
+        "import inspect\nprint(inspect.signature(print), inspect.getsource(inspect.isclass)[:3])",
+        "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    print(sys.exc_info()[0])",
+        "from operator import attrgetter\nprint(attrgetter('real')(1), '{0.real}'.format(1))",
+        "import asyncio\nprint(asyncio.run, list(n for n in range(3)))",
+        "x = 'A helper; see f.__globals__ in the manual.'",
+    ],
+)
+def test_honest_code_of_the_same_libraries_is_not_noticed(zygote, code):
+    """What prints an error, looks at a signature or shows where a tensor lies is no trace of anything."""
+    seen = look(zygote, [code, "def leaf():\n    return 1"], leaf="student.leaf()")
+    assert (seen["leaf"], seen.raised, seen.evidence.traces) == (1, {}, [])
 
 
 def test_a_notice_cannot_be_taken_back(zygote):

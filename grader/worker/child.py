@@ -237,7 +237,8 @@ class _Student:
         return _Looked(name, value, self.__patched, self.__values)
 
 
-_ANSWERING = ("torch function modes", "torch dispatch modes")  # in torch's place, so nothing can be believed
+#: In the place of torch or of the probe, so that nothing can be believed.
+_ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
 
 
 class _Looked:

@@ -46,6 +46,8 @@ _pop_function_mode, _pop_dispatch_mode = (
 )
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
+_get_frame_evaluation = torch._C._dynamo.eval_frame.get_eval_frame_callback
+_set_frame_evaluation = torch._C._dynamo.eval_frame.set_eval_frame
 _count_threads, _is_collecting = _thread._count, gc.isenabled
 _set_timer, _get_timer, _timer = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
 _get_trace, _get_profile, _get_recursion_limit = sys.gettrace, sys.getprofile, sys.getrecursionlimit
@@ -93,6 +95,8 @@ def _leave_intercepting_modes() -> None:
         _pop_dispatch_mode(None)
     while _saved_tensors_hooks(False) is not None:
         _pop_saved_tensors_hooks()
+    if _get_frame_evaluation() is not None:
+        _set_frame_evaluation(None)
     if _is_tracing():  # to end what is not there costs milliseconds
         _set_trace(None)
         _set_profile(None)
@@ -106,6 +110,7 @@ def listeners() -> dict[str, int]:
         "torch dispatch modes": _dispatch_modes(),
         "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
         "tracing": _is_tracing(),
+        "frame evaluation": _get_frame_evaluation() is not None,
     }
 
 
