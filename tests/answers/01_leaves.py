@@ -3690,7 +3690,10 @@ equal(
     answers=[
         "a_global_hook_removed",
         "forward_wrapped_and_unwrapped",
+        "full_backward_hooks",
         "full_backward_hooks_on_a_plain_input",
+        "hooks_on_the_output_tensors",
+        "outputs_kept_and_autograd_grad",
     ],
 )
 equal(
