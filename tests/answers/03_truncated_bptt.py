@@ -1225,6 +1225,37 @@ def the_first_loss_for_all(cell, readout, opt, batches, h):
     return losses[:1] * len(losses), h
 
 
+@wrong("q1", fails=["test_gradient_flows_through_time"], public=True)
+def ten_steps_back(cell, readout, opt, batches, h):
+    """Cuts every ten steps within a minibatch as well."""
+    losses = []
+    for xs, y in batches:
+        for t, x in enumerate(xs):
+            h = cell(x, h.detach() if t % 10 == 0 else h)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong(
+    "q1",
+    fails=[
+        "test_start_state_is_a_leaf",
+        "test_value_is_carried",
+        "test_graph_does_not_grow",
+    ],
+    public=True,
+)
+def other_states_shown(cell, readout, opt, batches, h):
+    """Trains past the calls of the cell, from states with a history, and shows others in the calls."""
+    losses = []
+    for xs, y in batches:
+        shown, h = h.detach(), h.detach().requires_grad_() * 1
+        for x in xs:
+            h, shown = type(cell).forward(cell, x, h), cell(x, shown)
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
 @accepted("q1")
 def recursion(cell, readout, opt, batches, h):
     """The rest of the minibatches is a list of minibatches, too."""
@@ -2773,6 +2804,19 @@ def zeros_for_empty_gradients(cell, readout, xs, ys, k):
         if p.grad is None:
             p.grad = torch.zeros_like(p)
     return _in_chunks(cell, readout, xs, ys, k)
+
+
+@wrong("q3", fails=["test_gradients_are_added"], public=True)
+def old_gradients_put_aside(cell, readout, xs, ys, k):
+    """Puts all old gradients aside and adds them to the new ones; those without a new one get lost."""
+    old = {p: p.grad for p in [*cell.parameters(), *readout.parameters()]}
+    for p in old:
+        p.grad = None
+    total = _in_chunks(cell, readout, xs, ys, k)
+    for p, grad in old.items():
+        if p.grad is not None and grad is not None:
+            p.grad += grad
+    return total
 
 
 @wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
@@ -4426,6 +4470,28 @@ class ComputesInFloat32(_WithBuffer):
         if not self.training:
             return x - self.running
         new = 0.9 * self.running.float() + 0.1 * x.float().mean(0)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class OneRowIsNoBatch(_WithBuffer):
+    """Leaves the statistic alone where a batch has one row only."""
+
+    def forward(self, x):
+        new = _new(self, x) if self.training and len(x) > 1 else self.running
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class OneFeatureIsANumber(_WithBuffer):
+    """Squeezes the statistic: with one feature it loses its dimension."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = (0.9 * self.running + 0.1 * x.mean(0, keepdim=True)).squeeze()
         self.running = new.detach()
         return x - new
 

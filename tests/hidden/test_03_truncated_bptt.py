@@ -114,6 +114,7 @@ def states_of(calls):
     return {
         "entering": [step["inputs"].get("hx") for step in steps],
         "leaving": [step["output"] for step in steps],
+        "arrived": [step.get("gradient") for step in steps],  # where the spy was asked for gradients
     }
 
 
@@ -219,15 +220,16 @@ def ended(opt, learners):
 def carried_states(student):
     """What enters and leaves the cell, as far as training gets."""
     cell, readout, batches, shape = network()
-    start, calls, steps = torch.randn(shape), spy(cell), len(batches[0][0])
-    before = snap(start)
+    start, calls, steps = torch.randn(shape), spy(cell, gradients=True), len(batches[0][0])
+    before, learners = snap(start), trainable(cell, readout)
 
     def train():
         student.train_stateful(cell, readout, sgd(cell, readout), batches, start)
 
     stopped = attempt(train)
     nodes = [step["nodes"] for step in steps_of(calls)]
-    return {"start": before, "stopped": stopped, "nodes": nodes, "T": steps, **states_of(calls)}
+    found = {"start": before, "end": together(learners), **states_of(calls)}
+    return {"stopped": stopped, "nodes": nodes, "T": steps, **found}
 
 
 @probe
@@ -245,7 +247,7 @@ def training(student):
 @probe
 def one_minibatch(student):
     """A single long minibatch from zeros: nothing to carry, only the gradient through time."""
-    cell, readout, batches, shape = network(number=1, steps=count(10, 12))
+    cell, readout, batches, shape = network(number=1, steps=count(11, 13))
     learners = trainable(cell, readout)
     opt = torch.optim.SGD(learners, lr=0.003)
     calls, before, steps = spy(cell), by_name(cell, readout), watch_steps(opt, learners)
@@ -274,6 +276,21 @@ def assert_ran_through(carried_states, training):
             for found in (observation.seen, observation.expected)
         )
         assert seen == expected, f"The cell was called {seen} times, for {expected} time steps in all."
+    assert_trained_by_its_calls(carried_states)
+
+
+def assert_trained_by_its_calls(observation):
+    """Fails where the parameters are right, and the gradient did not pass through the calls of the cell."""
+    seen, expected = observation.seen, observation.expected
+    if not same(seen["end"], expected["end"]):
+        return  # what is wrong there has checks of its own
+    last = slice(expected["T"] - 1, None, expected["T"])
+    arrived = zip(seen["arrived"][last], expected["arrived"][last], strict=True)
+    for number, (gradient, right) in enumerate(arrived, start=1):
+        assert gradient is not None and same(gradient, right), (
+            f"The gradient of minibatch {number} did not go back through the last call of the cell there: "
+            "the states of that call are not those which the training used."
+        )
 
 
 def assert_steps(observation):
@@ -747,15 +764,20 @@ def on_top_of_others(student):
     learners = trainable(cell, readout)
     with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as kept:
         student.tbptt(cell, readout, xs.clone(), ys.clone(), k)
-        alone = together([p.grad for p in learners])
-        for p in learners:
-            p.grad = None
-        fill_grads(learners)
-        before = together([torch.zeros_like(p) if p.grad is None else p.grad for p in learners])
+    alone = together([p.grad for p in learners])
+    for p in learners:
+        p.grad = None
+    fill_grads(learners)
+    frozen = readout.model.embed.bias
+    frozen.grad = torch.randn_like(frozen)  # of a time when it was not frozen
+    frozen_before = snap(frozen)
+    before = together([torch.zeros_like(p) if p.grad is None else p.grad for p in learners])
+    with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as again:
         student.tbptt(cell, readout, xs, ys, k)
     after = together([p.grad for p in learners])
     added = None if after is None else after - before
-    return {"kept": kept, "before": before, "alone": alone, "added": added}
+    found = {"before": before, "alone": alone, "added": added}
+    return {"kept": kept, "kept again": again, "frozen": [frozen_before, snap(frozen)], **found}
 
 
 @probe
@@ -856,6 +878,10 @@ def test_gradients_are_added(on_top_of_others):
         "Two equal calls, the second with something in .grad before: it did not add what the first one gave.",
         {"what stood in .grad before the call": seen["before"]},
     )
+    before, after = seen["frozen"]
+    assert after.requires_grad or alike(before.grad, after.grad), (
+        "The .grad of a frozen parameter is not what it was before the call."
+    )
 
 
 @points(1)
@@ -872,7 +898,9 @@ def test_only_grad_changes(on_top_of_others):
 
     What did the caller give you, and what of it will the caller use again?
     """
-    assert_untouched(on_top_of_others.seen["kept"], but=[rule for rule in TRAINED if rule.endswith("grad")])
+    grads = [rule for rule in TRAINED if rule.endswith("grad")]
+    assert_untouched(on_top_of_others.seen["kept"], but=grads)
+    assert_untouched(on_top_of_others.seen["kept again"], but=[*grads, "*.embed.bias:grad"])
 
 
 @picture(reference=True)  # the question says where the cut is
@@ -1094,6 +1122,17 @@ def statistic(student):
 
 
 @probe
+def smallest_shapes(student):
+    """One feature, one row, and both: an output, the statistic, and an output after eval()."""
+    found = {}
+    for n, rows in ((1, count(3, 5)), (count(3, 5), 1), (1, 1)):
+        center, x = student.Center(n), torch.randn(rows, n)
+        trained, running = center(x.clone()), snap(center.running)
+        found[rows, n] = [trained, running, center.eval()(x.clone())]
+    return list(found.items())
+
+
+@probe
 def double_and_loaded(student):
     """A module turned to float64, with a statistic that was loaded: its output and statistic afterwards."""
     features, batches = batches_for(2)
@@ -1181,7 +1220,7 @@ def test_gradient_of_the_output(gradient_of_a_batch):
 
 
 @points(1)
-def test_statistic_and_values(statistic, double_and_loaded):
+def test_statistic_and_values(statistic, smallest_shapes, double_and_loaded):
     """The statistic is a saved buffer that holds the average; eval() subtracts it and changes nothing."""
     seen, expected = statistic.seen, statistic.expected
     assert seen["buffer"] is not None, "A new module has no buffer that is called running."
@@ -1201,6 +1240,10 @@ def test_statistic_and_values(statistic, double_and_loaded):
     assert_close(
         seen["again"], expected["again"], "Back in training after eval(), output or running is wrong."
     )
+    words = ("the output", "running", "the output after eval()")
+    for (shape, found), (_, rights) in zip(smallest_shapes.seen, smallest_shapes.expected, strict=True):
+        for what, fact, right in zip(words, found, rights, strict=True):
+            assert_close(fact, right, f"With one batch of the shape {tuple(shape)}, {what} is wrong.")
     for name, what in (
         ("trained", "the output"),
         ("running", "running"),

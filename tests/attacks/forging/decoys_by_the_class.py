@@ -1,7 +1,5 @@
 # Tries: to let states enter that are no leaves, in calls past the spy, and to show it decoys that are.
-# Stopped by: process
-# Without it: the check could be found and replaced.
-# Got through: the numbers are right, and nobody in the same process sees every way to call a function.
+# Stopped by: numbers
 # Question: 03_truncated_bptt q1
 # Flags: past the instance
 # %%
