@@ -119,7 +119,7 @@ def test_a_class_is_told_who_changed(klass):
     assert next(line for line in out.splitlines() if "another notebook" in line).split()[:6] == [
         *("'=ben", "01_tiny", "2", "of", "6", "6"),
     ]
-    klass.edit_checks(("made.seen.is_leaf", "not made.seen.is_leaf"))
+    klass.edit_checks(("@points(3)", "@points(4)"))
     assert "3 results changed:" in klass.grade()
     assert "changed" not in klass.grade()
     with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
@@ -129,7 +129,7 @@ def test_a_class_is_told_who_changed(klass):
         ]
     assert kept == [
         ("'=ben", "2", "6", "another notebook"),
-        *((student, "6", "3", "checks or course changed") for student in ("'=ben", "ada", "new")),
+        *((student, "6", "7", "checks or course changed") for student in ("'=ben", "ada", "new")),
     ]
 
 

@@ -42,7 +42,9 @@ FILLED = {
     "what is wrong with the gradient": "It is not twice x.",
     "why this is right, too": "A power is a product.",
     "a right answer, as different from the reference as can be": "x**2",
-    "the list of checks it fails; with an empty one, `doctor --accept` writes it": '["test_the_gradient"]',
+    "the list of checks it fails; with an empty one, `doctor --accept` writes it": (
+        '["test_the_gradient"], public=True'
+    ),
     "what somebody believes who writes this": "The graph does not matter.",
     "the same for this one": '["test_the_value", "test_the_gradient"]',
 }

@@ -123,7 +123,7 @@ def test_an_error_of_the_student_is_diagnosed():
     """Where the student's code raised, place, class and meaning are told."""
     told = complaint(Stopped(ERROR), TENSOR)
     assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be")
-    assert "needs one element" in told
+    assert "needs an output of one element" in told
 
 
 def test_an_error_that_was_returned_is_a_fact():

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 STEM = "01_leaves"
 
 # The check as it was in the first week, and a right answer which its author had not thought of.
-MISTAKEN = '    assert w.version == 0, "The weight was written to."\n    assert w.is_leaf, ('
-CORRECTED = "    assert w.is_leaf, ("
+CORRECTED = "        assert w.is_leaf, "
+MISTAKEN = f'        assert w.version == 0, "The weight was written to."\n{CORRECTED}'
 UNFORESEEN = """\
 def make_weight(n, m, scale):
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -30,7 +30,7 @@ def make_weight(n, m, scale):
     return w"""
 
 QUESTIONS = Course.find(ROOT).assignments[STEM].questions
-BEFORE = {"ada-lovelace": 31.0, "ben": 0.0, "chloé": 26.0, "李雷": 28.5}
+BEFORE = {"ada-lovelace": 31.0, "ben": 0.0, "chloé": 26.0, "李雷": 28.0}
 AFTER = {**BEFORE, "李雷": 31.0}
 
 
