@@ -33,7 +33,7 @@ def assert_untouched(
         only: what is looked at: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as
             in file names (``"model.*:grad"``, ``"*:version"``).
         but: what of that may change, said in the same way.
-        case: when it happened, said before the sentence: ``"Where the model raises an error"``.
+        case: when it happened, said before the sentence: ``"Under no_grad"``.
 
     Raises:
         AssertionError: the first thing that changed, in a sentence for the student.
