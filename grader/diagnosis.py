@@ -133,7 +133,10 @@ _NO_GRAD = (
 _NO_GRAD_FN = (
     "this grad_fn is None: the tensor is a leaf, or was computed while nothing was recorded, or was detached"
 )
-_NONE = "something is None here that should have a value. Is a return missing in a function that is called?"
+_NONE = (
+    "the value that this is done to is None. Is a return missing in a function that is called, or is None "
+    "one of the values here, as of a layer without a bias?"
+)
 _NO_NAME = (
     "this name had no value when it was used. Is it spelled otherwise, or did its own cell stop before?"
 )

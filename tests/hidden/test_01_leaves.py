@@ -112,6 +112,11 @@ def test_weight_has_the_values(weights):
         "one row": "With n = 1 the values are not those of the generator, times scale.",
         "one column": "With m = 1 the values are not those of the generator, times scale.",
     }.items():
+        if name.startswith("one "):
+            shape = seen[name].shape
+            assert shape == expected[name].shape, (
+                f"A weight that has {name} has the shape {shape}, not (n, m)."
+            )
         plain = {"randn(n, m) without the scale": expected["without scale"].get(name)}
         assert_close(seen[name], expected[name], message, plain)
 
@@ -554,20 +559,23 @@ def total(student):
     weights, mine = some_weights(losses), [*losses]
     with untouched(parameter=p, losses=losses, weights=weights) as kept:
         result = student.total_loss(losses, weights)
-    others, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *weights[2:-1], -2.0]
-    with untouched(losses=others) as kept_again:
-        another = attempt(student.total_loss, others, ones)
-    return {
-        "another": another.double() if isinstance(another, torch.Tensor) else another,
-        "another by loss": attempt(vjp, another, *mine[1:]),
-        "kept again": kept_again,
+    first = {
         "total": in_double(result),
-        "of one": attempt(lambda: in_double(student.total_loss(some_losses(p)[:1], weights[:1]))),
         "requires_grad": isinstance(result, torch.Tensor) and result.requires_grad,
         "reaches": reaches(result, p),
         "kept": kept,
         "by loss": attempt(vjp, result, *mine),
         "gradient": attempt(vjp, result, p),
+    }
+    others, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *weights[2:-1], -2.0]
+    with untouched(losses=others) as kept_again:
+        another = attempt(student.total_loss, others, ones)
+    return {
+        **first,
+        "another": another.double() if isinstance(another, torch.Tensor) else another,
+        "another by loss": attempt(vjp, another, *mine[1:]),
+        "kept again": kept_again,
+        "of one": attempt(lambda: in_double(student.total_loss(some_losses(p)[:1], weights[:1]))),
     }
 
 

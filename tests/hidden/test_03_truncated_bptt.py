@@ -307,7 +307,7 @@ def assert_steps(observation):
         assert gradient is not None, (
             f"When opt made its step {where}, the .grad of a parameter that learns was None."
         )
-        why = f"The step of opt {where} was made with another gradient than that of its loss."
+        why = f"When opt made its step {where}, .grad was not that of the loss this minibatch should have."
         assert_close(gradient, wanted, why, others)
         why = (
             f"opt was given the right gradient {where}, but after its step the parameters are not where it "
@@ -358,7 +358,7 @@ def test_gradient_flows_through_time(one_minibatch, training):
     cut = [str(step) for step, h in enumerate(seen["entering"], start=1) if step > 1 and not has_history(h)]
     frozen = [name for name, now in seen["after"].items() if not now.requires_grad]
     still = [name for name, now in seen["after"].items() if now.value == seen["start"][name].value]
-    assert not frozen, f"{frozen[0]} no longer requires grad: a detached parameter does not learn."
+    assert not frozen, f"{frozen[0]} no longer requires grad: it cannot learn any more."
     assert len(still) < len(seen["after"]), (
         "No parameter moved at all: opt made no step, or .grad was empty when it did."
     )
@@ -981,7 +981,7 @@ def assert_first_step(seen, expected):
 def test_first_minibatch_teaches_h0(first_lesson, lessons):
     """h0 learns from the first minibatch, and from that one only."""
     seen, expected = first_lesson.seen, first_lesson.expected
-    assert seen["h0"].requires_grad, "h0 no longer requires grad: a detached parameter does not learn."
+    assert seen["h0"].requires_grad, "After your call h0 no longer requires grad: no later call can teach it."
     if seen["h0"].value == seen["before"].value:
         was_reached = seen["h0"].grad is not None and any(seen["h0"].grad.value)
         raise AssertionError(
@@ -1022,9 +1022,8 @@ def test_later_minibatches_carry_the_value(states_after_h0, lessons):
             f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
         )
         assert not has_history(entering), (
-            f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it was not cut "
-            f"from minibatch {number - 1}.\n\nPrint h.grad_fn where a minibatch begins. In which of them is "
-            "a history wanted?"
+            f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it brings a history "
+            "along.\n\nPrint h.grad_fn where a minibatch begins. In which of them is a history wanted?"
         )
     assert lessons.seen["calls"] == lessons.expected["calls"], "Training stopped before its end."
 
