@@ -304,7 +304,7 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
     [
         ("AttributeError", _OF_ZERO, "w.grad.zero_()", "this .grad is None: either no backward"),
         ("AttributeError", _OF_ZERO, "make(w).zero_()", "the value that this is done to is None."),
-        ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "something is None here that should have"),
+        ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "the value that this is done to is None"),
         ("AttributeError", _OF_ZERO, "", "the value that this is done to is None."),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "that this is done to is None."),
