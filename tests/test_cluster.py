@@ -357,7 +357,7 @@ def test_a_zygote_that_broke_is_replaced(zygotes, monkeypatch, faults, answered)
         return Evidence()
 
     monkeypatch.setattr(outpost, "observe", breaking)
-    arguments = [outpost.packed(value) for value in ({}, [{}, {}], [], [1, 1, 1])]
+    arguments = [outpost.packed(value) for value in ({}, [{}, {}, []], [], [1, 1, 1])]
     answer = json.loads(outpost.observe_here(*arguments))
     assert answered in answer
     if answered == "problem":

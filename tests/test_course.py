@@ -17,12 +17,13 @@ POINTS = {
 }
 
 
+@pytest.mark.parametrize("seeds", [doctor.SEEDS[:2], pytest.param(doctor.SEEDS, marks=pytest.mark.long)])
 @pytest.mark.parametrize("root", [ROOT, ROOT / "tests" / "small_course"], ids=["course", "small course"])
-def test_a_course_agrees_with_itself(root, shared_zygote):
-    """References, stubs, known answers and five seeds: the doctor has no complaint."""
+def test_a_course_agrees_with_itself(root, seeds, shared_zygote):
+    """References, stubs, public checks and known answers, with several seeds: the doctor has no complaint."""
     course = Course.find(root)
-    complaints = [c for found in doctor.examine(course, course.stems, jobs=2) for c in found.complaints]
-    assert complaints == []
+    examined = doctor.examine(course, course.stems, jobs=2, seeds=seeds)
+    assert [complaint for found in examined for complaint in found.complaints] == []
 
 
 def test_questions_are_worth_what_the_catalogue_says():

@@ -152,6 +152,7 @@ def test_accepting_writes_what_public_checks_pass(tmp_path, shared_zygote):
     assert path.read_text(encoding="utf-8") == ANSWERS
 
 
+@pytest.mark.long  # the doctor says it too, in test_course
 @pytest.mark.parametrize("stem", [path.stem for path in sorted((ROOT / "solutions").glob("*.py"))])
 def test_no_right_answer_fails_a_public_check_of_this_course(stem, shared_zygote):
     """Whoever answers in a way of their own is not told that it is wrong."""
