@@ -69,7 +69,7 @@ class Options:
     scheduler: str | None = None
 
 
-_MAX_SIZE = 10 << 20  # bytes of the answers in a batch; an ordinary notebook's are a hundred thousand
+_MAX_SIZE = 3 << 20  # bytes of the answers in a batch; decoded they take ten times as much, and more
 
 
 class _Batch:
