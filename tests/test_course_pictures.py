@@ -82,4 +82,4 @@ def test_a_picture_starts_where_the_question_is_decided(zygote):
     rubric, answer = COURSE.rubric(stem), answers(stem)[wrong]
     evidence = observe(zygote, answer.cells, rubric.questionnaire(SEED, only="q4"), Limits())
     ((seen,),) = pictures_of(rubric, evidence, reference(zygote, stem)).values()
-    assert seen.summary.startswith("into_readout has no history, though it shares memory with h2")
+    assert seen.summary.startswith("into_readout has no history, though it shares memory with h4")
