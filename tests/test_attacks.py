@@ -88,7 +88,7 @@ def test_honest_neighbours_lose_nothing(slow, arena, graded):
     assert {name: result["score"] for name, result in arena.alone.items()} == {
         "honest-ada": 31,
         "honest-bo": 30,
-        "honest-cy": 12.5,
+        "honest-cy": 9.5,
     }
 
 
