@@ -102,26 +102,26 @@ def zero_grad_inside_the_loop(model, X, Y, micro):
         (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"])
+@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
 def one_backward_for_the_sum(model, X, Y, micro):
     """Adds up the losses and calls backward once; the value is right, but the whole batch is in memory."""
     sum(F.mse_loss(model(x), y) * len(x) / len(X) for x, y in zip(X.split(micro), Y.split(micro))).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"])
+@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
 def whole_batch_at_once(model, X, Y, micro):
     """Ignores `micro`; the gradient is right, and the memory is that of the batch."""
     F.mse_loss(model(X), Y).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"])
+@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
 def chunk_taken_for_split(model, X, Y, micro):
     """Believes that chunk(n) makes pieces of n samples; it makes n pieces, which may be as large as they like."""
     for x, y in zip(X.chunk(micro), Y.chunk(micro)):
         (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"])
+@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
 def graphs_retained(model, X, Y, micro):
     """Retains every graph "to be safe"; the old one is still held while the next one is built."""
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -129,7 +129,7 @@ def graphs_retained(model, X, Y, micro):
         loss.backward(retain_graph=True)
 
 
-@wrong("q1", fails=["test_gradients_accumulate"])
+@wrong("q1", fails=["test_gradients_accumulate"], public=True)
 def zero_grad_at_the_start(model, X, Y, micro):
     """Starts with zero_grad() out of habit, and throws away what the caller had accumulated."""
     model.zero_grad()
@@ -152,7 +152,7 @@ def sum_divided_by_the_samples(model, X, Y, micro):
         (F.mse_loss(model(x), y, reduction="sum") / len(X)).backward()
 
 
-@wrong("q1", fails=["test_gradients_accumulate"])
+@wrong("q1", fails=["test_gradients_accumulate"], public=True)
 def old_gradients_rescaled_too(model, X, Y, micro):
     """Divides .grad at the end, and with it what had been accumulated before the call."""
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -219,7 +219,7 @@ def added_up_under_no_grad(model, loader):
     return total.item() / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"])
+@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
 def item_at_the_end(model, loader):
     """Takes the number out only at the end, when every graph has long been built and kept."""
     total = 0.0
@@ -228,7 +228,7 @@ def item_at_the_end(model, loader):
     return (total / len(loader)).item()
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"])
+@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
 def list_of_losses(model, loader):
     """Keeps the losses in a list; each of them keeps its graph."""
     losses = [F.mse_loss(model(x), y) for x, y in loader]
@@ -250,7 +250,7 @@ def stacked_and_returned(model, loader):
     return torch.stack([F.mse_loss(model(x), y) for x, y in loader]).mean()
 
 
-@wrong("q2", fails=["test_no_graph_survives"])
+@wrong("q2", fails=["test_no_graph_survives"], public=True)
 def last_loss_kept_on_the_model(model, loader):
     """Leaves the last loss on the model for later, and its graph with it."""
     total = 0.0
@@ -260,7 +260,7 @@ def last_loss_kept_on_the_model(model, loader):
     return total / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"])
+@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
 def eval_mode(model, loader):
     """Believes that eval() switches gradients off; it changes dropout and batch norm, not recording."""
     model.eval()
@@ -270,7 +270,7 @@ def eval_mode(model, loader):
     return total.item() / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"])
+@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
 def loss_deleted(model, loader):
     """Believes that del frees the graph; it removes a name, and the sum still refers to the graph."""
     total = 0.0
@@ -281,7 +281,7 @@ def loss_deleted(model, loader):
     return float(total) / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"])
+@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
 def predictions_collected(model, loader):
     """Collects the predictions for later, and with them the graphs that made them."""
     pairs = [(model(x), y) for x, y in loader]
@@ -296,7 +296,7 @@ def tensor_under_no_grad(model, loader):
         return sum(F.mse_loss(model(x), y) for x, y in loader) / len(loader)
 
 
-@wrong("q2", fails=["test_mean_over_the_batches"])
+@wrong("q2", fails=["test_mean_over_the_batches"], public=True)
 def mean_over_the_samples(model, loader):
     """Weights each batch with its size, which is another mean than the one that was asked for."""
     total, count = 0.0, 0
@@ -395,7 +395,7 @@ def backward_for_real(f, x):
     return True
 
 
-@wrong("q3", fails=["test_inputs_and_outputs"])
+@wrong("q3", fails=["test_inputs_and_outputs"], public=True)
 def poisoned_with_nan(f, x):
     """Believes that a value which backward needs must show in the gradient of x; others may need it, too."""
     out, mid = f(x)
@@ -438,7 +438,15 @@ def written_through_data(f, x):
         return False
 
 
-@wrong("q3", fails=["test_powers_and_multiples", "test_inputs_and_outputs", "test_views_and_depth"])
+@wrong(
+    "q3",
+    fails=[
+        "test_powers_and_multiples",
+        "test_inputs_and_outputs",
+        "test_views_and_depth",
+    ],
+    public=True,
+)
 def last_node_only(f, x):
     """Looks at out.grad_fn alone, and misses what the nodes behind it have saved."""
     out, mid = f(x)
@@ -457,7 +465,7 @@ def never(f, x):
     return False
 
 
-@wrong("q3", fails=["test_inputs_and_outputs", "test_views_and_depth"])
+@wrong("q3", fails=["test_inputs_and_outputs", "test_views_and_depth"], public=True)
 def objects_compared(f, x):
     """Compares objects; an output is saved as another object than the one that is returned, and so is a view."""
     saved = []
@@ -471,7 +479,7 @@ def objects_compared(f, x):
     return not any(tensor is mid for tensor in saved)
 
 
-@wrong("q3", fails=["test_views_and_depth"])
+@wrong("q3", fails=["test_views_and_depth"], public=True)
 def first_addresses_compared(f, x):
     """Compares the address of the first element, which differs for a slice of the same memory."""
     saved = set()
@@ -485,7 +493,7 @@ def first_addresses_compared(f, x):
     return mid.data_ptr() not in saved
 
 
-@wrong("q3", fails=["test_constants"])
+@wrong("q3", fails=["test_constants"], public=True)
 def tried_on_mid_only_if_it_requires_grad(f, x):
     """Tries it out, but still believes that a tensor which does not require grad cannot matter."""
     out, mid = f(x)
@@ -604,7 +612,7 @@ def a_function_of_ones_own(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"])
+@wrong("q4", fails=["test_memory_is_saved"], public=True)
 def plain(blocks, x):
     """No checkpointing at all: everything is kept."""
     for block in blocks:
@@ -621,7 +629,7 @@ def no_grad(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"])
+@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"], public=True)
 def random_state_not_preserved(blocks, x):
     """Lets dropout draw another mask when the block is run again; there is no error, only a wrong gradient."""
     for block in blocks:
@@ -629,7 +637,7 @@ def random_state_not_preserved(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_x_of_the_caller"])
+@wrong("q4", fails=["test_x_of_the_caller"], public=True)
 def caller_switched_to_requires_grad(blocks, x):
     """Makes the reentrant kind happy at the expense of the caller, whose tensor now requires grad."""
     x = x.requires_grad_()
@@ -638,7 +646,7 @@ def caller_switched_to_requires_grad(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_x_of_the_caller"])
+@wrong("q4", fails=["test_x_of_the_caller"], public=True)
 def always_detached(blocks, x):
     """Starts from a detached copy in any case, so an input that requires grad never hears of it."""
     x = x.detach().requires_grad_()
@@ -671,7 +679,7 @@ def late_binding(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"])
+@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"], public=True)
 def eval_against_dropout(blocks, x):
     """Switches dropout off to be rid of the masks; that is another forward than the one asked for."""
     for block in blocks:
@@ -679,7 +687,7 @@ def eval_against_dropout(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"])
+@wrong("q4", fails=["test_memory_is_saved"], public=True)
 def only_the_first_block(blocks, x):
     """Checkpoints one block and believes that it is done."""
     x = checkpoint(blocks[0], x, use_reentrant=False)
@@ -688,7 +696,7 @@ def only_the_first_block(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"])
+@wrong("q4", fails=["test_memory_is_saved"], public=True)
 def two_segments(blocks, x):
     """Does not know that the last segment is left alone: with two of them, half of the blocks keep everything."""
     return checkpoint_sequential(nn.Sequential(*blocks), 2, x, use_reentrant=False)
@@ -729,7 +737,7 @@ def result_overwritten(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"])
+@wrong("q4", fails=["test_memory_is_saved"], public=True)
 def saved_on_cpu(blocks, x):
     """Moves what is saved instead of computing it again; on a CPU that saves nothing."""
     with torch.autograd.graph.save_on_cpu():
@@ -972,7 +980,7 @@ class gradient_passed_on(torch.autograd.Function):
         return g, None
 
 
-@wrong("q5", fails=["test_gradient_through_y"])
+@wrong("q5", fails=["test_gradient_through_y"], public=True)
 class factor_kept_on_the_class(torch.autograd.Function):
     """Keeps k on the class instead of ctx: with two calls, both use the factor of the second."""
 
