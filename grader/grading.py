@@ -85,7 +85,7 @@ class _Batch:
 
     @property
     def is_full(self) -> bool:
-        return len(self.content) == MAX_BATCH or self._size > _MAX_SIZE
+        return len(self.content) == MAX_BATCH - 1 or self._size > _MAX_SIZE  # the stubs come along
 
 
 def grade(course: Course, submissions: Path, out: Path, options: Options, progress: Progress) -> Outcome:
