@@ -25,6 +25,7 @@ if interrupt.is_the_command():  # before the half second of imports, so that Ctr
 
 from grader import check as _check
 from grader.check import assert_close, points, raised
+from grader.diagnosis import diagnose
 from grader.difference import how_it_differs
 from grader.probe import picture, probe
 from grader.untouched import assert_untouched
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "assert_close",
     "assert_untouched",
+    "diagnose",
     "how_it_differs",
     "picture",
     "points",

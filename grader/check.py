@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from grader.closeness import TOLERANCE, are_close
-from grader.difference import how_it_differs
+from grader.difference import difference_of
 from grader.errors import CourseError
 from grader.facts import Raised, Tensor
 
@@ -39,6 +39,10 @@ class Check:
     question: str
     probes: tuple[str, ...]
     last_line: int = 0
+
+
+class WithoutHintError(AssertionError):
+    """A failure that no hint of its check asks about: the sentence says all that is known."""
 
 
 def points(number: float) -> pytest.MarkDecorator:
@@ -95,17 +99,21 @@ def assert_close(seen: Any, expected: Any, message: str, others: Mapping[str, An
     Args:
         seen: a tensor, a number, None, or a list, tuple or dict of these.
         expected: the same of the reference.
-        message: the diagnosis; what kind of difference there is is added, see ``how_it_differs``.
+        message: the diagnosis; what kind of difference there is is added, see ``how_it_differs``. A hint
+            may follow behind a blank line.
         others: what may have been taken for the expected, by name, as for ``how_it_differs``.
 
     Raises:
-        AssertionError: they differ; the text is the diagnosis.
+        WithoutHintError: another type, shape, dtype or number of entries was seen, or values that are nan,
+            cut off, rounded, nearly right or in another order; no hint is shown.
+        AssertionError: they differ in another way; the text is the diagnosis.
         TypeError: the expected fact is nothing that can be compared in this way.
         ValueError: the expected tensor is too large to be compared.
     """
     others = others or {}
     if isinstance(expected, dict):
-        assert isinstance(seen, dict), _because(message, f"{describe(seen)} was found")
+        if not isinstance(seen, dict):
+            raise _of_another_type(seen, message)
         for key, value in expected.items():
             assert_close(seen.get(key), value, f"{key}: {message}", {**others, **_siblings(expected, key)})
     elif isinstance(expected, list | tuple):
@@ -113,10 +121,10 @@ def assert_close(seen: Any, expected: Any, message: str, others: Mapping[str, An
     elif isinstance(expected, Tensor):
         _assert_tensor_close(seen, expected, message, others)
     elif expected is None:
-        assert seen is None, _because(message, f"{describe(seen)} was found")
+        if seen is not None:
+            raise _of_another_type(seen, message)
     elif isinstance(expected, int | float):
-        assert isinstance(seen, int | float), _because(message, f"{describe(seen)} was found")
-        assert _is_same_number(seen, expected), _because(message, how_it_differs(seen, expected, others))
+        _assert_number_close(seen, expected, message, others)
     else:
         raise TypeError(
             f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
@@ -131,15 +139,25 @@ def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _assert_sequence_close(
     seen: Any, expected: Sequence[Any], message: str, others: Mapping[str, Any]
 ) -> None:
-    assert isinstance(seen, list | tuple), _because(message, f"{describe(seen)} was found")
-    assert len(seen) == len(expected), _because(message, f"there are {len(seen)} of them")
+    if not isinstance(seen, list | tuple):
+        raise _of_another_type(seen, message)
+    if len(seen) != len(expected):
+        raise WithoutHintError(_because(message, f"there are {len(seen)} of them"))
     named = {f"entry {number}": value for number, value in enumerate(expected)}
     is_of_numbers = all(type(value) in {int, float} for value in [*seen, *expected])
     for one, (name, value) in zip(seen, named.items(), strict=True):
         if is_of_numbers:
-            assert _is_same_number(one, value), _because(message, how_it_differs(seen, expected, others))
+            if not _is_same_number(one, value):
+                raise _of_other_values(seen, expected, message, others)
         else:
             assert_close(one, value, message, {**others, **_siblings(named, name)})
+
+
+def _assert_number_close(seen: Any, expected: float, message: str, others: Mapping[str, Any]) -> None:
+    if not isinstance(seen, int | float):
+        raise _of_another_type(seen, message)
+    if not _is_same_number(seen, expected):
+        raise _of_other_values(seen, expected, message, others)
 
 
 def _is_same_number(seen: float, expected: float) -> bool:
@@ -148,22 +166,40 @@ def _is_same_number(seen: float, expected: float) -> bool:
 
 
 def _assert_tensor_close(seen: Any, expected: Tensor, message: str, others: Mapping[str, Any]) -> None:
-    assert isinstance(seen, Tensor), _because(message, f"{describe(seen)} was found")
+    if not isinstance(seen, Tensor):
+        raise _of_another_type(seen, message)
     if seen.shape != expected.shape:
-        how = how_it_differs(seen, expected, others)
-        raise AssertionError(_because(message, f"its shape is {seen.shape}{f', {how}' if how else ''}"))
-    assert seen.dtype == expected.dtype, _because(message, f"its dtype is {seen.dtype}")
+        how = difference_of(seen, expected, others)
+        raise WithoutHintError(
+            _because(message, f"its shape is {seen.shape}{f', {how.clause}' if how else ''}")
+        )
+    if seen.dtype != expected.dtype:
+        raise WithoutHintError(_because(message, f"its dtype is {seen.dtype}"))
     if expected.value is None:
         raise ValueError(
             f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
         )
     assert seen.value is not None, _because(message, "its values cannot be read")
     if not all(are_close(seen.value, expected.value, TOLERANCE.get(expected.dtype, 0.0))):
-        raise AssertionError(_because(message, how_it_differs(seen, expected, others)))
+        raise _of_other_values(seen, expected, message, others)
 
 
-def _because(message: str, reason: str | None) -> str:
-    if not reason or (reason == "None was found" and "None" in message):
+def _of_another_type(seen: Any, message: str) -> AssertionError:
+    """None may come of the mistake that a hint is about; a value of another type is a mistake of its own."""
+    kind = AssertionError if seen is None else WithoutHintError
+    return kind(_because(message, f"{describe(seen)} was found"))
+
+
+def _of_other_values(seen: Any, expected: Any, message: str, others: Mapping[str, Any]) -> AssertionError:
+    difference = difference_of(seen, expected, others)
+    if difference is None:
+        return AssertionError(message)
+    kind = WithoutHintError if difference.says_all else AssertionError
+    return kind(_because(message, difference.clause))
+
+
+def _because(message: str, reason: str) -> str:
+    if reason == "None was found" and "None" in message:
         return message
     said, blank, hint = message.partition("\n\n")
     return f"{said.rstrip('.')} ({reason}).{blank}{hint}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.closeness import TOLERANCE, are_close
-from grader.difference_kinds import KINDS, Pair
+from grader.difference_kinds import KINDS, SAY_ALL, Pair
 from grader.facts import Tensor
 
 
@@ -26,17 +26,41 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
     Returns:
         The clause, or None where the values agree or differ in no way that has a name.
     """
+    difference = difference_of(seen, expected, others or {})
+    return difference.clause if difference else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A kind of difference.
+
+    Attributes:
+        clause: as ``how_it_differs`` returns it.
+        says_all: what became of the values is clear from it, whatever the idea behind them was.
+    """
+
+    clause: str
+    says_all: bool
+
+
+def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
+    """The same as ``how_it_differs``, and whether the clause needs no hint."""
     one, other = _values(seen), _values(expected)
     if one is None or other is None:
         return None
-    known = {name: values for name, fact in (others or {}).items() if (values := _values(fact))}
+    known = {name: values for name, fact in others.items() if (values := _values(fact))}
     if one.shape != other.shape:
-        return _taken_for(one, known) or _other_shape(one, other)
+        clause = _taken_for(one, known) or _other_shape(one, other)
+        return Difference(clause, says_all=True) if clause else None
     pair = Pair(one.numbers, other.numbers, other.shape, other.tolerance)
     if all(pair.right):
         return None
     alike = {name: values.numbers for name, values in known.items() if len(values.numbers) == len(pair.seen)}
-    return next(filter(None, (kind(pair, alike) for kind in KINDS)), None)
+    for kind in KINDS:
+        clause = kind(pair, alike)
+        if clause:
+            return Difference(clause, says_all=kind in SAY_ALL)
+    return None
 
 
 @dataclass(frozen=True)

@@ -191,12 +191,16 @@ def _offset(pair: Pair, _: Others) -> str | None:
     return "it is off by the same amount everywhere" if is_shifted else None
 
 
-def _nearly(pair: Pair, _: Others) -> str | None:
+def _rounded(pair: Pair, _: Others) -> str | None:
     numbers = list(zip(pair.seen, pair.expected, strict=True))
     for places in range(1, _MOST_DECIMALS + 1):
         off = 0.51 * 10**-places
         if all(abs(s - round(s, places)) <= 1e-6 * abs(s) and abs(s - e) <= off for s, e in numbers):
             return f"it is right to {places} decimal{'s' if places > 1 else ''} only"
+    return None
+
+
+def _nearly(pair: Pair, _: Others) -> str | None:
     return "it is nearly right" if all(are_close(pair.seen, pair.expected, _NEARLY)) else None
 
 
@@ -231,7 +235,13 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _cut_off,
     _wrong_alike,
     _offset,
+    _rounded,
     _nearly,
     _up_to_here,
     _share,
+)
+
+#: Kinds that say by themselves what became of the numbers: a hint about the idea behind them would mislead.
+SAY_ALL: frozenset[Callable[[Pair, Others], str | None]] = frozenset(
+    {_not_finite, _in_another_order, _cut_off, _rounded, _nearly}
 )

@@ -14,15 +14,16 @@ import pytest
 
 from grader import plugin
 from grader.cause import cause_of
-from grader.check import Check
+from grader.check import Check, WithoutHintError
 from grader.errors import CourseError
 from grader.evidence import Evidence, Outcome
 from grader.facts import MalformedError
-from grader.observation import NothingSeenError, Observation
+from grader.observation import Observation
 from grader.rubric import Rubric
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
+_STOPPED = re.compile(r"\bstopped (?:with|in code) |\bcould not be used as the exercise says: ")
 _OF_NONE = re.compile(r"\bNone(?:Type)?\b")
 
 
@@ -179,8 +180,12 @@ class _Session:
 
 
 def _hint(check: Check, error: AssertionError) -> str | None:
-    """The docstring's hint, if this came of the check's last statement, to which it belongs."""
-    if isinstance(error, NothingSeenError):
+    """The docstring's hint, if this came of the check's last statement, to which it belongs.
+
+    Not where the sentence tells of an error, nor where it was raised in the place of another failure: both
+    say what the cause is.
+    """
+    if _STOPPED.search(str(error)) or isinstance(error.__context__, AssertionError):
         return None
     frames = traceback.walk_tb(error.__traceback__)
     line = next((line for frame, line in frames if frame.f_code.co_name == check.id), 0)
@@ -206,6 +211,8 @@ def _verdict(
         return Verdict("passed", None)
     if isinstance(error, AssertionError):
         message, _, hint = str(error).partition("\n\n")
+        if isinstance(error, WithoutHintError):
+            return Verdict("failed", message[:MAX_MESSAGE])
         return Verdict("failed", message[:MAX_MESSAGE], hint[:MAX_MESSAGE] or _hint(check, error))
     mismatches = [o.mismatch for o in observations if o.mismatch]
     if mismatches:

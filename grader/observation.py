@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from grader.check import describe
+from grader.check import WithoutHintError, describe
 from grader.diagnosis import diagnose
 from grader.errors import CourseError
 from grader.evidence import Fault, Outcome, Stopped
 from grader.facts import Raised, Tensor
 
 
-class NothingSeenError(AssertionError):
+class NothingSeenError(WithoutHintError):
     """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
 
 
@@ -82,27 +82,37 @@ def other_form(seen: Any, expected: Any, path: _Path = (), *, strict: bool = Fal
     """Say where a value is of another kind than the reference's, or None.
 
     Not strict, None and a raised error may stand for anything and lengths may differ, because checks
-    ask for these. A list and a tuple, or two kinds of number, are alike always.
+    ask for these. Where a length and a kind differ, the length is told: a part that is missing moves all
+    behind it. A list and a tuple, or two kinds of number, are alike always.
     """
     if not strict and (_stands_for_anything(seen) or _stands_for_anything(expected)):
         return None
     if not _are_of_one_kind(seen, expected):
         return f"{_place(path)} is {describe(seen)}, {describe(expected)} was expected"
-    pairs: Iterable[tuple[Any, Any, str | int]] = ()
     if isinstance(expected, dict):
-        for key in expected:
-            if key not in seen:
-                return f"{_place(path)} has no entry {key!r}"
-        pairs = ((seen[key], value, key) for key, value in expected.items())
-    elif isinstance(expected, list | tuple):
-        if strict and len(seen) != len(expected):
-            return f"{_place(path)} has {len(seen)} entries"
-        pairs = zip(seen, expected, range(len(expected)), strict=False)
-    for one, other, key in pairs:
-        mismatch = other_form(one, other, (*path, key), strict=strict)
-        if mismatch:
-            return mismatch
+        missing = [key for key in expected if key not in seen]
+        pairs = ((seen[key], value, key) for key, value in expected.items() if key in seen)
+        told = f"{_place(path)} has no entry {missing[0]!r}" if missing else None
+        return told or _other_form_of_parts(pairs, path, strict=strict)
+    if isinstance(expected, list | tuple):
+        parts = zip(seen, expected, range(len(expected)), strict=False)
+        mismatch = _other_form_of_parts(parts, path, strict=strict)
+        if len(seen) != len(expected) and (strict or mismatch):
+            return f"{_place(path)} has {_entries(len(seen))} instead of {len(expected)}"
+        return mismatch
     return None
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
+def _other_form_of_parts(
+    parts: Iterable[tuple[Any, Any, str | int]], path: _Path, *, strict: bool
+) -> str | None:
+    """What is said of the first part that is of another kind."""
+    found = (other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
+    return next(filter(None, found), None)
 
 
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}

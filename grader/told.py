@@ -12,7 +12,7 @@ from functools import lru_cache
 _NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?:e[-+]?\d++)?(?!\w)")
 
 # Whose line it was, and which, differs from student to student; see `grader.diagnosis`.
-_OWN_LINE = re.compile(r"^In (?:.{1,200} \()?code cell [^`]{1,80}: `[^`]*`(?= stopped with )")
+_OWN_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code cell [^`]{1,80}: `[^`]*`(?= stopped with )")
 
 
 @dataclass(frozen=True)

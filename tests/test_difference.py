@@ -7,6 +7,7 @@ import pytest
 from test_check import TENSOR
 
 from grader import assert_close, how_it_differs
+from grader.check import WithoutHintError
 
 
 def tensor(values, *shape, dtype="torch.float32"):
@@ -70,6 +71,23 @@ def test_each_kind_of_difference_has_its_clause(seen, expected, told):
     """What was seen is told apart by its numbers alone."""
     others = {"the gradient before": LAST}
     assert how_it_differs(replace(expected, value=tuple(seen)), expected, others) == told
+
+
+@pytest.mark.parametrize(
+    ("seen", "error"),
+    [
+        ([E[0], math.nan, *E[2:]], WithoutHintError),
+        ([max(-1.0, min(e, 1.0)) for e in E], WithoutHintError),
+        ([e * (1 + 0.0015 * n) for n, e in enumerate(E)], WithoutHintError),
+        ([3 * e for e in E], AssertionError),
+        ([9.1, -8.3, 7.7, 5.2, 0.1, 6.4], AssertionError),
+    ],
+)
+def test_a_kind_that_says_all_needs_no_hint(seen, error):
+    """Nan, a cut and a rounding speak for themselves; a factor and a wrong number may need a hint."""
+    with pytest.raises(AssertionError) as caught:
+        assert_close(replace(EXPECTED, value=tuple(seen)), EXPECTED, "It is wrong.")
+    assert type(caught.value) is error
 
 
 @pytest.mark.parametrize("seen", [seen for seen, *_ in KINDS])

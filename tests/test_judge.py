@@ -120,6 +120,26 @@ def test_it(trained):
         trained.expected["w"],
         "The weight is wrong.",
     )
+
+
+def test_blamed(trained):
+    """Something else is blamed.
+
+    What is the loss?
+    """
+    try:
+        is_small(trained.seen["losses"][0])
+    except AssertionError:
+        assert trained.seen["losses"][1] > 10, "Something else is the cause."
+        raise
+
+
+def test_stopped(trained):
+    """A step stops.
+
+    What is the loss?
+    """
+    assert not trained.seen["losses"][0] > 10, "The step stopped with RuntimeError: no."
 '''
 
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
@@ -135,7 +155,7 @@ def hinted(tmp_path, monkeypatch):
 
 
 def test_a_hint_belongs_to_a_failure(hinted):
-    """The docstring's is the last statement's; another has its own or none, an exception none."""
+    """The docstring's is the last statement's; another has its own or none, an error and a cause none."""
     other = {**TENSOR, "value": [2.5]}
     wrong = Evidence(probes={"trained": {"facts": {"value": returned(), "tensors": [other]}}})
     found = judge(
@@ -155,7 +175,26 @@ def test_a_hint_belongs_to_a_failure(hinted):
     assert told["helper"] == ("The loss is large.", None)
     assert told["own"] == ("The second is large.", "What is the second?")
     assert [told[name][1] for name in ("stopped", "form")] == [None, None]
+    assert found["helper"]["test_blamed"] == Verdict("failed", "Something else is the cause.")
+    assert found["helper"]["test_stopped"] == Verdict("failed", "The step stopped with RuntimeError: no.")
     assert told["part"][0].startswith("The weight is wrong (None was found)")
+    assert told["part"][1] == "What is the loss?"
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"value": [2.5, 3.5], "shape": [2]}, "its shape is (2,)"),
+        ({"dtype": "torch.float64"}, "its dtype is torch.float64"),
+        ({"value": [float("nan")]}, "it is nan"),
+    ],
+)
+def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
+    """Where the shape or dtype is wrong, or a value is nan, the sentence says all, and no hint misleads."""
+    tensor = {**TENSOR, **other}
+    seen = Evidence(probes={"trained": {"facts": {"value": returned(), "tensors": [tensor]}}})
+    verdict = judge(hinted, {"it": seen}, RIGHT)["it"]["test_it"]
+    assert (verdict.message, verdict.hint) == (f"The weight is wrong ({told}).", None)
 
 
 NOTHING = "train returned None: is a return missing?"

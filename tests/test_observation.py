@@ -89,6 +89,8 @@ OTHER = [
     ([[1]], [[TENSOR]], "the result[0][0] is an int, a tensor was expected"),
     ([{"a": 1}], [{"a": "x"}], "the result[0]['a'] is an int, a str was expected"),
     ({"a": 1, "b": 1}, {"a": 1, "b": TENSOR}, "b is an int, a tensor was expected"),
+    ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "w has 2 entries instead of 3"),
+    ([[1, []]], [[1, TENSOR, []], 2], "the result has 1 entry instead of 2"),
 ]
 
 
@@ -160,8 +162,8 @@ STRICT = [
     (TENSOR, None, "the result is a tensor, None was expected"),
     ({"w": None}, {"w": 1}, "w is None, an int was expected"),
     ({"w": [1, ERROR]}, {"w": [1, 1]}, "w[1] is an error (RuntimeError), an int was expected"),
-    ([1, 2, 3], [1], "the result has 3 entries"),
-    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "w[0]['g'] has 0 entries"),
+    ([1, 2, 3], [1], "the result has 3 entries instead of 1"),
+    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "w[0]['g'] has 0 entries instead of 1"),
     (1, TENSOR, "the result is an int, a tensor was expected"),
 ]
 
