@@ -28,13 +28,14 @@ from grader.check import assert_close, points, raised
 from grader.diagnosis import diagnose
 from grader.difference import how_it_differs
 from grader.probe import picture, probe
-from grader.untouched import assert_untouched
+from grader.untouched import assert_untouched, blaming_changes
 from grader.xray import xray
 
 __all__ = [
     "__version__",
     "assert_close",
     "assert_untouched",
+    "blaming_changes",
     "diagnose",
     "how_it_differs",
     "picture",

@@ -54,6 +54,11 @@ class Pair:
 Others = Mapping[str, Sequence[float]]
 
 
+def _part(number: int, pair: Pair) -> str:
+    """The beginning of a clause about some entries."""
+    return f"{number} of its {len(pair.seen)} entries {'is' if number == 1 else 'are'}"
+
+
 def _not_finite(pair: Pair, _: Others) -> str | None:
     strange = [s for s, e in pair.wrong if not math.isfinite(s) and math.isfinite(e)]
     if not strange:
@@ -61,7 +66,7 @@ def _not_finite(pair: Pair, _: Others) -> str | None:
     word = "nan" if any(map(math.isnan, strange)) else "infinite"
     if len(pair.seen) == 1:
         return f"it is {word}"
-    return f"{len(strange)} of its {len(pair.seen)} entries are nan or infinite"
+    return f"{_part(len(strange), pair)} nan or infinite"
 
 
 def _another(pair: Pair, others: Others) -> str | None:
@@ -120,7 +125,7 @@ def _partly_another(pair: Pair, others: Others) -> str | None:
     for name, numbers in others.items():
         same = are_close(pair.seen, numbers, pair.tolerance)
         if all(good or equal for good, equal in zip(pair.right, same, strict=True)):
-            return f"{len(pair.wrong)} of its {len(pair.seen)} entries are those of {name}"
+            return f"{_part(len(pair.wrong), pair)} as in {name}"
     return None
 
 
@@ -168,18 +173,18 @@ def _cut_off(pair: Pair, _: Others) -> str | None:
     most = max(map(abs, pair.seen))
     if len(pair.wrong) < 2 or not all(abs(s) == most < abs(e) and s * e > 0 for s, e in pair.wrong):
         return None
-    return f"{len(pair.wrong)} of its {len(pair.seen)} entries are cut off, all at the same size"
+    return f"{_part(len(pair.wrong), pair)} cut off, all at the same size"
 
 
 def _wrong_alike(pair: Pair, _: Others) -> str | None:
     """What all wrong entries have in common, while others are right."""
     if len(pair.wrong) == len(pair.seen):
         return None
-    share = f"{len(pair.wrong)} of its {len(pair.seen)} entries"
+    share = _part(len(pair.wrong), pair)
     if all(s == 0 for s, _ in pair.wrong):
-        return f"{share} are 0, and should not be"
+        return f"{share} 0, and should not be"
     if all(are_close([-s], [e], pair.tolerance)[0] for s, e in pair.wrong):
-        return f"{share} have the wrong sign"
+        return f"{share} of the wrong sign"
     return None
 
 
@@ -218,8 +223,7 @@ def _up_to_here(pair: Pair, _: Others) -> str | None:
 
 
 def _share(pair: Pair, _: Others) -> str | None:
-    wrong, entries = len(pair.wrong), len(pair.seen)
-    return f"{wrong} of its {entries} entries are wrong" if wrong < entries else None
+    return f"{_part(len(pair.wrong), pair)} wrong" if len(pair.wrong) < len(pair.seen) else None
 
 
 #: What is looked for, the most telling first.

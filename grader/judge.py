@@ -128,7 +128,9 @@ class _Subject:
             and not self._reference.returned_none(probe, function)
             for probe in check.probes
         ):
-            return Verdict("failed", f"{function} returned None: is a return missing?")
+            _, _, more = message.partition("You returned None. ")
+            told = f"{function} returned None: is a return missing? {more}".rstrip()
+            return Verdict("failed", told, verdict.hint if more else None)
         return verdict
 
     def forget(self, probe: str) -> None:

@@ -264,7 +264,7 @@ class _Observer:
             raise _ProbeFaultError(probe.name, ENDED["malformed"]) from None
         self._patched = united(self._patched, raw["patched"])
         if raw["patched"]:
-            changed = ", ".join(raw["patched"][:3])
+            changed = ", ".join(list(dict.fromkeys(raw["patched"]))[:3])
             raise _ProbeFaultError(
                 probe.name, f"your code replaced {changed} while it ran; nothing can be judged by that"
             )

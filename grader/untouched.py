@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -40,6 +41,27 @@ def assert_untouched(
     """
     for change in changes(kept, only=only, but=but):
         raise AssertionError(f"{case}: {change}" if case else change)
+
+
+@contextmanager
+def blaming_changes(
+    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> Iterator[None]:
+    """Where a check fails inside and something changed that had to stay, tell that instead: it is the cause.
+
+    Args:
+        kept: as for ``assert_untouched``, which says how ``only`` and ``but`` are written.
+        only: what may be the cause.
+        but: what may not.
+
+    Raises:
+        AssertionError: what changed, or, where nothing did, what the check found.
+    """
+    try:
+        yield
+    except AssertionError:
+        assert_untouched(kept, only=only, but=but)
+        raise
 
 
 def changes(
@@ -183,7 +205,10 @@ def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> It
     if now["type"] != then["type"]:
         yield "type", f"The caller's {path} was a {then['type']} and is a {now['type']} now."
     elif now["length"] != then["length"]:
-        yield "length", f"The caller's {path} had {then['length']} entries and has {now['length']} now."
+        yield (
+            "length",
+            f"The number of entries of the caller's {path} was {then['length']} and is {now['length']} now.",
+        )
     elif now["entries"] != then["entries"]:
         yield "entries", f"An entry of the caller's {path} is another object now."
 

@@ -134,6 +134,12 @@ def test_blamed(trained):
         raise
 
 
+def test_given(trained):
+    """It is given."""
+    told = "You returned None. It was read from a .grad.\\n\\nWhich tensor is a leaf?"
+    assert trained.seen["w"] is not None, told
+
+
 def test_stopped(trained):
     """A step stops.
 
@@ -225,6 +231,14 @@ def test_a_missing_return_is_told(hinted, probe, none, reference_none, told):
     found = judge(hinted, {"it": Evidence(probes={"trained": {**probe, "none": none}})}, reference)
     assert found["it"]["test_it"].message.startswith(told)
     assert found["it"]["test_it"].hint is None
+
+
+def test_what_more_an_author_says_of_a_none_is_kept(hinted):
+    """The grader's sentence takes the place of the author's first one, and of nothing else."""
+    probe = {"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}, "none": ["train"]}
+    found = judge(hinted, {"it": Evidence(probes={"trained": probe})}, RIGHT)
+    told = f"{NOTHING} It was read from a .grad."
+    assert found["it"]["test_given"] == Verdict("failed", told, "Which tensor is a leaf?")
 
 
 def test_verdicts(rubric):

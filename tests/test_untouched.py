@@ -3,7 +3,7 @@
 import pytest
 from observing import look
 
-from grader import assert_untouched
+from grader import assert_untouched, blaming_changes
 from grader.untouched import changes
 
 GIVEN = """
@@ -69,11 +69,11 @@ CHANGED = {
     "model.norm.register_forward_hook(print)": "still registered on the caller's model.norm.",
     "del model.tied": "The caller's model.tied is gone.",
     "opt.param_groups[0]['lr'] = 1.0": "opt.param_groups[0]['lr'] was 0.1 and is 1.0 now.",
-    "opt.param_groups[0]['params'].pop()": "opt.param_groups[0]['params'] had 4 entries and has 3 now.",
-    "opt.state.clear()": "The caller's opt.state had 1 entries and has 0 now.",
+    "opt.param_groups[0]['params'].pop()": "opt.param_groups[0]['params'] was 4 and is 3 now.",
+    "opt.state.clear()": "The number of entries of the caller's opt.state was 1 and is 0 now.",
     "opt.state[model.body.weight]['momentum_buffer'].zero_()": "[0]['momentum_buffer'] were changed.",
     "opt.register_step_post_hook(print)": "still registered on the caller's opt.",
-    "batches.pop()": "The caller's batches had 2 entries and has 1 now.",
+    "batches.pop()": "The number of entries of the caller's batches was 2 and is 1 now.",
     "batches[0] = tuple(list(batches[0]))": "An entry of the caller's batches is another object now.",
     "batches[1]['more'][0] += 1": "The values of the caller's batches[1]['more'][0] were changed.",
     "batches[0][0].unsqueeze_(0)": "batches[0][0] had the shape (2, 3) and has the shape (1, 2, 3) now.",
@@ -132,3 +132,22 @@ def test_the_first_change_fails_a_check(zygote):
     with pytest.raises(AssertionError, match=r"^The values of the caller's w were changed\.$"):
         assert_untouched(kept)
     assert_untouched(kept, but=["w"])
+
+
+def test_a_change_is_blamed_for_a_failure():
+    """Where a check fails, what was changed is told instead; where nothing was, what the check found."""
+    then = {"losses": {"kind": "container", "type": "list", "length": 3, "entries": [1, 2, 3]}}
+    now = {"losses": {**then["losses"], "length": 2}}
+
+    def told(after, **how):
+        with (
+            pytest.raises(AssertionError) as caught,
+            blaming_changes({"before": then, "after": after}, **how),
+        ):
+            raise AssertionError("The sum is wrong.")
+        return str(caught.value)
+
+    assert told(now) == "The number of entries of the caller's losses was 3 and is 2 now."
+    assert told(now, only=["weights"]) == told(now, but=["losses"]) == told(then) == "The sum is wrong."
+    with blaming_changes({"before": then, "after": now}):
+        pass

@@ -4,7 +4,17 @@ from dataclasses import replace
 
 from inside import MixedModel, count, sizes, with_gaps
 
-from grader import assert_close, assert_untouched, how_it_differs, picture, points, probe, raised
+from grader import (
+    assert_close,
+    assert_untouched,
+    blaming_changes,
+    diagnose,
+    how_it_differs,
+    picture,
+    points,
+    probe,
+    raised,
+)
 from grader.inside import (
     attempt,
     freed,
@@ -18,6 +28,16 @@ from grader.inside import (
     vjp,
     warned,
 )
+
+
+def is_right(seen, expected):
+    """Whether two facts are numerically the same; for choosing the diagnosis, not for the verdict."""
+    try:
+        assert_close(seen, expected, "they differ")
+    except AssertionError:
+        return False
+    return True
+
 
 # --- q1: make_weight
 
@@ -75,15 +95,16 @@ def training(student):
 
 @points(2)
 def test_weight_is_a_leaf(weights):
-    """The weight is a leaf that requires grad.
-
-    Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?
-    """
+    """The weight is a leaf that requires grad."""
     for name in ("first", "then", "again", "scale 1", "one row"):
         w = weights.seen[name]
-        assert w.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
+        assert w.requires_grad, (
+            "requires_grad is False: this tensor will never receive a gradient.\n\nWhich line of your code "
+            "switches it on, and is that for the tensor which you return?"
+        )
         assert w.version is not None, (
-            "w was born in inference_mode: it says that it requires grad, and no operation on it is recorded."
+            "w was made in inference_mode: it says that it requires grad, but no optimizer can change it "
+            "outside of that mode."
         )
         consequence = (
             "retain_grad() lets it keep a gradient and an optimizer take it, but it still hangs on that "
@@ -91,24 +112,27 @@ def test_weight_is_a_leaf(weights):
             if w.retains_grad
             else "its .grad stays None and optimizers refuse it"
         )
-        assert w.is_leaf, f"w is the result of {w.grad_fn}, not a leaf: {consequence}."
+        assert w.is_leaf, (
+            f"w is the result of {w.grad_fn}, not a leaf: {consequence}.\n\nPrint w.is_leaf and w.grad_fn. "
+            "Which operation was recorded, and when was requires_grad switched on?"
+        )
 
 
 @points(1)
 def test_weight_has_the_values(weights):
-    """Its values are those of the generator, times scale, in every call.
-
-    Is the scaled tensor the one you return? And does every call begin with a generator of its own?
-    """
+    """Its values are those of the generator, times scale, in every call."""
     seen, expected = weights.seen, weights.expected
     for name, message in {
-        "first": "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.",
+        "first": "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nIs the "
+        "scaled tensor the one you return? And which numbers did the generator give before these?",
         "first later": "The second call wrote over the weight of the first: both lie in the same memory.",
-        "then": "The first call gives the right values, a call with another shape and scale does not.",
+        "then": "The first call gives the right values, a call with another shape and scale does not.\n\n"
+        "What is still there from the first call when the second begins: a generator, numbers, the scale?",
         "again": "The first call gives the right values, and once that weight was trained, the same call "
-        "gives others: something outlives the call.",
+        "gives others: something outlives the call.\n\nWhich tensor does your function keep, and who writes "
+        "to it later?",
         "scale 1": "With the scale 1 and a weight trained before, the values are others: something outlives "
-        "the call.",
+        "the call.\n\nWhere the scale is 1, is what you return a tensor of its own?",
         "one row": "With n = 1 the values are not those of the generator, times scale.",
         "one column": "With m = 1 the values are not those of the generator, times scale.",
     }.items():
@@ -123,19 +147,19 @@ def test_weight_has_the_values(weights):
 
 @points(2)
 def test_weight_trains(training):
-    """It trains: an optimizer takes it, moves it, and the next steps work.
-
-    What does the second backward still have to pass through?
-    """
+    """It trains: an optimizer takes it, moves it, and the next steps work."""
     seen, expected = training.seen, training.expected
     message = "After the first backward, w.grad is not the gradient of the loss."
     assert_close(seen["first"], expected["first"], message)
     for number, (gradient, right) in enumerate(zip(seen["others"], expected["others"], strict=True), start=2):
         assert not raised(gradient, RuntimeError, "second time"), (
             f"Step {number} of a training raises: w hangs on the operation that made it, and the first "
-            "backward has used up that part of the graph."
+            "backward has used up that part of the graph.\n\nWhat does the second backward still have to "
+            "pass through?"
         )
-        assert not raised(gradient, BaseException), f"Step {number} of a training raises, the first did not."
+        assert not raised(gradient, BaseException), (
+            f"The first step of a training works, step {number} does not: {diagnose(gradient)}"
+        )
         message = f"After the backward of step {number}, w.grad is not the gradient of the loss."
         assert_close(gradient, right, message)
     assert_close(seen["moved"], expected["moved"], "The optimizer's steps did not move w by its gradients.")
@@ -209,27 +233,37 @@ def image_gradient(student):
     return {"gradient": gradient, "quiet": quiet, "others": others, "kept": kept}
 
 
+WHICH_TENSOR = (
+    "On which tensor did you call requires_grad_(), and from which did you read .grad? .float() and "
+    ".reshape() make new ones."
+)
+
+
 @points(3)
 def test_input_gradient_is_right(image_gradient):
-    """The gradient belongs to the tensor the model saw: float32, of shape (1, N).
-
-    On which tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape()
-    make new ones.
-    """
+    """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
     seen, expected = image_gradient.seen, image_gradient.expected
     gradient = seen["gradient"]
     assert gradient is not None, (
         "You returned None. Where it was read from a .grad: that tensor is no leaf, or no backward reached "
-        "it while it was asked to keep its gradient."
+        f"it while it was asked to keep its gradient.\n\n{WHICH_TENSOR}"
     )
     assert gradient.dtype != "torch.float64", (
-        "The dtype is torch.float64, and x is float32: this is the gradient of a tensor before the cast."
+        "The dtype is torch.float64, and x is float32. Is this the gradient of a tensor before the cast?"
+        f"\n\n{WHICH_TENSOR}"
+    )
+    shape, right = gradient.shape, expected["gradient"].shape
+    assert shape == right, (
+        f"The shape is {shape}, and that of x is (1, N). Is this the gradient of a tensor before the reshape?"
+        f"\n\n{WHICH_TENSOR}"
     )
     message = "This is not the gradient of model(x).sum() with respect to x."
     others = {f"that of output {n} alone": g for n, g in enumerate(expected["others"]["alone"])}
     others["that of the model in eval mode"] = expected["others"]["in eval"]
     assert_close(gradient, expected["gradient"], message, others)
-    assert not raised(seen["quiet"], BaseException), "The first call is right, and a second one raises."
+    assert not raised(seen["quiet"], BaseException), (
+        f"The first call is right; a second one on the same model is not: {diagnose(seen['quiet'])}"
+    )
     message = "The first call is right; a second one, after the model's values had changed, is not."
     assert_close(seen["quiet"], expected["quiet"], message)
 
@@ -238,7 +272,8 @@ def test_input_gradient_is_right(image_gradient):
 def test_parameters_keep_their_gradients(image_gradient):
     """The .grad of the model's parameters is what it was.
 
-    Which leaves does backward() fill? torch.autograd.grad asks for exactly the gradients it returns.
+    Which leaves does backward() fill, and what did they hold before? torch.autograd.grad asks for exactly the
+    gradients it returns.
     """
     assert image_gradient.seen["gradient"] is not None, (
         "You returned None; this check counts once a gradient comes back."
@@ -250,7 +285,7 @@ def test_parameters_keep_their_gradients(image_gradient):
 def test_no_other_trace_is_left(image_gradient):
     """The caller's image and model are as they were.
 
-    What did you switch on or off for your own use, and did you put back what you found?
+    What did you change for your own use, and did you put back what you found?
     """
     assert_untouched(image_gradient.seen["kept"], but=["model.*:grad", *WRITTEN])
 
@@ -305,34 +340,35 @@ def assert_gradients(names, six_gradients):
         for name in names:
             assert seen[name] is not None, (
                 f"The gradient of {name} is None: {name} is not a leaf, and its gradient is kept only where "
-                "somebody has asked for that before backward."
+                "somebody has asked for that before backward.\n\nWhat has to be called for that, and when? "
+                "If you use hooks: which name does each of them see when it runs?"
                 if name in "ceo"
-                else f"The gradient of {name} is None. Was the graph between {name} and o cut?"
+                else f"The gradient of {name} is None. Was the graph between {name} and o cut?\n\nFollow it "
+                f"from o back to {name}."
             )
             shape, right = seen[name].shape, expected[name].shape
-            assert shape == right or len(seen[name].value) <= len(expected[name].value), (
+            others.pop(f"the gradient of {name}", None)
+            is_another = how_it_differs(seen[name], expected[name], others)
+            assert shape == right or is_another or len(seen[name].value) <= len(expected[name].value), (
                 f"The gradient of {name} has the shape {shape}, and {name} itself has {right}. A value that "
                 "is broadcast is used several times: its gradient is a sum."
             )
-            assert_close(seen[name], expected[name], f"The gradient of {name} is wrong.", others)
+            message = (
+                f"The gradient of {name} is wrong.\n\nFollow the graph from o back to {name}. Which "
+                "operations does the gradient pass, and how often?"
+            )
+            assert_close(seen[name], expected[name], message, others)
 
 
 @points(2)
 def test_gradients_of_non_leaves(six_gradients):
-    """The gradients of c, e and o are there, and right.
-
-    They are computed in every backward, but kept only where somebody asked before. What has to be called, and
-    when?
-    """
+    """The gradients of c, e and o are there, and right."""
     assert_gradients("ceo", six_gradients)
 
 
 @points(2)
 def test_gradients_of_leaves(six_gradients):
-    """The gradients of a, b and d are there, exactly once.
-
-    Follow the graph from o back to a. Is it cut somewhere, or passed twice?
-    """
+    """The gradients of a, b and d are there, exactly once."""
     assert_gradients("abd", six_gradients)
 
 
@@ -411,7 +447,8 @@ def model_afterwards(student):
     model.head.weight.register_hook(lambda gradient: None)
     leaves = [model.body[0].weight, model.head.weight]
     frozen_bias = model.body[1].embed.bias
-    with untouched(frozen_bias=frozen_bias, spare=model.spare, model=model) as kept:
+    both = {"frozen model.body.1.embed.bias": frozen_bias, "unused model.spare": model.spare}
+    with untouched(**both, model=model) as kept:
         gradients = student.activation_grads(model, x[:1], ["body.0", "body.1"])
 
     def called():
@@ -438,8 +475,8 @@ def model_that_raises(student):
 def test_gradients_of_activations(layer_gradients):
     """Every name is answered with the gradient of that layer's output.
 
-    Does the hook receive the tensor of the graph, or did you keep a detached copy? For a hook made in a loop:
-    which name does it see when it runs? And what becomes of the output if a hook returns something?
+    Does your code reach each of these layers? For a hook made in a loop: which name does it see when it runs?
+    And what becomes of the output if a hook returns something?
     """
     seen, expected = layer_gradients.seen["gradients"], layer_gradients.expected["gradients"]
     in_eval = layer_gradients.expected["in eval"]
@@ -461,7 +498,7 @@ def test_gradients_of_activations(layer_gradients):
 def test_hooks_are_removed(model_afterwards, model_that_raises):
     """Afterwards the model is as it was: without your hooks, and with those of others.
 
-    register_forward_hook returns a handle. Where do yours go?
+    Which lines of yours still run after the model has raised an error?
     """
     seen, expected = model_afterwards.seen, model_afterwards.expected
     assert any(gradient is not None for gradient in seen["gradients"].values()), (
@@ -484,21 +521,24 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
 def second_call(student):
     """A second call on the same model, in double precision by then, with a larger batch and another layer."""
     model, x = network_and_batch()
-    student.activation_grads(model, x, ["body.0", "head"])
+    first = snapped(student.activation_grads(model, x, ["body.0", "head"]))
     model, x = model.double(), torch.cat([x, -x, 2 * x]).double()
-    return student.activation_grads(model, x, ["body.1", "body.0"])
+    return {"first": first, "second": student.activation_grads(model, x, ["body.1", "body.0"])}
 
 
 @points(1)
 def test_a_second_call_is_answered_too(second_call):
-    """A second call on the same model is answered as well as the first.
-
-    What of the first call is still there when the second begins?
-    """
+    """A second call on the same model is answered as well as the first."""
     seen, expected = second_call.seen, second_call.expected
-    for name, gradient in expected.items():
-        message = f"In a second call the gradient for layer {name} is wrong."
-        assert_close(seen[name], gradient, message)
+    first_is_right = is_right(seen["first"], expected["first"])
+    hint = "What differs between the two calls, and what of the first is still there when the second begins?"
+    for name, gradient in expected["second"].items():
+        message = (
+            f"A first call is right, but in a second one the gradient for layer {name} is wrong.\n\n{hint}"
+            if first_is_right
+            else f"In a second call, as in the first, a gradient is wrong: that for layer {name}."
+        )
+        assert_close(seen["second"][name], gradient, message)
 
 
 # The reference's would show retain_grad(), which is the answer.
@@ -587,29 +627,40 @@ def grew(kept, name):
 
 def miscounted(seen, expected):
     """What is wrong with one of the losses, by what it is worth to the total; empty where nothing is."""
-    for n, (factor, right) in enumerate(zip(seen, expected, strict=True)):
+    total, entries = seen["total"], expected["kept"]["before"]["losses"]["entries"]
+    if total is None or total.shape != expected["total"].shape or raised(seen["by loss"], BaseException):
+        return ""
+    for n, (factor, right) in enumerate(zip(seen["by loss"], expected["by loss"], strict=True)):
         if factor is None or not any(factor.value):
-            return f" losses[{n}] does not count, or as a mere number."
+            return f" For autograd, it does not depend on losses[{n}]."
         if abs(factor.value[0] - right.value[0]) > 1e-3 * abs(right.value[0]):
+            if entries.count(entries[n]) > 1:
+                return f" losses[{n}] stands in the list twice, and does not count with both of its weights."
             return f" losses[{n}] counts with another weight than its own."
     return ""
 
 
+def assert_answered_again(seen):
+    """The second call came to its end."""
+    assert not raised(seen["another"], BaseException), (
+        "The first call is answered; a second one, with the weights 1 and 0 among others, is not: "
+        f"{diagnose(seen['another'])}"
+    )
+
+
 @points(1)
 def test_total_has_the_value(total):
-    """The result is the weighted sum of the losses, and they and the lists stay as they are.
-
-    Who else might want to look at a loss after you have added it up?
-    """
+    """The result is the weighted sum of the losses, and they and the lists stay as they are."""
     seen, expected = total.seen, total.expected
     assert_untouched(seen["kept"], only=["losses", "weights", "torch"])
     assert_untouched(seen["kept again"])
-    message = "The value is not the weighted sum of the losses."
-    if not raised(seen["by loss"], BaseException):
-        message += miscounted(seen["by loss"], expected["by loss"])
+    message = f"The value is not the weighted sum of the losses.{miscounted(seen, expected)}"
     assert_close(seen["total"], expected["total"], message)
-    assert not raised(seen["of one"], BaseException), "With several losses it works, with one it raises."
+    assert not raised(seen["of one"], BaseException), (
+        f"With several losses it works, with one it does not: {diagnose(seen['of one'])}"
+    )
     assert_close(seen["of one"], expected["of one"], "With one loss in the list the value is another one.")
+    assert_answered_again(seen)
     message = "With the weights 1 and 0 among others, and a loss that has no history, the value is wrong."
     assert_close(seen["another"], expected["another"], message)
 
@@ -639,17 +690,39 @@ def test_total_gradient(total):
         "Your function has already gone back to the parameters; the caller's backward() adds to that."
     )
     assert_untouched(seen["kept"], only=["parameter"])
-    assert not raised(seen["gradient"], BaseException), "The result cannot be back-propagated."
-    parts = seen["by loss"]
+    assert not raised(seen["gradient"], BaseException), (
+        f"The result cannot be back-propagated: {diagnose(seen['gradient'])}"
+    )
+    with blaming_changes(seen["kept"], only=["losses"]):
+        assert_every_loss_counts(seen["by loss"])
+        message = f"The gradient is not that of the weighted sum.{miscounted(seen, expected)}"
+        assert_close(seen["gradient"], expected["gradient"], message)
+    assert_answered_again(seen)
+    with blaming_changes(seen["kept again"]):
+        assert_each_has_its_weight(seen["another by loss"], expected["another by loss"])
+
+
+def assert_every_loss_counts(parts):
+    """A gradient reaches every loss of the list."""
+    assert not raised(parts, BaseException), f"No gradient can be asked for the losses: {diagnose(parts)}"
     dead = [n for n, part in enumerate(parts) if part is None or not any(part.value)]
     assert len(dead) < len(parts), "No loss is connected to the total: backward brings them nothing."
+    more = f" (in all, {len(dead)} of {len(parts)} bring none)" if len(dead) > 1 else ""
     assert not dead, (
-        f"Of {len(parts)} losses, {len(dead)} bring the parameters no gradient, losses[{dead[0]}] for one: "
-        "left out, or turned into a mere number."
+        f"losses[{dead[0]}] brings the parameters no gradient{more}. Was it left out, cut off at a bound, or "
+        "turned into a mere number?"
     )
-    assert_close(seen["gradient"], expected["gradient"], "The gradient is not that of the weighted sum.")
-    message = "With the weights 1 and 0 among others, a loss gets another gradient than its weight."
-    assert_close(seen["another by loss"], expected["another by loss"], message)
+
+
+def assert_each_has_its_weight(seen, expected):
+    """Of the second call, with weights 1 and 0, and equal ones: each loss gets its weight as gradient."""
+    case = "With the weights 1 and 0 among others,"
+    assert not raised(seen, BaseException), f"{case} the result cannot be back-propagated: {diagnose(seen)}"
+    for n, (factor, right) in enumerate(zip(seen, expected, strict=True)):
+        assert factor is not None, (
+            f"{case} nothing leads from the total back to losses[{n}], so not even a gradient of 0 arrives."
+        )
+        assert_close(factor, right, f"{case} losses[{n}] gets another gradient than its weight.")
 
 
 # The reference's would show the operations it is written with.
@@ -698,7 +771,7 @@ def weighted(student):
     plain = torch.autograd.grad(losses.sum(), parameters, retain_graph=True)
     arrived = []
     handle = losses.register_hook(arrived.append)
-    with untouched(losses=losses, w=w, q=q, parameters=parameters) as kept:
+    with untouched(losses=losses, w=w, **{"q (behind w)": q}, parameters=parameters) as kept:
         student.weighted_backward(losses, w)
     handle.remove()
     return {
@@ -739,14 +812,11 @@ def went_back(seen):
 
 @points(3)
 def test_weighted_gradient(weighted, weighted_by_leaves):
-    """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight.
-
-    A vector needs a direction: losses.backward(gradient=v) computes v^T J.
-    """
+    """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
     seen, expected = weighted.seen, weighted.expected
     assert went_back(seen), (
         "Your backward went into the weights, and not into the losses: the wrong factor was detached."
-        if grew(seen["kept"], "q")
+        if grew(seen["kept"], "q (behind w)")
         else "Nothing was added to the .grad of the parameters: no backward reached them."
     )
     message = (
@@ -754,15 +824,28 @@ def test_weighted_gradient(weighted, weighted_by_leaves):
         "losses[i]."
     )
     ones = {"1 for each": replace(expected["direction"], value=(1.0,) * len(expected["direction"].value))}
-    how = how_it_differs(seen["direction"], expected["direction"], ones)
-    message += f" What went back into the losses is not w: {how}." if how else ""
+    hint = ""
+    if seen["direction"] is not None and not is_right(seen["direction"], expected["direction"]):
+        how = how_it_differs(seen["direction"], expected["direction"], ones)
+        message += f" What went back into the losses is not w{f': {how}' if how else ''}."
+        if how in {"it is 1 for each", "all its entries are the same number"}:
+            hint = "\n\nA vector needs a direction: losses.backward(gradient=v) computes v^T J."
     for n, right in enumerate(expected["after"]):
+        assert seen["after"][n] is not None, (
+            "After your call the .grad of a parameter behind the losses is None: no backward reached it, or "
+            "it was cleared."
+        )
         held, plain = expected["before"][n], expected["without weights"][n]
         others = {"the sum of the gradients without weights": plain, "what it held before": held}
-        assert_close(seen["after"][n], right, message, others)
+        assert_close(seen["after"][n], right, message + hint, others)
     for kind, found in weighted_by_leaves.seen.items():
         right = weighted_by_leaves.expected[kind]["after"]
-        assert_close(found["after"], right, f"With small weights, for a w that is {kind}: {message}")
+        why = (
+            "\n\nThe gradient should pass through losses only. Does it also go through w?"
+            if kind == "computed from the same parameters"
+            else ""
+        )
+        assert_close(found["after"], right, f"With small weights, for a w that is {kind}: {message}{why}")
 
 
 @points(1)
@@ -772,14 +855,18 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
     detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
     """
     seen = weighted.seen
-    assert went_back(seen), "Nothing was added to p.grad; that w is left alone counts once something is."
-    assert not grew(seen["kept"], "q"), "The gradient also ran into the weights, which were to be constants."
+    assert went_back(seen), (
+        "Nothing was added to the .grad of the parameters; that w is left alone counts once something is."
+    )
+    assert not grew(seen["kept"], "q (behind w)"), (
+        "The gradient also ran into the weights, which were to be constants."
+    )
     assert_untouched(seen["kept"], but=["parameters*:grad", "w:version"])
     assert not raised(seen["gradient of w"], RuntimeError, "second time"), (
         "The graph that computed the weights is used up: a backward of yours went through it."
     )
-    message = "The caller's w was cut off for good from the network that made it."
-    assert_close(seen["gradient of w"], weighted.expected["gradient of w"], message)
+    message = "The caller's w does not lead back to the network that made it any more."
+    assert is_right(seen["gradient of w"], weighted.expected["gradient of w"]), message
     for found in [seen, *weighted_by_leaves.seen.values()]:
         assert_untouched(found["kept"], but=["parameters*:grad"])
     assert seen["losses reach p"], "The caller's losses were cut off from the parameters behind them."
@@ -789,6 +876,9 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
 def test_graph_is_freed(weighted, weighted_by_leaves):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
     seen = weighted.seen
+    assert seen["losses reach p"], (
+        "The caller's losses were cut off from the graph behind them: nobody can see whether it is used up."
+    )
     assert seen["freed"] or went_back(seen), (
         "The graph of the losses is as it was: no backward went through it."
     )
