@@ -223,7 +223,8 @@ def _up_to_here(pair: Pair, _: Others) -> str | None:
 
 
 def _share(pair: Pair, _: Others) -> str | None:
-    return f"{_part(len(pair.wrong), pair)} wrong" if len(pair.wrong) < len(pair.seen) else None
+    """Where most are wrong, a number of them tells nothing."""
+    return f"{_part(len(pair.wrong), pair)} wrong" if 2 * len(pair.wrong) <= len(pair.seen) else None
 
 
 #: What is looked for, the most telling first.

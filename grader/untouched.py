@@ -20,7 +20,12 @@ _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {
 
 
 def assert_untouched(
-    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = (), case: str = ""
+    kept: Mapping[str, Any],
+    *,
+    only: Iterable[str] = ("*",),
+    but: Iterable[str] = (),
+    case: str = "",
+    hint: str = "",
 ) -> None:
     """Fail where something is not as it was before the call that ``untouched`` watched.
 
@@ -35,12 +40,14 @@ def assert_untouched(
             in file names (``"model.*:grad"``, ``"*:version"``).
         but: what of that may change, said in the same way.
         case: when it happened, said before the sentence: ``"Under no_grad"``.
+        hint: what helps with every change that is looked at.
 
     Raises:
-        AssertionError: the first thing that changed, in a sentence for the student.
+        AssertionError: the first thing that changed, in a sentence for the student, and the hint behind it.
     """
     for change in changes(kept, only=only, but=but):
-        raise AssertionError(f"{case}: {change}" if case else change)
+        told = f"{case}: {change}" if case else change
+        raise AssertionError(f"{told}\n\n{hint}" if hint else told)
 
 
 @contextmanager

@@ -151,3 +151,12 @@ def test_a_change_is_blamed_for_a_failure():
     assert told(now, only=["weights"]) == told(now, but=["losses"]) == told(then) == "The sum is wrong."
     with blaming_changes({"before": then, "after": now}):
         pass
+
+
+def test_a_hint_stands_behind_what_changed():
+    """The case comes before the sentence, and the hint behind a blank line."""
+    then = {"x": {"kind": "value", "value": 3}}
+    kept = {"before": then, "after": {"x": {"kind": "value", "value": 4}}}
+    with pytest.raises(AssertionError) as caught:
+        assert_untouched(kept, case="In eval", hint="Who wrote it?")
+    assert str(caught.value) == "In eval: The caller's x was 3 and is 4 now.\n\nWho wrote it?"

@@ -1,16 +1,25 @@
 """The hidden checks of 05_inplace_reinit: which writes autograd allows, and which it notices."""
 
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 from math import isclose
 
 from inside import MixedModel, count, sizes
 
-from grader import assert_close, assert_untouched, picture, points, probe, raised
+from grader import (
+    assert_close,
+    assert_untouched,
+    blaming_changes,
+    diagnose,
+    how_it_differs,
+    picture,
+    points,
+    probe,
+    raised,
+)
 from grader.inside import attempt, graph, inside, nn, snap, state, torch, untouched, vjp
 
-OVERWRITTEN = "modified by an inplace operation"
+OVERWRITTEN, NO_GRAPH = "modified by an inplace operation", "does not have a grad_fn"
 
 #: Which part of a normal distribution is farther from its mean than so many standard deviations, and how far
 #: the part of 21,600 draws may be from it.
@@ -18,16 +27,6 @@ BEYOND = (("once", 0.3173, 0.02), ("twice", 0.0455, 0.009), ("three times", 0.00
 
 #: So many of 21,600 fresh weights are never the old ones by chance; the smallest row or column has 120.
 MANY_BY_CHANCE = 9
-
-
-@contextmanager
-def blaming_writes_to(kept):
-    """Where a check of gradients fails and what had to stay was changed, that is told: it is the cause."""
-    try:
-        yield
-    except AssertionError:
-        assert_untouched(kept)
-        raise
 
 
 # --- q1: reinit_
@@ -93,14 +92,12 @@ def leaves_of(refilled):
 
 @points(1)
 def test_w_holds_the_value(refilled):
-    """The caller's w holds the new value everywhere.
-
-    Into which tensor does your function write, the caller's or one of its own?
-    """
+    """The caller's w holds the new value everywhere."""
     for form, before, seen, expected in leaves_of(refilled):
         w = seen["w"]
         assert w.value != before.value, (
-            f"The caller's w, {form}, still holds its old values: nothing was written to it."
+            f"The caller's w, {form}, still holds its old values: nothing was written to it.\n\nInto which "
+            "tensor does your function write, the caller's or one of its own?"
         )
         assert_close(w, expected["w"], f"The caller's w, {form}, does not hold the given value everywhere.")
         if w.dtype == "torch.float64":
@@ -147,10 +144,7 @@ def test_w_still_trains(refilled, refilled_without_gradients):
 
 @points(2)
 def test_a_stale_loss_is_noticed(refilled):
-    """A loss that was computed from the old values refuses to go back.
-
-    Print w._version before and after the call. Which way of writing leaves it alone?
-    """
+    """A loss that was computed from the old values refuses to go back."""
     for form, before, seen, _ in leaves_of(refilled):
         w, stale = seen["w"], seen["stale"]
         if not raised(stale, BaseException):
@@ -161,11 +155,12 @@ def test_a_stale_loss_is_noticed(refilled):
             assert w.version != before.version, (
                 "The old loss went back without an error and delivered a wrong gradient: the values of w, "
                 f"{form}, had changed, but w._version stayed at {before.version}, "
-                "which is all that backward() checks."
+                "which is all that backward() checks.\n\nPrint w._version before and after the call. Which "
+                "way of writing leaves it alone?"
             )
         assert raised(stale, RuntimeError, OVERWRITTEN), (
             f"The old loss of {form} did not raise the error with which autograd says that a value it needs "
-            "was overwritten."
+            f"was overwritten. {'It went back.' if not raised(stale, BaseException) else diagnose(stale)}"
         )
 
 
@@ -312,24 +307,39 @@ def assert_reset(reset):
 def assert_rest_untouched(reset):
     """Nothing but the layer's weight and bias has changed, under whatever name the weight stands."""
     layer = f"model.{reset.expected['name']}"
-    assert_untouched(reset.seen["kept"], but=[f"{layer}.weight", f"{layer}.bias", *reset.expected["shared"]])
+    own = [f"{layer}.weight", f"{layer}.bias", *reset.expected["shared"]]
+    tied = "model.tied.weight and model.blocks.1.fc.weight are one Parameter. Which layers do you reach?"
+    hint = "Which parameters, which modes and which hooks of the model does your function reach?"
+    assert_untouched(reset.seen["kept"], only=["torch"])
+    assert_untouched(reset.seen["kept"], only=["model.tied.weight"], but=own, hint=tied)
+    assert_untouched(reset.seen["kept"], but=own, hint=hint)
 
 
 def assert_training_goes_on(reset):
     """With values that are put into what the optimizer holds, the model goes on as the reference's does."""
     seen, expected = reset.seen["training"], reset.expected["training"]
     assert_untouched(reset.seen["kept"], but=["model"])
-    assert not raised(seen, BaseException), f"The step of training after the reset raises {seen.type}."
-    try:
+    for name, before, fresh in parameters_of(reset):
+        assert_fits(name, before, fresh)
+    assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
+    own = [f"model.{name}" for name in reset.expected["fresh"]]
+    with blaming_changes(reset.seen["kept"], but=[*own, *reset.expected["shared"]]):
         message = (
             "What is written to the parameters that the optimizer holds does not reach the model as it did."
         )
         assert_close(seen["first"], expected["first"], message)
-        message = "the next optimizer.step() does not move it as it did before."
+        message = (
+            "the next optimizer.step() does not move it as it did before.\n\nFor which objects does the "
+            "optimizer look for a .grad, and do they have one?"
+        )
         assert_close(seen["next"], expected["next"], message)
-    except AssertionError:
-        assert_rest_untouched(reset)  # what else was changed is the cause
-        raise
+
+
+def assert_fits(name, before, fresh):
+    """What an optimizer holds for a parameter, and what the model computes, fits the fresh one."""
+    assert fresh.requires_grad, f"{name} no longer requires grad: it never moves again."
+    assert fresh.shape == before.shape, f"{name} had the shape {before.shape} and has {fresh.shape} now."
+    assert fresh.dtype == before.dtype, f"{name} was of {before.dtype} and is of {fresh.dtype} now."
 
 
 @points(1)
@@ -347,15 +357,10 @@ def test_parameters_are_the_same_objects(plain_reset):
 
 @points(1)
 def test_fresh_values_are_trained(plain_reset, drawn_values):
-    """The next optimizer.step() trains the layer, and all others, as before.
-
-    For which objects does the optimizer look for a .grad, and do they have one?
-    """
+    """The next optimizer.step() trains the layer, and all others, as before."""
     assert_reset(plain_reset)
     for name, before, fresh in parameters_of(plain_reset):
-        assert fresh.requires_grad, f"{name} no longer requires grad: it never moves again."
-        assert fresh.shape == before.shape, f"{name} had the shape {before.shape} and has {fresh.shape} now."
-        assert fresh.dtype == before.dtype, f"{name} was of {before.dtype} and is of {fresh.dtype} now."
+        assert_fits(name, before, fresh)
         assert fresh.identity == before.identity, (
             f"optimizer.step() does not move {name}: it updates the object it was given at the start, "
             "which is no longer part of the model."
@@ -364,23 +369,25 @@ def test_fresh_values_are_trained(plain_reset, drawn_values):
     assert_training_goes_on(plain_reset)
 
 
+TIED = "\n\nTwo modules are tied by holding one object. What does each of them hold after your function?"
+
+
 @points(1)
 def test_tied_module_stays_tied(tied_reset):
-    """What shared the weight before shares it afterwards, before and after the next step.
-
-    Two modules are tied by holding one object. What does the other module hold after your function? And under
-    which of its two names do you look for the weight?
-    """
+    """What shared the weight before shares it afterwards, before and after the next step."""
     (_, before, layer), _ = parameters_of(tied_reset)
-    assert layer.value != before.value, "The layer has its old weight: what you reset is something else."
+    assert layer.value != before.value, (
+        f"The layer {tied_reset.expected['name']} still has its old weight: nothing was reset, or something "
+        "else was."
+    )
     tied = tied_reset.seen["fresh"]["tied.weight"]
     assert tied is not None, "The module that was tied to the layer has lost its weight."
     assert tied.value != before.value, (
-        "The tied module still uses the old values: it holds the old weight, the layer a new one."
+        f"The tied module still uses the old values: it holds the old weight, the layer a new one.{TIED}"
     )
-    assert tied.value == layer.value, "The two tied modules have different weights now."
+    assert tied.value == layer.value, f"The two tied modules have different weights now.{TIED}"
     assert tied.identity == layer.identity, (
-        "The two tied modules hold two Parameter objects now: equal values are not one weight."
+        f"The two tied modules hold two Parameter objects now: equal values are not one weight.{TIED}"
     )
     assert_training_goes_on(tied_reset)
 
@@ -388,7 +395,8 @@ def test_tied_module_stays_tied(tied_reset):
 def assert_normal(seen):
     """The weights are N(0, 0.02); every bound is five standard errors away, so that no right draw fails."""
     assert 0.0194 < seen["std"] < 0.0206, (
-        f"The standard deviation of 21,600 weights is {seen['std']:.4f}, too far from 0.02 for chance."
+        f"The standard deviation of 21,600 weights is {seen['std']:.4f}, too far from 0.02 for chance.\n\nIs "
+        "it the standard deviation that you hand over, or its square, or a bound?"
     )
     assert abs(seen["mean"]) < 0.0009, (
         f"The mean of 21,600 weights is {seen['mean']:.3g}, too far from 0 to be chance."
@@ -402,17 +410,13 @@ def assert_normal(seen):
 
 @points(1)
 def test_values_are_drawn_as_asked(drawn_values):
-    """The weights come fresh from a normal distribution with standard deviation 0.02, and the bias is 0.
-
-    Look at weight.std() and at a histogram, and compare with the weights before. By the way: is it the
-    standard deviation that normal_() takes, or its square?
-    """
+    """The weights come fresh from a normal distribution with standard deviation 0.02, and the bias is 0."""
     seen = drawn_values.seen
     assert seen["distinct"] > 0.9, (
         f"Only {seen['distinct']:.2%} of the weights are different values: they were not drawn one by one."
     )
     assert seen["left"] < MANY_BY_CHANCE, (
-        f"{seen['left']} of the 21,600 weights are still the old ones: your function does not reach them."
+        f"{seen['left']:,} of the 21,600 weights are still the old ones: your function does not reach them."
     )
     assert abs(seen["correlation"]) < 0.05, (
         f"The new weights follow the old ones (their correlation is {seen['correlation']:.2f}): "
@@ -428,10 +432,7 @@ def test_values_are_drawn_as_asked(drawn_values):
 
 @points(1)
 def test_nothing_else_changes(plain_reset, tied_reset):
-    """Only the named layer is reset; the rest of the model stays as it is, and nothing is returned.
-
-    Which parameters, which modes and which hooks of the model does your function reach?
-    """
+    """Only the named layer is reset; the rest of the model stays as it is, and nothing is returned."""
     for reset in (plain_reset, tied_reset):
         assert_reset(reset)
         assert_rest_untouched(reset)
@@ -519,7 +520,10 @@ def gradients_of(case, seen, expected):
     assert not raised(gradients, RuntimeError, OVERWRITTEN), (
         "f cannot go back: the product had saved d for the gradient of w2, and d was overwritten after that."
     )
-    assert not raised(gradients, BaseException), "f cannot go back: no graph leads from it to w1 and w2."
+    assert not raised(gradients, RuntimeError, NO_GRAPH), (
+        "f cannot go back: no graph leads from it to w1 and w2."
+    )
+    assert not raised(gradients, BaseException), f"f cannot go back: {diagnose(gradients)}"
     return zip(("w1", "w2", "x"), gradients, expected["gradients"], strict=False)
 
 
@@ -530,10 +534,7 @@ def entries_of_columns(matrix, mask):
 
 @points(1)
 def test_masked_values_enter_the_product(masked):
-    """The masked columns of d are 1, and f is computed from this d.
-
-    At which moment does your function read d for the second product?
-    """
+    """The masked columns of d are 1, and f is computed from this d."""
     for case, _, seen, expected in products_of(masked):
         assert_close(
             seen["d"], expected["d"], f"{case}d is not x @ w1 with ones in the columns where mask is true."
@@ -542,7 +543,8 @@ def test_masked_values_enter_the_product(masked):
         assert_close(
             seen["f"],
             expected["f"],
-            f"{case}d is right, but f is not the product of this d and w2: from which d was f computed?",
+            f"{case}d is right, but f is not the product of this d and w2: from which d was f computed?\n\n"
+            "At which moment does your function read d for the second product?",
         )
 
 
@@ -560,40 +562,41 @@ def assert_not_leaked(case, mask, seen, expected, gradient):
     )
     assert not leaked, (
         f"{case}w1 gets a gradient for columns of d which it does not determine: for autograd these columns "
-        "still are x @ w1, because it did not see them replaced before they were used."
+        "still are x @ w1, because it did not see them replaced before they were used.\n\nAsk of every "
+        "write: does autograd see it? For a hidden one, d is still x @ w1."
     )
 
 
 @points(2)
 def test_w1_gets_the_gradient_of_its_columns(masked):
-    """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its gradient, too.
-
-    Ask of every write: does autograd see it? For a hidden one, d is still x @ w1.
-    """
+    """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its own."""
     for case, mask, seen, expected in products_of(masked):
-        with blaming_writes_to(seen["kept"]):
+        with blaming_changes(seen["kept"]):
             for name, gradient, right in gradients_of(case, seen, expected):
                 if name == "w2" or (gradient is None and not any(right.value)):
                     continue  # where nothing depends on w1, no gradient is as good as one of zeros
                 assert gradient is not None, f"{case}{name} gets no gradient: nothing leads from f to {name}."
                 if name == "w1":
                     assert_not_leaked(case, mask, seen, right, gradient)
-                assert_close(
-                    gradient, right, f"{case}the gradient of {name} is not that of the function you computed."
+                message = (
+                    f"{case}the gradient of {name} is not that of f = d @ w2, where d is x @ w1 with ones in "
+                    "the masked columns."
                 )
+                assert_close(gradient, right, message)
 
 
 @points(1)
 def test_w2_gets_the_gradient_of_the_masked_d(masked):
-    """w2 gets the gradient that belongs to the masked d.
-
-    The gradient of w2 is d, transposed, times the gradient of f. Which d?
-    """
+    """w2 gets the gradient that belongs to the masked d."""
     for case, _, seen, expected in products_of(masked):
-        with blaming_writes_to(seen["kept"]):
+        with blaming_changes(seen["kept"]):
             _, (_, gradient, right), *_ = gradients_of(case, seen, expected)
             assert gradient is not None, f"{case}w2 gets no gradient: nothing leads from f to w2."
-            assert_close(gradient, right, f"{case}the gradient of w2 does not belong to the masked d.")
+            message = (
+                f"{case}the gradient of w2 does not belong to the masked d.\n\nThe gradient of w2 is d, "
+                "transposed, times the gradient of f. Which d?"
+            )
+            assert_close(gradient, right, message)
 
 
 @points(1)
@@ -694,7 +697,7 @@ def assert_block_gradient(name, gradient, seen, expected):
         elsewhere,
         right,
         f"The result is right, but the gradient of {name} is not: what autograd differentiates is not what "
-        "you computed.",
+        "you computed.\n\nWhich value was changed, or which path cut, without autograd seeing it?",
     )
     assert not any(kinks), (
         "The gradient of x is right but for where relu's input is exactly 0: there, relu lets none through."
@@ -707,43 +710,43 @@ def gradients_of_the_block(seen):
     assert seen["y"] is not None, "You returned None."
     assert not raised(gradients, RuntimeError, OVERWRITTEN), (
         "backward() raises: a value it needs was overwritten. The sigmoid and the relu "
-        "have saved their outputs, and the product has saved x and w."
+        "have saved their outputs, and the product has saved x and w.\n\nWhich tensor has the sigmoid saved, "
+        "and does it still hold the same values when backward comes to it?"
     )
-    assert not raised(gradients, BaseException), (
+    assert not raised(gradients, RuntimeError, NO_GRAPH), (
         "backward() raises: no graph leads from the result to x and w."
     )
+    assert not raised(gradients, BaseException), f"The result cannot go back: {diagnose(gradients)}"
     return gradients
 
 
 @points(3)
 def test_block_has_the_gradients(trained_input, plain_input):
-    """Both x and w get the gradients of this function, and w also where x is plain data.
-
-    Which tensor has the sigmoid saved, and does it still hold the same values when backward comes to it?
-    """
+    """Both x and w get the gradients of this function, and w also where x is plain data."""
     for seen, expected in blocks_of(trained_input, plain_input):
-        with blaming_writes_to(seen["kept"]):
+        with blaming_changes(seen["kept"]):
             for name, gradient in zip("wx", gradients_of_the_block(seen), strict=False):
                 assert_block_gradient(name, gradient, seen, expected)
 
 
 @points(1)
 def test_inputs_of_the_block_are_untouched(trained_input, plain_input):
-    """The caller's x and w stay as they are, even if x is plain data.
-
-    Whose memory does your addition write to?
-    """
+    """The caller's x and w stay as they are, even if x is plain data."""
+    hint = "Whose memory does each of your operations write to?"
     for seen, expected in blocks_of(trained_input, plain_input):
         y = seen["y"]
         assert y is not None, (
             "You returned None; that the caller's tensors are left alone counts once a result comes back."
         )
         assert y.shape == expected["y"].shape, f"What came back has the shape {y.shape}, not that of x."
+        assert_untouched(seen["kept"], only=["*:value", "*:version"], hint=hint)
         assert_untouched(seen["kept"])
         for name in "xw":
             after = seen["kept"]["after"][name]["tensor"]
             assert y.identity != after.identity, f"What came back is the caller's {name} itself."
-            assert y.storage != after.storage, f"What came back lies in the memory of the caller's {name}."
+            assert y.storage != after.storage, (
+                f"What came back lies in the memory of the caller's {name}.\n\n{hint}"
+            )
 
 
 @picture(reference=True)  # its operations are those of the formula in the task
@@ -887,12 +890,14 @@ def still_there(averaged, seen, expected, kind, moment="once"):
     return list(zip(averaged.expected["names"][kind], before, then, expected[moment][kind], strict=True))
 
 
+HOW_FAR = (
+    "Start from a teacher at 0 and a student at 1, with tau = 0.1. Where should the teacher be afterwards?"
+)
+
+
 @points(1)
 def test_parameters_are_averaged(averaged, averaged_at_the_ends, learner_goes_on):
-    """Every parameter of the teacher becomes (1 - tau) * teacher + tau * student.
-
-    Start from a teacher at 0 and a student at 1, with tau = 0.1. Where should the teacher be afterwards?
-    """
+    """Every parameter of the teacher becomes (1 - tau) * teacher + tau * student."""
     for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
         parameters = still_there(averaged, seen, expected, "parameters")
         assert case or any(then.value != before.value for _, before, then, _ in parameters), (
@@ -900,10 +905,17 @@ def test_parameters_are_averaged(averaged, averaged_at_the_ends, learner_goes_on
         )
         places = Counter(right.identity for *_, right in parameters)
         once_first = sorted(parameters, key=lambda parameter: places[parameter[-1].identity])
-        for name, _, then, right in once_first:
-            of = f"{name}, which stands in two places," if places[right.identity] > 1 else name
+        for name, before, then, right in once_first:
+            of, hint = name, HOW_FAR
+            if places[right.identity] > 1:
+                of, hint = f"{name}, which stands in two places,", "How often does your function update it?"
             message = f"The teacher's {of} is not the average in which the student has the weight tau{case}."
-            assert_close(then, right, message)
+            if then.value == before.value:
+                message, hint = (
+                    f"The teacher's {name} still has its old value{case}.",
+                    "Does your function reach it?",
+                )
+            assert_close(then, right, f"{message}\n\n{hint}")
     seen, expected = averaged_at_the_ends.seen[0], averaged_at_the_ends.expected[0]
     for name, before, then, _ in still_there(averaged, seen, expected, "parameters"):
         assert then.value == before.value, (
@@ -914,13 +926,13 @@ def test_parameters_are_averaged(averaged, averaged_at_the_ends, learner_goes_on
 
 @points(1)
 def test_buffers_are_copied(averaged, averaged_at_the_ends, learner_goes_on):
-    """Every buffer of the teacher takes the student's value as it is.
-
-    Print dict(teacher.named_buffers()) before and after. Which of them does your function reach?
-    """
+    """Every buffer of the teacher takes the student's value as it is."""
     for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
         for name, before, then, right in still_there(averaged, seen, expected, "buffers"):
-            assert then.value != before.value, f"The teacher's buffer {name} still has its old value{case}."
+            assert then.value != before.value, (
+                f"The teacher's buffer {name} still has its old value{case}.\n\nPrint "
+                "dict(teacher.named_buffers()) before and after. Which of them does your function reach?"
+            )
             message = f"The teacher's buffer {name} has changed, but not to the student's value{case}."
             assert_close(then, right, message)
 
@@ -937,23 +949,21 @@ def assert_updated(before, after):
 
 @points(1)
 def test_teacher_stays_plain_data(averaged):
-    """The teacher keeps its Parameter objects, and no graph hangs on them, however often it is updated.
-
-    Print [p.grad_fn for p in teacher.parameters()] and their ids after two updates.
-    """
+    """The teacher keeps its Parameter objects, and no graph hangs on them, however often it is updated."""
     seen = averaged.seen
     assert_updated(seen["before"], seen["more"])
     for name, before, then, _ in still_there(averaged, seen, averaged.expected, "parameters", "more"):
         assert then.grad_fn is None, (
             f"The teacher's {name} has the grad_fn {then.grad_fn}: the update was recorded, and the graph "
-            "grows with every call."
+            "grows with every call.\n\nPrint [p.grad_fn for p in teacher.parameters()] after two updates."
         )
         assert then.identity == before.identity, (
-            f"The teacher's {name} is a new object: whoever held the old Parameter has lost it."
+            f"The teacher's {name} is a new object: whoever held the old Parameter has lost it.\n\nPrint the "
+            "ids of teacher.parameters() before and after two updates."
         )
         assert not then.requires_grad, f"The teacher's {name} requires grad now, but the teacher is frozen."
     assert seen["again"] is None, (
-        f"The first update went through, and a later one raised {seen['again'].type}."
+        f"The first update went through, a later one did not: {diagnose(seen['again'])}"
     )
     free = ("value", "version", "storage", "identity")
     assert_untouched(seen["kept"], but=["torch", *(f"teacher.*:{part}" for part in free)])
@@ -962,16 +972,13 @@ def test_teacher_stays_plain_data(averaged):
 
 @points(1)
 def test_student_goes_on(averaged, averaged_at_the_ends, learner_goes_on):
-    """The student does not change: a loss that is waiting goes back, and so does the next one.
-
-    What has to be left alone if somebody is to read the student's weights in the middle of its training?
-    """
+    """The student does not change: a loss that is waiting goes back, and so does the next one."""
     seen, expected = learner_goes_on.seen, learner_goes_on.expected
     assert_updated(averaged.seen["before"], averaged.seen["once"])
     assert_updated(seen["before"], seen["once"])
     assert_untouched(seen["kept"])
     assert not raised(seen["pending"], BaseException), (
-        f"A loss of the student from before the update cannot go back: {seen['pending'].type}."
+        f"A loss of the student from before the update cannot go back: {diagnose(seen['pending'])}"
     )
     assert_close(
         seen["pending"], expected["pending"], "A loss from before the update now has another gradient."
@@ -985,17 +992,15 @@ def test_student_goes_on(averaged, averaged_at_the_ends, learner_goes_on):
 
 @points(1)
 def test_no_memory_is_shared(averaged, learner_goes_on):
-    """Teacher and student share no memory, not even after an update with tau = 1.
-
-    t.data = s.data copies nothing. What does it do?
-    """
+    """Teacher and student share no memory, not even after an update with tau = 1."""
     seen = learner_goes_on.seen
     assert_updated(seen["before"], seen["once"])
     own = {tensor.storage for tensors in seen["student"].values() for tensor in tensors}
     for kind, tensors in seen["once"].items():
         shared = sum(tensor.storage in own for tensor in tensors)
         assert not shared, (
-            f"{shared} of the teacher's {kind} now lie in the student's memory: the two change together."
+            f"{shared} of the teacher's {kind} now lie in the student's memory: the two change together.\n\n"
+            "Which of your lines copies values, and which only lets both use one memory?"
         )
     for then, written in (
         (averaged.seen["more"], averaged.seen["written"]),
@@ -1095,32 +1100,32 @@ def descents_of(descended):
 
 @points(2)
 def test_w_arrives(descended):
-    """The caller's w is where plain gradient descent leads.
-
-    Which tensor does the name w stand for after your update? And what does backward() do with a .grad that
-    is there already?
-    """
+    """The caller's w is where plain gradient descent leads."""
     for case, before, seen, expected in descents_of(descended):
         w, moves = seen["w"], expected["w"].value != before.value
         assert not moves or w.value != before.value or w.version == before.version, (
             f"After {case}, the caller's w was written to and stands where it was: you subtracted 0, or put "
-            "the old values back. When do you clear w.grad?"
+            "the old values back.\n\nWhen is w.grad cleared, and when is it used? And is an old w kept?"
         )
         assert not moves or w.value != before.value, (
-            f"After {case}, nothing was written to the caller's w. An update that makes a new tensor writes "
-            "nothing to the old one, and an optimizer that finds no gradient writes nothing at all."
+            f"After {case}, nothing was written to the caller's w.\n\nDoes an update run at all? Which "
+            "tensor does it write to, the caller's or a new one? And does an optimizer find a gradient?"
         )
-        right = "" if seen is descended.seen[0] else "a single step is right, but "
-        message = f"{right}after {case} the caller's w is not where plain gradient descent leads."
-        assert_close(w, expected["w"], message[0].upper() + message[1:])
+        is_first = seen is descended.seen[0]
+        message = f"fter {case} the caller's w is not where plain gradient descent leads."
+        assert_close(
+            w,
+            expected["w"],
+            f"A{message}\n\nCompare the gradient of your step with that of the mean over all samples."
+            if is_first
+            else f"A single step is right, but a{message}\n\nWhat do you do in a later step, or for such "
+            "losses, that you do not do in a single step? And what is in w.grad when a step begins?",
+        )
 
 
 @points(1)
 def test_w_stays_a_leaf_in_its_memory(descended):
-    """Afterwards w is still a leaf that requires grad, in the same memory, and X and y are as they were.
-
-    Compare w.data_ptr() before and after, and try a loss on w once more.
-    """
+    """Afterwards w is still a leaf that requires grad, in the same memory, and X and y are as they were."""
     for _, before, seen, expected in descents_of(descended):
         w = seen["w"]
         assert (
@@ -1130,7 +1135,7 @@ def test_w_stays_a_leaf_in_its_memory(descended):
         assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
         assert seen["view"].value == w.value, (
             "w was moved to other memory: a view of w that was made before the call does not show what w "
-            "holds now."
+            "holds now.\n\nCompare w.data_ptr() before and after."
         )
         assert_untouched(seen["kept"], but=["w:value", "w:version", "w:grad"])
         assert_close(seen["gradient"], expected["gradient"], "A new loss does not bring w its gradient.")
@@ -1144,20 +1149,25 @@ def decimals_of(losses, expected):
 
 @points(2)
 def test_losses_are_those_of_descent(loss_curve):
-    """The losses are a list of Python floats, each measured before its update.
-
-    A loss tensor is no number: it keeps its graph. When is each one measured, and at which w?
-    """
+    """The losses are a list of Python floats, each measured before its update."""
     for key, expected in loss_curve.expected.items():
         seen, case = loss_curve.seen[key], key.replace("the", "The", 1)
         assert seen is not None, "You returned None instead of the list of losses."
         assert isinstance(seen, list), f"You returned a {type(seen).__name__}, not a list."
-        assert len(seen) == len(expected), f"{case} are {len(seen)}, and not as many as there are steps."
+        assert len(seen) == len(expected), (
+            f"{case}: {len(seen)} came back, and not as many as there are steps."
+        )
         decimals = decimals_of(seen, expected)
         assert decimals is None, f"{case} are rounded to {decimals} decimals."
         message = f"{case} do not begin with the mean squared error of the w that was passed in."
+        if "a single step" in key and not how_it_differs(seen[:1], expected[:1]):
+            message += "\n\nWhen is each loss measured, before or after the update?"
         assert_close(seen[:1], expected[:1], message)
-        assert_close(seen, expected, f"{case} begin right, but the others are not those of plain descent.")
+        message = (
+            f"{case} begin right, but the others are not those of plain descent.\n\nWhere is w after each of "
+            "your steps? And is everything computed in the dtype of w?"
+        )
+        assert_close(seen, expected, message)
 
 
 @picture(reference=True)
