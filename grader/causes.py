@@ -11,7 +11,7 @@ from grader.reason import only_follows, tells_of_an_end
 
 Check = Mapping[str, Any]
 
-_STOPPED = re.compile(r"^(?:In .{1,200}`[^`]*` stopped|Your code stopped) ")
+_STOPPED = re.compile(r"(?:^|: )(?:[Ii]n .{1,200}`[^`]*` stopped|[Yy]our code stopped) ")
 
 
 @dataclass
@@ -59,5 +59,5 @@ def diagnoses_of(checks: Sequence[Check]) -> list[Diagnosis]:
 
 def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
     message = diagnosis.check["message"] or ""
-    has_stopped = tells_of_an_end(message) or _STOPPED.match(message)
+    has_stopped = tells_of_an_end(message) or _STOPPED.search(message)
     return (0 if has_stopped else 1), -len(diagnosis.same)

@@ -45,12 +45,12 @@ _DIAGNOSES = {
         "torch.tensor(...), or made of tensors that do not require grad"
     ),
     "appears to not have been used in the graph": (
-        "the tensor the gradient is asked for is not on the way to the output. Was the output made of a "
-        "copy, or the name bound to another tensor, or a view of it made later?"
+        "the tensor the gradient is asked for is not on the way to the output. Does it take no part, was the "
+        "output made of a copy, or the name bound to another tensor, or a view of it made later?"
     ),
     "One of the differentiated Tensors does not require grad": (
-        "a gradient is asked for with respect to a tensor that does not require one. Was it detached, or "
-        "requires_grad_() left out or called too late?"
+        "a gradient is asked for with respect to a tensor that does not require one. Is it a frozen "
+        "parameter, was it detached, or was requires_grad_() left out or called too late?"
     ),
     "grad can be implicitly created only for scalar": (
         "to go back without a given gradient needs an output of one element. Reduce the tensor, or say in "

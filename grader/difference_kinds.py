@@ -14,6 +14,7 @@ from grader.closeness import are_close
 
 _MOST_TIMES = 64  # a larger whole factor is nothing that a student counted up to
 _NEARLY = 1e-2
+_MOST_ROWS = 64
 _MOST_DECIMALS = 6
 
 
@@ -210,8 +211,8 @@ def _nearly(pair: Pair, _: Others) -> str | None:
 
 
 def _up_to_here(pair: Pair, _: Others) -> str | None:
-    """The first entries are right and all others wrong, or the other way round."""
-    if pair.rows < 3:
+    """The first entries are right and all others wrong, or the other way round; of many, nobody can count."""
+    if not 3 <= pair.rows <= _MOST_ROWS:
         return None
     good = [all(pair.row(pair.right, place)) for place in range(pair.rows)]
     number, entries = sum(good), "entries" if len(pair.shape) == 1 else "rows"

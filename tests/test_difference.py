@@ -63,6 +63,12 @@ KINDS = [
     ([*LONG.value[:2], 9.0, 8.0, 7.0], LONG, "only the first 2 of its 5 entries are right"),
     ([9.0, 8.0, 7.0, 5.5, LONG.value[4]], LONG, "only the last of its 5 entries is right"),
     ([9.1, -8.3, 7.7, 5.2, 0.1, 6.4], EXPECTED, None),
+    ([E[0], 9.1, -8.3, 7.7, 5.2, E[5]], EXPECTED, None),
+    (
+        [*range(1, 41), *range(-80, -40)],
+        tensor([float(n) for n in range(1, 81)]),
+        "40 of its 80 entries are wrong",
+    ),
 ]
 
 
