@@ -575,7 +575,7 @@ def test_w1_gets_the_gradient_of_its_columns(masked):
             for name, gradient, right in gradients_of(case, seen, expected):
                 if name == "w2" or (gradient is None and not any(right.value)):
                     continue  # where nothing depends on w1, no gradient is as good as one of zeros
-                assert gradient is not None, f"{case}{name} gets no gradient: nothing leads from f to {name}."
+                assert gradient is not None, f"{case}{name} gets no gradient: none arrives there from f."
                 if name == "w1":
                     assert_not_leaked(case, mask, seen, right, gradient)
                 message = (
@@ -591,7 +591,7 @@ def test_w2_gets_the_gradient_of_the_masked_d(masked):
     for case, _, seen, expected in products_of(masked):
         with blaming_changes(seen["kept"]):
             _, (_, gradient, right), *_ = gradients_of(case, seen, expected)
-            assert gradient is not None, f"{case}w2 gets no gradient: nothing leads from f to w2."
+            assert gradient is not None, f"{case}w2 gets no gradient: none arrives there from f."
             message = (
                 f"{case}the gradient of w2 does not belong to the masked d.\n\nThe gradient of w2 is d, "
                 "transposed, times the gradient of f. Which d?"
@@ -688,7 +688,7 @@ def at_the_kink(gradient, x):
 def assert_block_gradient(name, gradient, seen, expected):
     """One gradient of the block is right; relu's at 0 last, for that is a mistake of its own."""
     right, x = expected["gradients"]["wx".index(name)], expected["kept"]["before"]["x"]["tensor"]
-    assert gradient is not None, f"{name} gets no gradient: the path from the result back to {name} was cut."
+    assert gradient is not None, f"{name} gets no gradient: none arrives there from the result."
     kinks, elsewhere = at_the_kink(gradient, x) if name == "x" else ([], gradient)
     assert_close(
         seen["y"], expected["y"], "The result is wrong already; its gradients count once it is right."
@@ -924,15 +924,18 @@ def test_parameters_are_averaged(averaged, averaged_at_the_ends, learner_goes_on
         )
 
 
+WHICH_BUFFERS = (
+    "Print dict(teacher.named_buffers()) before and after. Which of them does your function reach?"
+)
+
+
 @points(1)
 def test_buffers_are_copied(averaged, averaged_at_the_ends, learner_goes_on):
     """Every buffer of the teacher takes the student's value as it is."""
     for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
         for name, before, then, right in still_there(averaged, seen, expected, "buffers"):
-            assert then.value != before.value, (
-                f"The teacher's buffer {name} still has its old value{case}.\n\nPrint "
-                "dict(teacher.named_buffers()) before and after. Which of them does your function reach?"
-            )
+            told = f"The teacher's buffer {name} still has its old value{case}."
+            assert then.value != before.value, told if case else f"{told}\n\n{WHICH_BUFFERS}"
             message = f"The teacher's buffer {name} has changed, but not to the student's value{case}."
             assert_close(then, right, message)
 
