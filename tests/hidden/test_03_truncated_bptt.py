@@ -858,7 +858,8 @@ def assert_gradients(observation, kept):
     is_last = len(seen["known"]) == len(expected["known"]) > 1 and seen["known"][-1] is not None
     for module in ("readout", "cell"):
         when = "right when the last chunk begins, and " if is_last and module == "readout" else ""
-        why = f"{case} the state is cut in the right places, but .grad of the {module} is {when}wrong in the end."
+        grad = f"but .grad of the {module} is {when}wrong in the end."
+        why = f"{case} the state is cut in the right places, {grad}"
         assert_close(seen[module], expected[module], f"{why}\n\n{WHICH_LOSSES}", others)
 
 
