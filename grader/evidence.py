@@ -20,9 +20,8 @@ UNANSWERED = {
 Trace = tuple[str, int | None]
 _Noticed = TypeVar("_Noticed", bound=str | Trace)
 _NOTICED = {
-    *("builtins", "code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch"),
-    *("modes of torch", "names put together", "past the instance", "patched", "raw memory", "settrace"),
-    *("the grader itself", "version counter"),
+    *("code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch", "patched"),
+    "settrace",
 }
 _MAX_UNITED = 100  # kept of what the workers of one notebook noticed: more nobody reads
 _MAX_TRACES = 20 * len(_NOTICED)  # a worker tells of twenty cells for each

@@ -7,7 +7,7 @@ import pytest
 from observing import look
 
 from grader import flags
-from grader.flags import flags_of
+from grader.flags import flags_of, traces_in
 from grader.notebook import Cell, Notebook
 from grader.preload import modules_to_preload
 from grader.zygote import Zygote
@@ -15,7 +15,6 @@ from grader.zygote import Zygote
 TRACES = {
     "import ctypes": "ctypes",
     "from _ctypes import dlopen": "ctypes",
-    "x.__array_interface__": "__array_interface__",
     "gc.get_objects()": "gc",
     "from gc import get_referrers": "gc",
     "sys._getframe(1)": "frames",
@@ -37,6 +36,7 @@ TRACES = {
     "class M(TorchFunctionMode): pass": "modes of torch",
     "torch.Tensor.backward = f": "patched",
     "setattr(torch, 'equal', f)": "patched",
+    "for name in names: setattr(torch, name, f)": "patched",
     "warnings.catch_warnings = Quiet": "patched",
     "json.JSONEncoder.encode = f": "patched",
     "np.random.seed = f": "patched",
@@ -48,6 +48,25 @@ TRACES = {
     "import threading": "threads",
     "from _thread import start_new_thread": "threads",
     "signal.setitimer(0, 1)": "signals",
+    "import os as o\no.write(11, b'')": "raw descriptors",
+    "o = os\np = o\nwrite = p.write": "raw descriptors",
+    "from sys import modules as m": "imports at run time",
+    "getattr(os, 'write')(11, b'')": "raw descriptors",
+    "if (c := gc).callbacks: pass": "gc",
+    "import torch as t\nt.Tensor.backward = f": "patched",
+    "kind = type(cell)\nkind.forward(cell, x, h)": "past the instance",
+    "def __torch_function__(*_): pass": "modes of torch",
+    "exec('gc.collect()')": "imports at run time",
+    "print('see sys._getframe')": "frames",
+    "match 1:\n    case object(tb_frame=found): pass": "frames",
+    "%matplotlib inline\nimport os as o\no.write(11, b'')": "raw descriptors",
+    "%time name = 'set' + 'trace'": "settrace",
+    "  import os as o\n  o.write(11, b'')": "raw descriptors",
+    "files = !ls\nimport os as o\no.write(11, b'')": "raw descriptors",
+    "this cell does not parse, os.write(11, b'')": "raw descriptors",
+    "-" * 99_999 + "os.write(11, b'')": "raw descriptors",
+    "x" + ".x" * 9_999 + "\nos.write(11, b'')": "raw descriptors",
+    "x = 1\n" * 99_999 + "os.write(11, b'')": "raw descriptors",
 }
 ORDINARY = [
     "w.grad = None",
@@ -80,13 +99,29 @@ ORDINARY = [
     "return type(state)(repackage(part) for part in state)",
     "the signal = 'the gradient is a signal.'",
     "import math, random, warnings",
+    "# gc.get_objects() would find it",
+    "import torch.backends.cudnn as cudnn\ncudnn.benchmark = True",
+    "import math as m\ndef f(m): m.weight = None",
+    "w = torch.ones(3)\nw.grad = None\ntorch.ones(3).grad = None",
+    "import os as o\no.path.join(a, b)",
 ]
 
 
 @pytest.mark.parametrize(("source", "what"), TRACES.items())
 def test_a_trace_is_flagged_with_its_cell(source, what):
     """A human is told what, and in which cell."""
-    assert flags_of([Cell(1, "x = 1"), Cell(2, source)], []) == [{"what": what, "cell": 2}]
+    assert traces_in([Cell(1, "x = 1"), Cell(2, source)]) == ((what, 2),)
+
+
+def test_an_alias_of_one_cell_is_known_in_the_others():
+    """A module can be imported in one cell, under another name, and used in the next."""
+    cells = [Cell(1, "import os as o"), Cell(2, "o.write(11, b'')"), Cell(3, "file.write(text)")]
+    assert traces_in(cells) == (("raw descriptors", 2),)
+
+
+def test_a_path_may_be_of_two_kinds():
+    """An array's interface is named, and is memory."""
+    assert dict(traces_in([Cell(1, "x.__array_interface__")])) == {"__array_interface__": 1, "raw memory": 1}
 
 
 @pytest.mark.parametrize("source", ORDINARY)
@@ -112,6 +147,10 @@ def test_a_flood_of_traces_hides_none_and_fills_no_memory():
 @pytest.mark.parametrize(
     "piece",
     [
+        "x=1\n",
+        "'a'+",
+        "a=a.read;",
+        "x.f_back;",
         "torch.",
         "torch",
         "F.",
@@ -127,12 +166,16 @@ def test_a_flood_of_traces_hides_none_and_fills_no_memory():
         "type(a",
     ],
 )
-def test_searching_a_strangers_text_takes_linear_time(piece):
-    """A mebibyte made to confuse a pattern is searched in well under the seconds a backtracking one takes."""
-    text = "# " + piece * ((1 << 20) // len(piece))
+def test_reading_a_strangers_text_takes_linear_time(piece):
+    """What is made to confuse a pattern or a parser is read in well under the seconds of what starts again.
+
+    A mebibyte is searched; of shorter cells syntax trees are made.
+    """
+    texts = ["# " + piece * ((1 << 20) // len(piece)), *("\n" * n + piece * 4_000 + "1" for n in range(9))]
+    cells = [Cell(number, text) for number, text in enumerate(texts, 1)]
     begun = time.process_time()
-    flags_of([Cell(1, text)], [])
-    modules_to_preload([Notebook("", (Cell(1, text),), None)])
+    flags_of(cells, [])
+    modules_to_preload([Notebook("", tuple(cells), None)])
     assert time.process_time() - begun < 5
 
 
@@ -175,27 +218,26 @@ def test_what_the_text_hides_is_noticed(zygote, what, code):
     ordinary = (
         "import sys, inspect, collections\nP = collections.namedtuple('P', 'x')\ninspect.signature(print)"
     )
-    seen = look(zygote, [ordinary, f"def leaf():\n    {code}\n    return 1"], leaf="student.leaf()")
-    assert (what, 2) in seen.evidence.traces
-    assert {cell for _, cell in seen.evidence.traces} == {2}
-    in_a_cell = look(zygote, [ordinary, f"def leaf():\n    return 1\n{code}"], leaf="student.leaf()")
-    assert (what, 2) in in_a_cell.evidence.traces
-    assert {"what": what, "cell": 2} in flags_of([], [], in_a_cell.evidence.traces)
+    for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{code}"):
+        seen = look(zygote, [ordinary, text], leaf="student.leaf()")
+        flags = flags_of([Cell(1, ordinary), Cell(2, text)], [], seen.evidence.traces)
+        assert {"what": what, "cell": 2} in flags
+        assert {flag["cell"] for flag in flags} == {2}
 
 
-OTHER_WAYS = {
-    "an attribute of a trace that no text names": (
-        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    getattr(e.__traceback__, 'emarf_bt'[::-1])"
-    ),
-    "a pattern": "match 1:\n    case object(tb_frame=found):\n        pass",
-}
+def test_a_frame_that_no_text_names_is_noticed(zygote):
+    """Python tells of the attribute itself."""
+    cell = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    getattr(e.__traceback__, 'emarf_bt'[::-1])"
+    seen = look(zygote, [cell, "def leaf():\n    return 1"], leaf="student.leaf()")
+    assert ("frames", 1) in seen.evidence.traces
 
 
-@pytest.mark.parametrize("way", OTHER_WAYS)
-def test_frames_reached_in_other_ways_are_frames(zygote, way):
-    """Python tells of the attribute itself, and a pattern names it."""
-    cells = [OTHER_WAYS[way], "def leaf():\n    return 1"]
-    assert ("frames", 1) in look(zygote, cells, leaf="student.leaf()").evidence.traces
+def test_a_text_that_a_magic_runs_but_no_cell_has_is_noticed(zygote):
+    """What is put together for a magic nobody has read; the body of a cell that is measured stands there."""
+    measured = "%%time\n%time x = 'it''s'\nx"
+    hidden = "get_ipython().run_cell_magic('time', '', ';'.join(['y = 1', 'z = 2']))"
+    seen = look(zygote, [measured, hidden, "def leaf():\n    return x + str(y)"], leaf="student.leaf()")
+    assert (seen["leaf"], seen.evidence.traces) == ("its1", [("imports at run time", 2)])
 
 
 @pytest.mark.parametrize(
@@ -210,13 +252,12 @@ def test_frames_reached_in_other_ways_are_frames(zygote, way):
         "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    print(sys.exc_info()[0])",
         "from operator import attrgetter\nprint(attrgetter('real')(1), '{0.real}'.format(1))",
         "import asyncio\nprint(asyncio.run, list(n for n in range(3)))",
-        "x = 'A helper; see f.__globals__ in the manual.'",
     ],
 )
 def test_honest_code_of_the_same_libraries_is_not_noticed(zygote, code):
     """What prints an error, looks at a signature or shows where a tensor lies is no trace of anything."""
     seen = look(zygote, [code, "def leaf():\n    return 1"], leaf="student.leaf()")
-    assert (seen["leaf"], seen.raised, seen.evidence.traces) == (1, {}, [])
+    assert (seen["leaf"], seen.raised, seen.evidence.traces, traces_in([Cell(1, code)])) == (1, {}, [], ())
 
 
 def test_a_notice_cannot_be_taken_back(zygote):
@@ -266,13 +307,8 @@ def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
     assert len(traces) < 30
 
 
-def test_no_trace_is_missed_for_want_of_a_clue():
-    """Looking for plain text first finds what the patterns alone find, in all attacks and this file."""
+def test_every_kind_of_trace_is_tried():
+    """No word of the table is without a cell that earns it."""
     files = [*(Path(__file__).parent / "attacks").glob("*/*.py"), Path(__file__)]
-    found = set()
-    for file in files:
-        for piece in file.read_text(encoding="utf-8").split("\n"):
-            by_patterns = tuple(what for what, pattern in flags._PATTERNS.items() if pattern.search(piece))
-            assert flags._search(piece) == by_patterns, piece
-            found.update(by_patterns)
-    assert found == set(flags._PATTERNS), "every kind of trace is in some attack"
+    cells = [Cell(1, file.read_text(encoding="utf-8")) for file in files]
+    assert {what for cell in cells for what, _ in traces_in([cell])} == set(flags._TRACES)

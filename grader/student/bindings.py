@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from grader.appeal.handwriting import defines
+from grader.magics import without_magics
 
-_MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)[%!?].*$")  # IPython's lines, which Python cannot parse
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def binds(source: str, name: str) -> bool:
     """Whether a cell gives a name a value; of one that does not parse, its lines at the left margin tell."""
     try:
-        tree = ast.parse(_MAGIC.sub(r"\g<indent>pass", source))
+        tree = ast.parse(without_magics(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return defines(source, name)
     return name in bound(tree)

@@ -1,8 +1,8 @@
 """Inside: notices what only deceivers need, however it is spelt, and says so before it can be taken back.
 
-Python raises events for some of it (PEP 578; the library's table of audit events): the text of a cell shows
-``sys._getframe``, but not ``getattr(sys, "_get" + "frame")``. `wording` reads the rest from the cells. A
-notice goes at once into a pipe of its own. It is a reason for a human to look, never a verdict.
+Python raises events for some of it (PEP 578; the library's table of audit events); the outside reads the rest
+from the cells (`grader/flags.py`). A notice goes at once into a pipe of its own. It is a reason for a human
+to look, never a verdict.
 """
 
 from __future__ import annotations

@@ -23,10 +23,8 @@ from typing import Any, NamedTuple
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from .audit import notice
 from .bindings import Bindings, text_of
 from .facts import error_text, remember_source
-from .wording import may_show_traces, traces_in
 
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.setitimer,
@@ -52,11 +50,10 @@ def _as_python(source: str) -> str:
 
 
 class _Piece(NamedTuple):
-    """A piece of a notebook, compiled, what it does as a text, and the traces of deceiving that it shows."""
+    """A piece of a notebook, compiled, and what it does as a text."""
 
     code: types.CodeType
     text: str
-    traces: list[str]
 
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -73,11 +70,7 @@ def prepare(source: str) -> None:
 
 def _compiled(text: str, file: str, flags: int) -> _Piece:
     code = _compile(text, file, "exec", flags, dont_inherit=True)
-    traces: list[str] = []
-    with suppress(SyntaxError, RecursionError, ValueError):  # a tree too deep to walk through
-        if may_show_traces(code):
-            traces.extend(traces_in(ast.parse(text)))
-    return _Piece(code, text_of(code), traces)
+    return _Piece(code, text_of(code))
 
 
 def _placed(piece: _Piece, file: str) -> _Piece:
@@ -146,8 +139,6 @@ class Notebook:
         self._trees.pop(file, None)
         known = _prepared.get(text) if self._flags == _FLAGS else None
         piece = _placed(known, file) if known else _compiled(text, file, self._flags)
-        for what in piece.traces:
-            notice(what, file)
         self.bindings.run(piece.code, piece.text, lambda: self._run(piece.code, text, file))
 
     def tree(self, file: str) -> ast.Module:

@@ -14,6 +14,7 @@ from typing import Any
 
 import IPython
 
+from .audit import notice
 from .cells import Notebook
 
 #: Cell magics that run their body in the notebook; the body is the student's answer like any other.
@@ -61,12 +62,19 @@ class Shell:
     def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
         """``%name line``; only ``%time statement`` runs its statement."""
         if name == "time" and line.strip():
-            self._notebook.execute(line, f"<{self._notebook.cell}, %{name}>")
+            self._execute(line, f"%{name}")
 
     def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
         """``%%name``; only the body of a cell that is measured or captured runs."""
         if name in _TRANSPARENT:
-            self._notebook.execute(cell, f"<{self._notebook.cell}, below %%{name}>")
+            self._execute(cell, f"below %%{name}")
+
+    def _execute(self, text: str, place: str) -> None:
+        """Run a text, and tell of one that stands in no cell, which thus nobody has read."""
+        file = f"<{self._notebook.cell}, {place}>"
+        if not any(repr(text) in source for source in self._notebook.sources.values()):
+            notice("imports at run time", file)
+        self._notebook.execute(text, file)
 
     def getoutput(self, *_: Any, **__: Any) -> list[str]:
         """``x = !command`` prints nothing."""
