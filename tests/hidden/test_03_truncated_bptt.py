@@ -879,10 +879,7 @@ def test_one_chunk_is_full_backpropagation(one_chunk, less_than_a_chunk, on_top_
 
 @points(1)
 def test_gradients_are_added(on_top_of_others):
-    """The gradients are added to those that are there already.
-
-    Whose business is zero_grad() here?
-    """
+    """The gradients are added to those that are there already."""
     seen = on_top_of_others.seen
     assert seen["alone"] is not None, "After the call the .grad of a parameter that learns is None."
     with blaming_changes(seen["kept"], but=GRADS):
@@ -890,7 +887,7 @@ def test_gradients_are_added(on_top_of_others):
             seen["added"],
             seen["alone"],
             "Two equal calls, the second with something in .grad before: it did not add what the first one "
-            "gave.",
+            "gave.\n\nWhose business is zero_grad() here?",
             {"what stood in .grad before the call": seen["before"]},
         )
     before, after = seen["frozen"]
