@@ -1,8 +1,16 @@
-"""Rows of a class that nobody handed in."""
+"""Rows of a class that nobody handed in, and facts that nobody observed."""
+
+import base64
+import struct
 
 from grader.row import Rows
 
 _SHARED = Rows()
+
+
+def in_base64(numbers, code="f"):
+    """The elements of a tensor as a worker sends them; the code is one of `struct`."""
+    return base64.b64encode(struct.pack(f"{len(numbers)}{code}", *numbers)).decode()
 
 
 def row(

@@ -5,6 +5,7 @@ import sys
 from copy import deepcopy
 
 import pytest
+from fabricated import in_base64
 
 from grader.errors import CourseError
 from grader.evidence import Evidence
@@ -55,7 +56,7 @@ TENSOR = {
     "kind": "Tensor",
     "dtype": "torch.float32",
     "shape": [1],
-    "value": [2.0],
+    "value": in_base64([2.0]),
     "is_leaf": True,
     "requires_grad": False,
     "grad_fn": None,
@@ -162,7 +163,7 @@ def hinted(tmp_path, monkeypatch):
 
 def test_a_hint_belongs_to_a_failure(hinted):
     """The docstring's is the last statement's; another has its own or none, an error and a cause none."""
-    other = {**TENSOR, "value": [2.5]}
+    other = {**TENSOR, "value": in_base64([2.5])}
     wrong = Evidence(probes={"trained": {"facts": {"value": returned(), "tensors": [other]}}})
     found = judge(
         hinted,

@@ -34,7 +34,7 @@ print(json.dumps({
 """
 
 OUTSIDE = """
-import importlib, json, pathlib, sys
+import base64, importlib, json, pathlib, struct, sys
 
 sys.path.insert(0, '')
 
@@ -52,12 +52,13 @@ from grader.rubric import read_rubric
 
 question = Question("q1", "Double", "double", "def double(x):\\n    return x", "", None)
 rubric = read_rubric(pathlib.Path(sys.argv[1]), (question,))
-tensor = {"kind": "Tensor", "dtype": "torch.float32", "shape": [1], "value": [2.0], "is_leaf": True,
+tensor = {"kind": "Tensor", "dtype": "torch.float32", "shape": [1], "value": None, "is_leaf": True,
           "requires_grad": False, "grad_fn": None, "retains_grad": False, "version": 0, "identity": 0,
           "storage": 0, "grad": None}
 
 def evidence(number):
-    facts = {"value": ["tensor", 0], "tensors": [{**tensor, "value": [number]}]}
+    elements = base64.b64encode(struct.pack("f", number)).decode()
+    facts = {"value": ["tensor", 0], "tensors": [{**tensor, "value": elements}]}
     return Evidence({"double": "answered"}, {"doubled": {"facts": facts}})
 
 submissions = {"right": evidence(2.0), "wrong": evidence(1.0), "nothing": Evidence({"double": "answered"})}

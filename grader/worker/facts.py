@@ -9,6 +9,7 @@ too long are cut off here, so that an honest answer is never refused outside.
 
 from __future__ import annotations
 
+import binascii
 import builtins
 from types import FrameType, TracebackType
 from typing import Any
@@ -37,12 +38,22 @@ _grad = _base.__dict__["grad"].__get__
 _dtype = _base.__dict__["dtype"].__get__
 _shape = _base.__dict__["shape"].__get__
 _layout = _base.__dict__["layout"].__get__
-_detach, _reshape, _tolist, _numel = _base.detach, _base.reshape, _base.tolist, _base.numel
+_detach, _reshape, _to, _numpy, _numel = _base.detach, _base.reshape, _base.to, _base.numpy, _base.numel
+_resolve_conj, _resolve_neg, _data_ptr = _base.resolve_conj, _base.resolve_neg, _base.data_ptr
 _storage, _is_complex, _is_inference = _base.untyped_storage, _base.is_complex, _base.is_inference
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
 _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _float64, _bool_ = np.float64, np.bool_
+_tobytes, _in_base64 = np.ndarray.tobytes, binascii.b2a_base64
+#: What the elements of a dtype are read as; of any other dtype they cannot be read.
+_READ_AS = {
+    **{dtype: dtype for dtype in (torch.float32, torch.float64, torch.int64, torch.uint64, torch.bool)},
+    **dict.fromkeys((torch.int8, torch.int16, torch.int32), torch.int64),
+    **dict.fromkeys((torch.uint8, torch.uint16, torch.uint32), torch.int64),
+    **dict.fromkeys((torch.float16, torch.bfloat16), torch.float32),
+    **dict.fromkeys((torch.float8_e4m3fn, torch.float8_e5m2), torch.float32),
+}
 _type, _str, _id, _issubclass = type, str, id, issubclass
 _class_name, _class_mro, _class_dict = (
     type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__dict__")
@@ -67,6 +78,15 @@ class Snap:
         self.fields = tensor_fields(tensor)
         grad = read_grad(tensor)
         self.grad = None if grad is None else Snap(grad)
+
+
+def are_same(one: Snap | None, other: Snap | None) -> bool:
+    """Whether two snaps are of one tensor, on the same memory, and nothing about it has changed."""
+    if one is None or other is None:
+        return one is other
+    where = [None if snap.storage is None else _cdata(snap.storage) for snap in (one, other)]
+    alike = one.tensor is other.tensor and where[0] == where[1] and one.fields == other.fields
+    return alike and are_same(one.grad, other.grad)
 
 
 class Raised:
@@ -108,16 +128,22 @@ def tensor_fields(tensor: Any) -> dict[str, Any]:
     }
 
 
-def _elements(tensor: Any) -> list[Any] | None:
-    """The elements in row-major order; a complex number is two. None where there are no numbers to read."""
+def _elements(tensor: Any) -> str | None:
+    """The elements' bytes in row-major order, in base64; a complex number is two real ones.
+
+    None where there are no numbers to read.
+    """
     if _numel(tensor) > MAX_ELEMENTS or _layout(tensor) is not _strided:
         return None
     try:
         plain = _detach(tensor)
         if _is_complex(plain):
-            plain = _view_as_real(plain.resolve_conj())
-        return _tolist(_reshape(plain, (-1,)))
-    except (RuntimeError, NotImplementedError):  # meta tensors and other tensors without memory
+            plain = _view_as_real(_resolve_conj(plain))
+        if _dtype(plain) not in _READ_AS or (_numel(plain) and not _data_ptr(plain)):
+            return None
+        plain = _to(_reshape(_resolve_neg(plain), (-1,)), _READ_AS[_dtype(plain)])
+        return _in_base64(_tobytes(_numpy(plain)), newline=False).decode()
+    except (RuntimeError, TypeError, NotImplementedError):  # meta tensors and others without memory
         return None
 
 
@@ -214,7 +240,7 @@ class Encoder:
             "storage": self._storages.setdefault(key, len(self._storages)),
             "grad": None,
         }
-        self._elements += len(fields["value"] or ())
+        self._elements += _numel(tensor) if fields["value"] else 0
         if self._elements > MAX_ALL_ELEMENTS:
             fields["value"] = None
         self.table.append(fields)

@@ -1,8 +1,9 @@
 """Inside: the word ``untouched``, which records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
-whatever a class of the student's defines. Objects are told apart by numbers that count from 0. What is on a
-path says its ``kind``:
+whatever a class of the student's defines. Of two records only what differs leaves the worker: a model has
+many parts, and a call that keeps its promise changes none of them. Objects are told apart by numbers that
+count from 0. What is on a path says its ``kind``:
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
@@ -11,7 +12,7 @@ path says its ``kind``:
 ``value``      ``value``: a number, a text or None.
 ``object``     ``object``: the number of any other object, or of one that has a path already.
 
-The path ``torch`` holds the modes of torch, of Python, and the number of global hooks.
+The path ``torch`` holds the modes of torch, of Python, and the number of global hooks, changed or not.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _Parts = Iterator[tuple[str, Any]]  # the ends of paths, and what is there
 
 
 class Untouched:
-    """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
+    """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept``, when it ends.
+
+    ``kept`` has ``before`` and ``after``: what was on each path where something changed.
 
     Args:
         named: tensors, modules, optimizers, and lists, tuples and dicts of these, to any depth.
@@ -49,14 +52,18 @@ class Untouched:
     def __init__(self, **named: Any) -> None:
         self._named = named
         self._objects = _Numbers()
+        self._before: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
 
     def __enter__(self) -> dict[str, Any]:
-        self._kept["before"] = self._record()
+        self._before = self._record()
         return self._kept
 
     def __exit__(self, *error: object) -> None:
-        self._kept["after"] = self._record()
+        before, after = self._before, self._record()
+        same = {path for path in after if path in before and _is_same(before[path], after[path])} - {"torch"}
+        for when, record in (("before", before), ("after", after)):
+            self._kept[when] = {path: entry for path, entry in record.items() if path not in same}
 
     def _record(self) -> dict[str, Any]:
         recorder = _Recorder(self._objects)
@@ -107,6 +114,14 @@ class _Recorder:
         if kind is list or kind is tuple or kind is dict:
             return _container(value, self._objects)
         return entry, iter(())
+
+
+def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether two entries tell the same; of two snaps everything counts, whether it can be seen or not."""
+    if then["kind"] != "tensor" or now["kind"] != "tensor":
+        return then == now
+    rest = ("hooks", "attributes")
+    return facts.are_same(then["tensor"], now["tensor"]) and all(then[key] == now[key] for key in rest)
 
 
 def _tensor(tensor: Any, objects: _Numbers) -> dict[str, Any]:
