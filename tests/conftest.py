@@ -1,5 +1,6 @@
 """Outside: what several test files share."""
 
+import signal
 from contextlib import nullcontext
 
 import pytest
@@ -8,6 +9,16 @@ from observing import SECRET
 
 from grader import doctor, mutation_testing, station
 from grader.zygote import Zygote
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _listens_to_ctrl_c():
+    """A shell has jobs in the background ignore Ctrl-C, and programs that tests start would inherit that."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
