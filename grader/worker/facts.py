@@ -38,7 +38,7 @@ _grad = _base.__dict__["grad"].__get__
 _dtype = _base.__dict__["dtype"].__get__
 _shape = _base.__dict__["shape"].__get__
 _layout = _base.__dict__["layout"].__get__
-_detach, _reshape, _to, _numpy, _numel = _base.detach, _base.reshape, _base.to, _base.numpy, _base.numel
+_detach, _to, _numpy, _numel = _base.detach, _base.to, _base.numpy, _base.numel
 _resolve_conj, _resolve_neg, _data_ptr = _base.resolve_conj, _base.resolve_neg, _base.data_ptr
 _storage, _is_complex, _is_inference = _base.untyped_storage, _base.is_complex, _base.is_inference
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
@@ -46,9 +46,9 @@ _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _float64, _bool_ = np.float64, np.bool_
 _tobytes, _in_base64 = np.ndarray.tobytes, binascii.b2a_base64
-#: What the elements of a dtype are read as; of any other dtype they cannot be read.
-_READ_AS = {
-    **{dtype: dtype for dtype in (torch.float32, torch.float64, torch.int64, torch.uint64, torch.bool)},
+_AS_THEY_ARE = frozenset({torch.float32, torch.float64, torch.int64, torch.uint64, torch.bool})
+#: What holds all numbers of the dtypes that do not travel as they are.
+_WIDER = {
     **dict.fromkeys((torch.int8, torch.int16, torch.int32), torch.int64),
     **dict.fromkeys((torch.uint8, torch.uint16, torch.uint32), torch.int64),
     **dict.fromkeys((torch.float16, torch.bfloat16), torch.float32),
@@ -136,15 +136,22 @@ def _elements(tensor: Any) -> str | None:
     if _numel(tensor) > MAX_ELEMENTS or _layout(tensor) is not _strided:
         return None
     try:
-        plain = _detach(tensor)
-        if _is_complex(plain):
-            plain = _view_as_real(_resolve_conj(plain))
-        if _dtype(plain) not in _READ_AS or (_numel(plain) and not _data_ptr(plain)):
+        plain, dtype = _detach(tensor), _dtype(tensor)
+        if dtype not in _AS_THEY_ARE:
+            plain = _in_plain_numbers(plain)
+        if plain is None or (not _data_ptr(plain) and _numel(plain)):
             return None
-        plain = _to(_reshape(_resolve_neg(plain), (-1,)), _READ_AS[_dtype(plain)])
-        return _in_base64(_tobytes(_numpy(plain)), newline=False).decode()
+        return _in_base64(_tobytes(_numpy(_resolve_neg(plain))), newline=False).decode()
     except (RuntimeError, TypeError, NotImplementedError):  # meta tensors and others without memory
         return None
+
+
+def _in_plain_numbers(tensor: Any) -> Any:
+    """The same elements in a dtype that travels as it is; None where there is none."""
+    if _is_complex(tensor):
+        tensor = _view_as_real(_resolve_conj(tensor))
+    dtype = _dtype(tensor)
+    return tensor if dtype in _AS_THEY_ARE else _to(tensor, _WIDER[dtype]) if dtype in _WIDER else None
 
 
 class Encoder:

@@ -61,8 +61,19 @@ class Walk:
 
 
 def behind(tensor: Any) -> list[Any]:
-    """All nodes behind a tensor; none behind what is no tensor."""
-    return Walk([tensor]).nodes if facts.is_tensor(tensor) else []
+    """All nodes behind a tensor; none behind what is no tensor.
+
+    A probe may ask for them after every call of a module, and no walk records less.
+    """
+    first = _grad_fn(tensor) if facts.is_tensor(tensor) else None
+    found = {} if first is None else {_id(first): first}
+    waiting = list(found.values())
+    while waiting:
+        for node, _ in _next(waiting.pop()):
+            if node is not None and _id(node) not in found:
+                found[_id(node)] = node
+                waiting.append(node)
+    return list(found.values())
 
 
 def leaf_of(node: Any) -> Any:
@@ -76,8 +87,14 @@ def register_prehook(node: Any, hook: Any) -> None:
     saved_tensors.getter(kind, "register_prehook")(node)(hook)
 
 
+_readers: dict[int, Any] = {}  # by the id of a class of torch's own, which is never freed
+
+
 def _next(node: Any) -> Any:
     kind = _type(node)
-    if _issubclass(kind, _PythonNode):
-        return _next_of_python(node)
-    return saved_tensors.getter(kind, "next_functions")(node)
+    read = _readers.get(_id(kind))
+    if read is None:
+        if _issubclass(kind, _PythonNode):
+            return _next_of_python(node)
+        read = _readers[_id(kind)] = saved_tensors.getter(kind, "next_functions")
+    return read(node)
