@@ -62,15 +62,13 @@ class Readout(nn.Module):
 def network(number=None, steps=None, scale=1.0, mixed=False):
     """A cell, a readout, minibatches, and the shape of a state; no two of all sizes are equal.
 
-    Beside a model of every part there are 5 or 6 minibatches and steps, beside a plain one 3 or 4.
-
-    The targets grow from minibatch to minibatch, so that a gradient is long and a loss larger than the
+    The readout is a model of every part, or a plain layer. The targets grow from minibatch to minibatch, so that a gradient is long and a loss larger than the
     one before; a small scale makes every loss almost 0.
     """
-    counts = [(5 if mixed else 3) + place for place in torch.randperm(2).tolist()]
-    number, steps = number or counts[0], steps or counts[1]
-    drawn = (2 + torch.randperm(6)).tolist()
-    batch, inputs, hidden, outputs = (size for size in drawn if size not in counts)
+    few = count(3, 4)
+    number, steps = number or few, steps or 7 - few
+    drawn = [size for size in (2 + torch.randperm(6)).tolist() if size not in (number, steps)]
+    batch, inputs, hidden, outputs = drawn[:4]
     targets = [scale * (torch.randn(batch, outputs) + 60 * place) for place in range(1, number + 1)]
     batches = [(torch.randn(steps, batch, inputs), target) for target in targets]
     return Cell(inputs, hidden), Readout(hidden, outputs, scale, mixed), batches, (batch, hidden)
@@ -243,7 +241,7 @@ def carried_states(student):
 @probe
 def training(student):
     """What opt is given at each step, where something stands in .grad before; its end, and what stays."""
-    cell, readout, batches, shape = network(mixed=True)
+    cell, readout, batches, shape = network(number=4, steps=count(5, 6), mixed=True)
     learners, opt, h = trainable(cell, readout), sgd(cell, readout), torch.randn(shape)
     fill_grads(learners)
     steps = watch_steps(opt, learners)
@@ -701,10 +699,11 @@ def gradients_in_chunks(student, steps, k, gated=True, scale=1.0):
     """All gradients after a sequence, and the states on the way there."""
     cell, readout, xs, ys = sequence(steps, gated, scale)
     calls, learners = spy(cell), {"cell": trainable(cell), "readout": trainable(readout)}
-    known = []  # the gradients of the readout whenever a step begins
+    known = []  # at each step, the gradients of the readout if a chunk begins there
 
     def note(*_):
-        known.append(together([p.grad for p in learners["readout"]]))
+        begins = len(known) % k == 0
+        known.append(together([p.grad for p in learners["readout"]]) if begins else None)
 
     cell.register_forward_pre_hook(note)
 
@@ -723,7 +722,7 @@ def gradients_in_chunks(student, steps, k, gated=True, scale=1.0):
 def a_short_rest(student):
     """One step is left, and all losses are almost 0."""
     k = count(3, 4)
-    return gradients_in_chunks(student, count(2, 3) * k + 1, k, scale=1e-4)
+    return gradients_in_chunks(student, 2 * k + 1, k, scale=1e-4)
 
 
 @probe
@@ -921,13 +920,13 @@ def second_chunk(student):
 
 
 @inside
-def learned_network(number=None, mixed=False):
+def learned_network(number=None, steps=None, mixed=False):
     """A cell, a readout, a first state, an optimizer of all of them, and minibatches.
 
     There is no momentum for h0, which would be carried on by that in later minibatches if its gradient is
     0 there instead of None.
     """
-    cell, readout, batches, (_, hidden) = network(number, mixed=mixed)
+    cell, readout, batches, (_, hidden) = network(number, steps, mixed=mixed)
     h0 = nn.Parameter(torch.randn(1, hidden))
     return cell, readout, h0, sgd(cell, readout, {"params": [h0], "momentum": 0, "lr": 0.004}), batches
 
@@ -944,7 +943,7 @@ def first_lesson(student):
 @probe
 def lessons(student):
     """Some minibatches, with something in .grad before: what each step of opt is given and does to h0."""
-    cell, readout, h0, opt, batches = learned_network(mixed=True)
+    cell, readout, h0, opt, batches = learned_network(number=4, steps=count(5, 6), mixed=True)
     learners, starts = trainable(cell, readout), []
     fill_grads([h0, *learners])
     steps, before = watch_steps(opt, learners), h0.grad.clone()
