@@ -62,8 +62,8 @@ class Readout(nn.Module):
 def network(number=None, steps=None, scale=1.0, mixed=False):
     """A cell, a readout, minibatches, and the shape of a state; no two of all sizes are equal.
 
-    The readout is a model of every part, or a plain layer. The targets grow from minibatch to minibatch, so that a gradient is long and a loss larger than the
-    one before; a small scale makes every loss almost 0.
+    The readout is a model of every part, or a plain layer. The targets grow from minibatch to minibatch,
+    so that a gradient is long and a loss larger than the one before; a small scale makes every loss almost 0.
     """
     few = count(3, 4)
     number, steps = number or few, steps or 7 - few
@@ -890,10 +890,10 @@ def test_gradients_are_added(on_top_of_others):
 def test_total_loss(a_short_rest, a_long_rest):
     """The sum of the losses of all steps comes back as a Python float."""
     for observation in (a_short_rest, a_long_rest):
-        seen, case = observation.seen, f"With {observation.expected['case']},"
-        assert seen["stopped"] is None, f"{case} your function stopped with {stopped_with(seen['stopped'])}."
+        seen, case = observation.seen, f"With {observation.expected['case']}"
+        assert seen["stopped"] is None, f"{case}: {diagnose(seen['stopped'])}"
         assert seen["totals"], "The total is not a Python float."
-        why = f"{case} the total is not the sum of the losses of all steps."
+        why = f"{case}, the total is not the sum of the losses of all steps."
         assert_close(seen["totals"], observation.expected["totals"], why)
 
 
