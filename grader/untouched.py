@@ -77,7 +77,7 @@ def changes(
     """All that ``assert_untouched`` would complain about, a sentence each, the gravest of a path first."""
     before, after = kept["before"], kept["after"]
     for path, then in before.items():
-        for what, sentence in _compared(path, then, after.get(path)):
+        for what, sentence in _compared(path, then, after.get(path, then)):
             if _is_named(path, what, only) and not _is_named(path, what, but):
                 yield sentence
 
@@ -91,9 +91,9 @@ def _is_named(path: str, what: str, rules: Iterable[str]) -> bool:
     return False
 
 
-def _compared(path: str, then: Mapping[str, Any], now: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def _compared(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What of a path changed, and the sentence about it."""
-    if now is None:
+    if now["kind"] == "gone":
         yield "identity", f"The caller's {path} is gone."
     elif then["kind"] != now["kind"]:
         yield "identity", f"The caller's {path} is another object now."

@@ -1,9 +1,9 @@
 """Inside: the word ``untouched``, which records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
-whatever a class of the student's defines. Of two records only what differs leaves the worker: a model has
-many parts, and a call that keeps its promise changes none of them. Objects are told apart by numbers that
-count from 0. What is on a path says its ``kind``:
+whatever a class of the student's defines. The second of two says only what is other than in the first: a
+model has many parts, and a call that keeps its promise changes none of them. Objects are told apart by
+numbers that count from 0. What is on a path says its ``kind``:
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
@@ -12,7 +12,9 @@ count from 0. What is on a path says its ``kind``:
 ``value``      ``value``: a number, a text or None.
 ``object``     ``object``: the number of any other object, or of one that has a path already.
 
-The path ``torch`` holds the modes of torch, of Python, and the number of global hooks, changed or not.
+``gone``       nothing: it was there before.
+
+The path ``torch`` holds the modes of torch, of Python, and the number of global hooks.
 """
 
 from __future__ import annotations
@@ -41,9 +43,9 @@ _Parts = Iterator[tuple[str, Any]]  # the ends of paths, and what is there
 
 
 class Untouched:
-    """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept``, when it ends.
+    """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
 
-    ``kept`` has ``before`` and ``after``: what was on each path where something changed.
+    ``before`` has all paths, ``after`` those on which something is other by then.
 
     Args:
         named: tensors, modules, optimizers, and lists, tuples and dicts of these, to any depth.
@@ -52,18 +54,21 @@ class Untouched:
     def __init__(self, **named: Any) -> None:
         self._named = named
         self._objects = _Numbers()
-        self._before: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
 
     def __enter__(self) -> dict[str, Any]:
-        self._before = self._record()
+        self._kept["before"] = self._record()
         return self._kept
 
     def __exit__(self, *error: object) -> None:
-        before, after = self._before, self._record()
-        same = {path for path in after if path in before and _is_same(before[path], after[path])} - {"torch"}
-        for when, record in (("before", before), ("after", after)):
-            self._kept[when] = {path: entry for path, entry in record.items() if path not in same}
+        before, after = self._kept["before"], self._record()
+        gone = {path: {"kind": "gone"} for path in before if path not in after}
+        changed = {
+            path: entry
+            for path, entry in after.items()
+            if path not in before or not _is_same(before[path], entry)
+        }
+        self._kept["after"] = {**gone, **changed}
 
     def _record(self) -> dict[str, Any]:
         recorder = _Recorder(self._objects)

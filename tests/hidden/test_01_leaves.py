@@ -622,6 +622,8 @@ def total(student):
 
 def grew(kept, name):
     """Whether the .grad of a tensor that is to stay holds something else than before."""
+    if name not in kept["after"]:
+        return False
     before, after = (kept[when][name]["tensor"].grad for when in ("before", "after"))
     return after is not None and after.value != before.value
 

@@ -742,9 +742,9 @@ def test_inputs_of_the_block_are_untouched(trained_input, plain_input):
         assert_untouched(seen["kept"], only=["*:value", "*:version"], hint=hint)
         assert_untouched(seen["kept"])
         for name in "xw":
-            after = seen["kept"]["after"][name]["tensor"]
-            assert y.identity != after.identity, f"What came back is the caller's {name} itself."
-            assert y.storage != after.storage, (
+            given = seen["kept"]["before"][name]["tensor"]  # and now, for it is untouched
+            assert y.identity != given.identity, f"What came back is the caller's {name} itself."
+            assert y.storage != given.storage, (
                 f"What came back lies in the memory of the caller's {name}.\n\n{hint}"
             )
 
