@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from grader.facts import MalformedError, Raised, decode, decode_raised
@@ -23,7 +24,7 @@ _NOTICED = {
     *("code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch", "patched"),
     "settrace",
 }
-_MAX_UNITED = 100  # kept of what the workers of one notebook noticed: more nobody reads
+_MAX_UNITED = 100  # kept of each kind of what the workers of one notebook noticed: more nobody reads
 _MAX_TRACES = 20 * len(_NOTICED)  # a worker tells of twenty cells for each
 _WRITTEN_BY_OTHERS: Trace = ("raw descriptors", None)
 
@@ -194,8 +195,10 @@ def _is_good(evidence: Evidence) -> bool:
 
 
 def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
-    """What several workers of one notebook noticed, in order and once; of too much the first."""
-    return sorted({*known, *more}, key=str)[:_MAX_UNITED]
+    """What several workers of one notebook noticed, in order and once; of too much of a kind the first."""
+    found = sorted({*known, *more}, key=str)
+    kinds = groupby(found, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
+    return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]
 
 
 def readable_traces(notices: bytes, *, closed: bool) -> set[Trace]:

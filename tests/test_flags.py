@@ -7,6 +7,7 @@ import pytest
 from observing import look
 
 from grader import flags
+from grader.evidence import united
 from grader.flags import flags_of, traces_in
 from grader.notebook import Cell, Notebook
 from grader.preload import modules_to_preload
@@ -312,3 +313,11 @@ def test_every_kind_of_trace_is_tried():
     files = [*(Path(__file__).parent / "attacks").glob("*/*.py"), Path(__file__)]
     cells = [Cell(1, file.read_text(encoding="utf-8")) for file in files]
     assert {what for cell in cells for what, _ in traces_in([cell])} == set(flags._TRACES)
+
+
+def test_a_flood_of_one_kind_leaves_the_other_kinds():
+    """Of what several workers noticed a bounded number of each kind is kept, and no kind is crowded out."""
+    flood = [("builtins", cell) for cell in range(1, 500)]
+    kept = united(flood, [("threads", 7)])
+    assert ("threads", 7) in kept
+    assert len(kept) < len(flood)

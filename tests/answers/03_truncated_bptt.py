@@ -3556,6 +3556,21 @@ def cut_after_three_steps(cell, readout, h0, opt, batches):
     return h
 
 
+@wrong("q4", fails=["test_later_minibatches_carry_the_value"], public=True)
+def other_states_shown_later(cell, readout, h0, opt, batches):
+    """Trains past the calls of the cell, from states with a history, and shows others in the calls."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        shown = h.detach()
+        for x in xs:
+            h, shown = type(cell).forward(cell, x, h), cell(x, shown)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach().requires_grad_() * 1
+    return h
+
+
 @accepted("q4")
 def rows_by_indexing(cell, readout, h0, opt, batches):
     """Indexing with the same row repeats it, and is recorded."""

@@ -958,12 +958,14 @@ def lessons(student):
 def states_after_h0(student):
     """What enters and leaves the cell, as far as training gets."""
     cell, readout, h0, opt, batches = learned_network()
-    calls, steps = spy(cell), len(batches[0][0])
+    calls, steps = spy(cell, gradients=True), len(batches[0][0])
 
     def train():
         student.train_learned_start(cell, readout, h0, opt, batches)
 
-    return {"stopped": attempt(train), "T": steps, **states_of(calls)}
+    stopped = attempt(train)
+    end = together(trainable(cell, readout))
+    return {"stopped": stopped, "T": steps, "end": end, **states_of(calls)}
 
 
 @probe
@@ -1030,6 +1032,7 @@ def test_later_minibatches_carry_the_value(states_after_h0, lessons):
             "along.\n\nPrint h.grad_fn where a minibatch begins. In which of them is a history wanted?"
         )
     _ = lessons.seen  # which fails with torch's message where training stopped
+    assert_trained_by_its_calls(states_after_h0)
 
 
 @points(1)
