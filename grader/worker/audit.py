@@ -97,7 +97,7 @@ def notice_author(what: str, middleman: str) -> bool:
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if _looking:
+    if event == "builtins.id" or _looking:  # which our own code asks for thousands of times
         return
     what = _EVENTS.get(event) or ("ctypes" if event.startswith("ctypes.") else None)
     if event in ("object.__getattr__", "object.__setattr__"):

@@ -1,9 +1,9 @@
 """Inside: the word ``untouched``, which records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
-whatever a class of the student's defines. The second of two says only what is other than in the first: a
-model has many parts, and a call that keeps its promise changes none of them. Objects are told apart by
-numbers that count from 0. What is on a path says its ``kind``:
+whatever a class of the student's defines. Of two records only the things that were named leave the worker,
+and what differs: a model has many parts, and a call that keeps its promise changes none of them. Objects are
+told apart by numbers that count from 0. What is on a path says its ``kind``:
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
@@ -45,7 +45,7 @@ _Parts = Iterator[tuple[str, Any]]  # the ends of paths, and what is there
 class Untouched:
     """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
 
-    ``before`` has all paths, ``after`` those on which something is other by then.
+    ``after`` has the paths on which something is other by then, ``before`` these and all that are named.
 
     Args:
         named: tensors, modules, optimizers, and lists, tuples and dicts of these, to any depth.
@@ -62,13 +62,10 @@ class Untouched:
 
     def __exit__(self, *error: object) -> None:
         before, after = self._kept["before"], self._record()
-        gone = {path: {"kind": "gone"} for path in before if path not in after}
-        changed = {
-            path: entry
-            for path, entry in after.items()
-            if path not in before or not _is_same(before[path], entry)
-        }
-        self._kept["after"] = {**gone, **changed}
+        changed = _changed(before, after)
+        shown = {"torch", *self._named, *changed}
+        self._kept["before"] = {path: entry for path, entry in before.items() if path in shown}
+        self._kept["after"] = changed
 
     def _record(self) -> dict[str, Any]:
         recorder = _Recorder(self._objects)
@@ -119,6 +116,13 @@ class _Recorder:
         if kind is list or kind is tuple or kind is dict:
             return _container(value, self._objects)
         return entry, iter(())
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The entries that are other, new or gone."""
+    gone = {path: {"kind": "gone"} for path in before if path not in after}
+    same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
+    return gone | {path: entry for path, entry in after.items() if path not in same}
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
