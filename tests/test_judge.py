@@ -1,6 +1,7 @@
 """Every check comes to a verdict on every submission, whatever a worker said about one of them."""
 
 import json
+import math
 import sys
 from copy import deepcopy
 
@@ -191,9 +192,9 @@ def test_a_hint_belongs_to_a_failure(hinted):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"value": [2.5, 3.5], "shape": [2]}, "its shape is (2,)"),
-        ({"dtype": "torch.float64"}, "its dtype is torch.float64"),
-        ({"value": [float("nan")]}, "it is nan"),
+        ({"value": in_base64([2.5, 3.5]), "shape": [2]}, "its shape is (2,)"),
+        ({"value": in_base64([2.5], "d"), "dtype": "torch.float64"}, "its dtype is torch.float64"),
+        ({"value": in_base64([math.nan])}, "it is nan"),
     ],
 )
 def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
