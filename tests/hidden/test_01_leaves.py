@@ -183,7 +183,10 @@ WRITTEN = [
 
 @inside
 class Camera(nn.Module):
-    """Some pixels weigh a lot, with either sign; in training mode all count double; it can be turned down."""
+    """Some pixels weigh a lot, with either sign; in training mode all count double; it can be turned down.
+
+    Turned down, it returns a vector without a dimension for the batch.
+    """
 
     def __init__(self, pixels, outputs):
         super().__init__()
@@ -194,7 +197,8 @@ class Camera(nn.Module):
 
     def forward(self, x):
         y = self.body(x) + (self.contrast * x).sum(1, keepdim=True)
-        return self.volume * (2 * y if self.training else y)
+        y = self.volume * (2 * y if self.training else y)
+        return y if self.volume == 1 else y.flatten()
 
 
 @inside
