@@ -4535,13 +4535,44 @@ equal(
     "torch.from_numpy(state.detach().numpy().copy()) -> torch.from_numpy(state.detach().numpy().copy()).clone()",
     "state.clone().detach_() -> state.clone().detach_().clone()",
     "state.detach().view_as(state) -> state.detach()",
+    "part.detach() -> part.detach().clone()",
+    "part -> part.clone()",
+    "t.detach() -> t.detach().clone()",
+    "t -> t.clone()",
+    "t -> t.detach()",
+    "t.requires_grad -> True",
+    "t.new_empty(t.shape).copy_(t.detach()) -> t.detach()",
     why="memory of its own and memory that autograd watches are both allowed",
 )
 equal(
     "q2",
     "state.detach() -> state.data",
     why="what is copied next has its own memory, and nobody writes to the rest",
-    answers=["detached_copies", "copies_made_in_numpy"],
+    answers=["detached_copies", "copies_made_in_numpy", "one_expression"],
+)
+equal(
+    "q2",
+    "t.detach() -> t.data",
+    why="its values are copied at once",
+    answers=["values_copied_into_a_new_tensor"],
+)
+equal("q2", "state * 1 -> state / 1", why="to divide by 1 changes nothing either")
+equal(
+    "q2",
+    "a statement is left out: where[place] = None",
+    "where[place] = None -> where = None",
+    "a statement is moved by one: where[place] = new",
+    "a statement is moved by one: if isinstance(part, tuple):",
+    "todo += [(new, i, p) for i, p in enumerate(part)] -> todo = todo + [(new, i, p) for i, p in enumerate(part)]",
+    "root[0] -> root[-1]",
+    why="every place holds None until it is filled, and what is done later does not depend on the order",
+    answers=["without_recursion"],
+)
+equal(
+    "q2",
+    "a decorator is left out: the function",
+    why="nothing is registered with it",
+    answers=["single_dispatch"],
 )
 equal(
     "q2",
@@ -4551,5 +4582,12 @@ equal(
     "state.clone().detach_() -> state.clone().detach_().detach()",
     "state.clone().detach_() -> state.clone().detach_().data",
     "state.clone().detach_ -> state.clone().detach",
+    "state.detach().clone().requires_grad_(False) -> state.detach().clone().requires_grad_(False).detach()",
+    "state.detach().clone().requires_grad_(False) -> state.detach().clone().requires_grad_(False).data",
+    "state.detach().clone().requires_grad_(False) -> state.detach().clone().requires_grad_(False).clone()",
+    "state.detach().clone().requires_grad_(False) -> state.detach().clone()",
+    "t.new_empty(t.shape).copy_(t.detach()) -> t.new_empty(t.shape).copy_(t.detach()).detach()",
+    "t.new_empty(t.shape).copy_(t.detach()) -> t.new_empty(t.shape).copy_(t.detach()).data",
+    "t.new_empty(t.shape).copy_(t.detach()) -> t.new_empty(t.shape).copy_(t.detach()).clone()",
     why="it is a new tensor without a history before and after",
 )

@@ -539,10 +539,12 @@ def originals(student):
 def reset_in_place(student):
     """The result is reset to zeros while losses of the original are still to be back-propagated.
 
-    They go back to other tensors than the state, so no hook on it can raise in autograd's place.
+    One part of the state has a history, the other is plain data. The losses go back to other tensors than
+    the state, so no hook on it can raise in autograd's place.
     """
     steps, batch, inputs, hidden = sizes(4)
-    _, given = nn.LSTM(inputs, hidden)(torch.randn(steps, batch, inputs))
+    h = nn.RNN(inputs, hidden)(torch.randn(steps, batch, inputs))[1]
+    given = (h, torch.randn(1, batch, hidden))
     slopes = [torch.randn(1, batch, hidden, requires_grad=True) for _ in given]
     pending = [slope * part for slope, part in zip(slopes, given, strict=True)]
     result = student.repackage(given)
