@@ -17,6 +17,7 @@ MAX_DEPTH = 12
 MAX_TENSORS = 600
 MAX_VALUES = 3_100  # a little more than an honest worker sends before it leaves out the rest
 MAX_DIMENSIONS = 1000
+MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
 MAX_INT = 1 << 64
 MAX_TEXT = 2000
 
@@ -251,7 +252,7 @@ def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
         elements = memoryview(binascii.a2b_base64(fields["value"], strict_mode=True)).cast(code)  # type: ignore[call-overload]
     except (ValueError, TypeError):  # no base64, no whole number of elements, or a dtype without a code
         raise MalformedError(_MALFORMED) from None
-    _need(len(elements) == count)
+    _need(len(elements) == count <= MAX_ELEMENTS)
     return tuple(elements)
 
 

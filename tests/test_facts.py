@@ -17,6 +17,7 @@ from grader.evidence import (
 from grader.facts import (
     MAX_DEPTH,
     MAX_DIMENSIONS,
+    MAX_ELEMENTS,
     MAX_INT,
     MAX_TENSORS,
     MAX_TEXT,
@@ -301,6 +302,14 @@ def test_a_shape_without_values_is_checked_too(shape):
     """A shape that no tensor has is malformed, also where there are no values to compare it with."""
     assert decoded(tensor(value=None, shape=[MAX_INT - 1])).shape == (MAX_INT - 1,)
     refuses(decoded, tensor(value=None, shape=shape))
+
+
+def test_the_elements_of_a_tensor_are_bounded():
+    """More elements than an honest worker sends are malformed, however few bytes they take."""
+    many = tensor(dtype="torch.bool", shape=[MAX_ELEMENTS], value=in_base64([True] * MAX_ELEMENTS, "?"))
+    assert len(decoded(many).value) == MAX_ELEMENTS
+    one_more = in_base64([True] * (MAX_ELEMENTS + 1), "?")
+    refuses(decoded, {**many, "shape": [MAX_ELEMENTS + 1], "value": one_more})
 
 
 @pytest.mark.parametrize("name", TENSOR)
