@@ -126,6 +126,16 @@ def test_only_a_part_is_looked_at_where_only_names_it(zygote):
     assert [*changes(kept, only=["w", "model"], but=["model", "w:value"])] == []
 
 
+def test_only_what_was_named_and_what_changed_leaves_the_worker(zygote):
+    """A part of a model that stays as it is costs nothing; what was named can be read, changed or not."""
+    deed = "def f(model, w, opt, batches): model.norm.train(); batches.pop()"
+    kept = look(zygote, deed, f=GIVEN)["f"]["kept"]
+    gone = {"batches[1]", "batches[1]['more']", "batches[1]['more'][0]"}
+    assert kept["after"].keys() == {"model.norm", "batches", *gone}
+    assert kept["before"].keys() == {"torch", "model", "w", "opt", *kept["after"]}
+    assert {path for path, entry in kept["after"].items() if entry == {"kind": "gone"}} == gone
+
+
 def test_the_first_change_fails_a_check(zygote):
     """assert_untouched raises what changed first, and nothing where nothing did."""
     kept = look(zygote, "def f(model, w, opt, batches): w.data += 1", f=GIVEN)["f"]["kept"]
