@@ -1070,15 +1070,7 @@ def all_thawed_afterwards(model, name):
     model.requires_grad_(True)
 
 
-@wrong(
-    "q2",
-    fails=[
-        "test_fresh_values_are_trained",
-        "test_tied_module_stays_tied",
-        "test_nothing_else_changes",
-    ],
-    public=True,
-)
+@wrong("q2", fails=["test_fresh_values_are_trained", "test_nothing_else_changes"], public=True)
 def eval_and_train(model, name):
     """Puts the model into eval mode and back, and with it the parts that had stayed in eval mode."""
     model.eval()
