@@ -156,7 +156,8 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 #
 # - `batches` is a list of pairs `(xs, y)`: `xs` has the shape `(T, B, I)` and holds the inputs of `T` time
 #   steps, `y` has the shape `(B, O)` and is what `readout` should say about the last state of the minibatch.
-# - `h` is the first state, a tensor of shape `(B, H)` without history.
+# - `h` is the first state, a tensor of shape `(B, H)` without history, which requires no grad. It may be a view of
+#   another tensor.
 # - A state that **enters** a minibatch has the value of the last state before it, and no history: it is a
 #   leaf.
 # - **Within** a minibatch the gradient flows through all `T` steps.
@@ -164,7 +165,7 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 #   before your function is called belongs to no minibatch, and enters no step.
 # - `cell` and `readout` are modules of any kind: some of their parameters may be frozen
 #   (`requires_grad=False`), and parts of them may be in eval mode. That stays so. `opt` holds the parameters
-#   that are not frozen.
+#   that are not frozen, and every loss depends on each of them.
 # - Nothing else of the caller's changes: the tensor `h`, the list `batches` and its tensors stay as they are,
 #   and nothing of yours, no hook and no attribute, stays behind.
 # - Return `(losses, h)`: a list with one Python `float` per minibatch, and the last state. Whether this last

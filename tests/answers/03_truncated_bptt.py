@@ -4112,7 +4112,7 @@ def loss_looked_at_again(cell, readout, opt, batches, h):
             again = before
             for x in xs:
                 again = cell(x, again)
-            assert F.mse_loss(readout(again), y).isfinite()
+            F.mse_loss(readout(again), y)
     return losses, h.detach()
 
 
@@ -4504,7 +4504,306 @@ class AddedWithAlpha(_WithBuffer):
         return x - new
 
 
+@wrong("q1", fails=["test_losses_and_state_come_back"], public=True)
+def losses_in_a_tuple(cell, readout, opt, batches, h):
+    """A tuple of floats is no list."""
+    losses = ()
+    for xs, y in batches:
+        h, loss = _minibatch(cell, readout, h.detach(), xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses += (loss.item(),)
+    return losses, h
+
+
+@wrong("q1", fails=["test_losses_and_state_come_back"], public=True)
+def given_state_detached_in_place(cell, readout, opt, batches, h):
+    """A view cannot be detached in place, and the state that was given may be one."""
+    losses = []
+    for xs, y in batches:
+        h.detach_()
+        h, loss = _minibatch(cell, readout, h, xs, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
 # Edits of right answers that no promise of the task tells from the answers.
+
+# --- q1
+
+equal(
+    "q1",
+    "h.detach() -> h.detach().data",
+    "h.detach() -> h.detach().clone()",
+    "h.detach() -> h.data",
+    "h.detach().clone() -> h.detach()",
+    "h.detach().clone() -> h.detach().data",
+    "h.detach().clone -> h.detach().detach",
+    "h.detach().requires_grad_() -> h.detach().requires_grad_().detach()",
+    "h.detach().requires_grad_() -> h.detach().requires_grad_().data",
+    "h.clone() -> h.clone().detach()",
+    "h.clone() -> h.data",
+    "h.clone -> h.detach",
+    "h.clone().detach() -> h.clone().detach().data",
+    "h.clone().detach() -> h.clone().detach().clone()",
+    "h.clone().detach() -> h.clone().data",
+    "h.clone().detach -> h.clone().detach_",
+    "h.clone().detach_() -> h.clone().detach_().detach()",
+    "h.clone().detach_() -> h.clone().detach_().data",
+    "h.clone().detach_() -> h.clone().detach_().clone()",
+    "h.clone().detach_ -> h.clone().detach",
+    "h.clone().detach_().requires_grad_() -> h.clone().detach_().requires_grad_().detach()",
+    "h.clone().detach_().requires_grad_() -> h.clone().detach_().requires_grad_().data",
+    "h.clone().detach_().requires_grad_() -> h.clone().detach_()",
+    "h.detach().numpy().copy() -> h.detach().numpy()",
+    "torch.from_numpy(h.detach().numpy().copy()) -> torch.from_numpy(h.detach().numpy().copy()).clone()",
+    "nn.Parameter(h) -> nn.Parameter(h).detach()",
+    "nn.Parameter(h) -> nn.Parameter(h).data",
+    "carried.detach() -> carried.detach().data",
+    "carried.detach() -> carried.detach().clone()",
+    "carried.detach() -> carried.data",
+    "state + 0 -> (state + 0).detach()",
+    "state + 0 -> state - 0",
+    why="a leaf with the same values enters the minibatch; its memory may be shared, because nobody writes to it",
+)
+equal(
+    "q1",
+    "h.clone() -> h",
+    why="the state is detached next, into a tensor of its own",
+    answers=["everything_copied"],
+)
+equal(
+    "q1",
+    "h.detach -> h.detach_",
+    why="what comes out of the cell, once its loss has gone back, may lose its history in place",
+    answers=[
+        "detach_after_the_step",
+        "forward_in_a_function_of_its_own",
+        "gradients_asked_for",
+        "everything_copied",
+        "loss_looked_at_again",
+        "recomputed",
+    ],
+)
+equal(
+    "q1",
+    "h -> h.detach()",
+    "h -> h.data",
+    "h.detach() -> h",
+    "h.detach -> h.clone",
+    "carried -> carried.detach()",
+    "carried -> carried.data",
+    "state -> state.detach()",
+    "state -> state.data",
+    "states[-1] -> states[-1].detach()",
+    "states[-1] -> states[-1].data",
+    "last[-1] -> last[-1].detach()",
+    "last[-1] -> last[-1].data",
+    "start -> start.detach()",
+    "start -> start.data",
+    why="the last state may come back with its history or without, and one that is cut may be cut again",
+)
+equal(
+    "q1",
+    "h -> h.clone()",
+    "s -> s.clone()",
+    "state -> state.clone()",
+    "states[-1] -> states[-1].clone()",
+    "last[-1] -> last[-1].clone()",
+    "carried -> carried.clone()",
+    "start -> start.clone()",
+    "loss -> loss.clone()",
+    "x -> x.clone()",
+    "xs -> xs.clone()",
+    "xs[t] -> xs[t].clone()",
+    "y -> y.clone()",
+    "xs.clone() -> xs",
+    why="one copy more or less, with its history, has the same values and the same gradients",
+)
+equal(
+    "q1",
+    "x -> x.detach()",
+    "x -> x.data",
+    "xs -> xs.detach()",
+    "xs[t] -> xs[t].detach()",
+    "xs.clone() -> xs.data",
+    "xs.clone -> xs.detach",
+    "xs.unbind() -> xs",
+    "y -> y.detach()",
+    why="the minibatches stay as they are, so no gradient goes to them anyway",
+)
+equal(
+    "q1",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    ".zero_grad(set_to_none=False) -> .zero_grad()",
+    "False -> True",
+    "True -> False",
+    ".grad(loss, params, allow_unused=True) -> .grad(loss, params)",
+    "p.requires_grad -> True",
+    why="every loss depends on each parameter of opt, so no gradient is None when opt makes its step",
+    answers=[
+        "reference",
+        "second_name_for_the_carried_state",
+        "forward_in_a_function_of_its_own",
+        "cut_and_retain_all_the_same",
+        "step_with_a_closure",
+        "cleared_after_the_step",
+        "recursion",
+        "reduced_over_the_steps",
+        "gradients_assigned",
+        "a_generator_of_steps",
+        "backward_with_a_gradient",
+        "forward_called_by_its_name",
+        "loss_looked_at_again",
+        "recomputed",
+    ],
+)
+equal(
+    "q1",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    ".backward(retain_graph=True) -> .backward()",
+    ".backward(retain_graph=True) -> .backward(retain_graph=True, create_graph=True)",
+    ".backward(loss) -> .backward(loss, retain_graph=True)",
+    ".backward(loss) -> .backward(loss, create_graph=True)",
+    ".backward(torch.ones_like(loss)) -> .backward(torch.ones_like(loss), retain_graph=True)",
+    ".backward(torch.ones_like(loss)) -> .backward(torch.ones_like(loss), create_graph=True)",
+    ".grad(loss, parameters) -> .grad(loss, parameters, retain_graph=True)",
+    ".grad(loss, parameters) -> .grad(loss, parameters, create_graph=True)",
+    ".grad(loss, params, allow_unused=True) -> .grad(loss, params, allow_unused=True, retain_graph=True)",
+    ".grad(loss, params, allow_unused=True) -> .grad(loss, params, allow_unused=True, create_graph=True)",
+    "grad -> grad.detach()",
+    "grad -> grad.data",
+    "grad -> grad.clone()",
+    "g -> g.detach()",
+    "g -> g.data",
+    "g -> g.clone()",
+    why="opt reads the values of a gradient only; the graph of the minibatch is freed when the next .grad comes",
+)
+equal(
+    "q1",
+    "loss -> loss.detach()",
+    "loss -> loss.data",
+    "loss -> loss.item()",
+    "loss.data -> loss",
+    "loss.data -> loss.detach()",
+    "loss.detach() -> loss",
+    "loss.detach() -> loss.data",
+    "loss.detach() -> loss.detach().clone()",
+    "loss.detach() -> loss.detach().item()",
+    "loss.detach -> loss.clone",
+    "loss.detach -> loss.detach_",
+    "loss.detach().numpy() -> loss.detach()",
+    "loss.detach().cpu() -> loss.detach()",
+    "losses += [float(loss)] -> losses = losses + [float(loss)]",
+    "no_grad is put around: losses.append(loss.item())",
+    "no_grad is put around: losses.append(float(loss))",
+    "no_grad is put around: losses.append(float(loss.detach()))",
+    "no_grad is put around: losses.append(loss.detach().cpu().item())",
+    "no_grad is put around: losses.append(loss.detach().numpy().item())",
+    "no_grad is put around: losses += [float(loss)]",
+    "no_grad is put around: yield (loss.item(), state)",
+    "no_grad is put around: return ([loss.item(), *losses], h)",
+    why="a loss that went back is only asked for its number",
+)
+equal(
+    "q1",
+    "no_grad is put around: h = h.detach()",
+    "no_grad is put around: h = h.detach().clone()",
+    "no_grad is put around: h = torch.from_numpy(h.detach().numpy().copy())",
+    "no_grad is put around: h = torch.tensor(h.tolist())",
+    "no_grad is put around: h = nn.Parameter(h)",
+    "no_grad is put around: h = h.detach().requires_grad_()",
+    "no_grad is put around: h = h.clone().detach_().requires_grad_()",
+    "no_grad is put around: h.detach_()",
+    "no_grad is put around: states = [carried.detach()]",
+    "no_grad is put around: xs, state = (xs.clone(), h.clone().detach())",
+    "no_grad is put around: before, h = (h.detach(), h.detach())",
+    "no_grad is put around: return (losses, h.detach())",
+    "no_grad is put around: return (losses, h.detach().clone())",
+    why="nothing is recorded there anyway",
+)
+equal(
+    "q1",
+    "no_grad is put around: the function",
+    "with, try or if is taken away: with torch.enable_grad():",
+    why="a closure is called under enable_grad, and so is this forward; backward needs no recording",
+    answers=["step_with_a_closure", "backward_with_a_gradient"],
+)
+equal(
+    "q1",
+    "a statement is moved by one: loss = F.mse_loss(readout(h), y)",
+    "a statement is moved by one: loss = F.mse_loss(readout.forward(h), y)",
+    "a statement is moved by one: loss = F.mse_loss(readout(states[-1]), y)",
+    "a statement is moved by one: loss = ((prediction - y) ** 2).mean()",
+    "a statement is moved by one: h, loss = _minibatch(cell, readout, h.detach(), xs, y)",
+    "a statement is moved by one: state, loss = _minibatch(cell, readout, state, xs, y)",
+    "a statement is moved by one: h = functools.reduce(lambda s, x: cell(x, s), xs, h.detach())",
+    "a statement is moved by one: with torch.enable_grad():",
+    "a statement is moved by one: opt.zero_grad(set_to_none=False)",
+    "a statement is moved by one: opt.step()",
+    "a statement is moved by one: carried = states[-1]",
+    "a statement is moved by one: last.append(h)",
+    "a statement is moved by one: with torch.no_grad():",
+    why="a forward changes no gradient, a step no loss that is computed already, and names can be given in any order",
+)
+equal(
+    "q1",
+    "a statement is moved by one: opt.zero_grad()",
+    "a statement is moved into a block: opt.zero_grad()",
+    why=".grad is clear before each backward, and no forward and no mode of recording touches it",
+    answers=["forward_in_a_function_of_its_own", "cleared_after_the_step", "backward_with_a_gradient"],
+)
+equal(
+    "q1",
+    "a statement is moved into a block: loss = F.mse_loss(readout(h), y)",
+    "a statement is moved into a block: loss = F.mse_loss(readout.forward(h), y)",
+    "a statement is moved into a block: loss = F.mse_loss(readout(states[-1]), y)",
+    "a statement is moved into a block: loss = nn.MSELoss()(readout(h), y)",
+    "a statement is moved into a block: prediction = readout(state)",
+    "a statement is moved into a block: loss = ((prediction - y) ** 2).mean()",
+    "a statement is moved into a block: last.append(h)",
+    why="only the last one is used; to look at a loss more often than needed is no step of training",
+)
+equal(
+    "q1",
+    "a statement is moved by one: start, last = (h.detach(), [])",
+    "last[-1] -> last[0]",
+    "iter(batches) -> batches",
+    "prediction - y -> y - prediction",
+    why="a closure is called once, by opt.step; a list is gone through as its iterator is; and a square has no sign",
+)
+equal(
+    "q1",
+    "a statement is left out: with torch.no_grad():",
+    "a statement is left out: for x in xs:",
+    "a statement is left out: again = cell(x, again)",
+    "a statement is left out: F.mse_loss(readout(again), y)",
+    "a statement is moved by one: losses.append(loss.item())",
+    "a statement is moved by one: for x in xs:",
+    "a statement is moved into a block: losses.append(loss.item())",
+    "a statement is moved into a block: again = before",
+    "a statement is moved into a block: F.mse_loss(readout(again), y)",
+    "a statement is moved out of a block: for xs, y in batches:",
+    "a statement is moved out of a block: with torch.no_grad():",
+    "a loop ends after its first round: again = cell(x, again)",
+    "with, try or if is taken away: with torch.no_grad():",
+    "torch.no_grad -> torch.enable_grad",
+    "torch.no_grad -> torch.inference_mode",
+    "before -> before.detach()",
+    "before -> before.data",
+    "before -> before.clone()",
+    "again -> again.clone()",
+    "cell(x, again) -> cell(x, again).detach()",
+    "xs -> list(xs)[1:]",
+    "xs -> list(xs)[:-1]",
+    why="what is only looked at after the step is used nowhere",
+    answers=["loss_looked_at_again"],
+)
 
 # --- q2
 
