@@ -84,7 +84,7 @@ def _wire(patch: Patch) -> None:
         patch.setattr(wire, cap, 24 << 20)  # ten times the memory of that is what it may cost
     patch.setattr(wire, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)
-    patch.setattr(observer._Observer, "_finish", lambda *_: None)
+    patch.setattr(observer._Observer, "_ended_well", lambda *_: True)
     patch.setattr(observer, "readable_answer", _believed)
     patch.setattr(observer, "readable_error", lambda answer: answer["raised"])
     patch.setattr(observer, "readable_survey", lambda answer, _: (answer["names"], answer["patched"]))
@@ -107,7 +107,7 @@ def _believed(answer: Any) -> Any:
 def _fresh_worker(patch: Patch) -> None:
     """One worker for all questions, whatever happened in it."""
 
-    def ask_all(self: Any, worker: Any, probes: Any) -> dict[str, Any]:
+    def ask_all(self: Any, worker: Any, probes: Any, _: object) -> dict[str, Any]:
         end = observer.time.monotonic() + self._limits.question
         found = {}
         for probe in probes:
@@ -120,7 +120,7 @@ def _fresh_worker(patch: Patch) -> None:
     patch.setattr(observer._Observer, "_ask_all", ask_all)
     for moment in ("_drop", "_take_time"):
         patch.setattr(observer._Observer, moment, _give_up)
-    patch.setattr(observer._Observer, "_finish", lambda *_: None)
+    patch.setattr(observer._Observer, "_ended_well", lambda *_: True)
 
 
 def _give_up(*_: object) -> None:

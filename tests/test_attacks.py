@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_attacks
-from attack_layers import LIMITS, SWITCHES
+from attack_layers import LIMITS, OUTSIDE, SWITCHES, without
 from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, shown_in
 
 from grader.worker import syscalls
@@ -122,6 +122,13 @@ def test_there_are_attacks_of_every_kind():
     assert {attack.path.parent.name for attack in ATTACKS} == set(FAMILIES)
     assert {attack.layer for attack in ATTACKS} == set(LAYERS)
     assert {*SWITCHES, "process"} == set(LAYERS)
+
+
+@pytest.mark.parametrize("layer", sorted(filter(None, OUTSIDE)))
+def test_every_layer_outside_can_be_taken_away(layer):
+    """What a layer consists of is still there to be switched off; else the matrix could show nothing."""
+    with without(layer) as limits:
+        assert limits.question > 0
 
 
 def test_every_attacker_has_a_name_of_its_own():
