@@ -501,9 +501,9 @@ print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk
 #   `k >= len(xs)` this is the ordinary, full backpropagation.
 # - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
 #   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
-# - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; parts of the `readout` may be in
-#   eval mode. That stays so. `xs` and `ys` stay as they are, and nothing of yours, no hook and no attribute,
-#   stays behind.
+# - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; every loss depends on all others.
+#   Parts of the `readout` may be in eval mode. That stays so. `xs` and `ys` stay as they are, and nothing of
+#   yours, no hook and no attribute, stays behind.
 # - Return the sum of the losses of all steps as a Python `float`.
 #
 # <details><summary>Hint 1</summary>

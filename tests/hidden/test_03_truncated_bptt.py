@@ -890,9 +890,9 @@ def test_gradients_are_added(on_top_of_others):
 
 
 @points(1)
-def test_total_loss(a_short_rest, a_long_rest):
+def test_total_loss(a_short_rest, a_long_rest, no_rest):
     """The sum of the losses of all steps comes back as a Python float."""
-    for observation in (a_short_rest, a_long_rest):
+    for observation in (a_short_rest, a_long_rest, no_rest):
         seen, case = observation.seen, f"With {observation.expected['case']}"
         assert seen["stopped"] is None, f"{case}: {diagnose(seen['stopped'])}"
         assert seen["totals"], "The total is not a Python float."
