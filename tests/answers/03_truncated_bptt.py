@@ -5112,3 +5112,107 @@ equal(
     "a statement is moved out of a block: if n % k:",
     why="a sum may be computed and a state copied more often than is used, and the sum of no losses is 0",
 )
+
+# --- q4
+
+equal(
+    "q4",
+    "h.detach() -> h.detach().data",
+    "h.detach() -> h.detach().clone()",
+    "h.detach() -> h.data",
+    "h.detach -> h.detach_",
+    "last[0].detach() -> last[0].detach().data",
+    "last[0].detach() -> last[0].detach().clone()",
+    "last[0].detach() -> last[0].data",
+    "last[0].detach -> last[0].detach_",
+    why="a leaf with the same values enters the next minibatch; the loss of the one before has gone back already",
+)
+equal(
+    "q4",
+    "h -> h.detach()",
+    "h -> h.data",
+    "last -> last.detach()",
+    "last -> last.data",
+    "s -> s.detach()",
+    "s -> s.data",
+    "train(h0.expand(batches[0][1].shape[0], -1), *batches[0]) -> train(h0.expand(batches[0][1].shape[0], -1), *batches[0]).detach()",
+    "train(h.detach(), xs, y) -> train(h.detach(), xs, y).detach()",
+    why="the last state may come back with its history or without, and one that is cut may be cut again",
+)
+equal(
+    "q4",
+    "h -> h.clone()",
+    "s -> s.clone()",
+    "last -> last.clone()",
+    "last[0] -> last[0].clone()",
+    "loss -> loss.clone()",
+    "x -> x.clone()",
+    "xs -> xs.clone()",
+    "y -> y.clone()",
+    "h0.expand(batches[0][1].shape[0], -1) -> h0.expand(batches[0][1].shape[0], -1).clone()",
+    "h0.expand(len(y), -1) -> h0.expand(len(y), -1).clone()",
+    why="one copy more, with its history, has the same values and the same gradients",
+)
+equal(
+    "q4",
+    "x -> x.detach()",
+    "y -> y.detach()",
+    why="the minibatches stay as they are, so no gradient goes to them anyway",
+)
+equal(
+    "q4",
+    "batches[0] -> batches[-1]",
+    why="all minibatches have the same batch size, which is all that is asked",
+)
+equal(
+    "q4",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="a gradient that is not there may be None or 0; what opt does with a 0 is its own business",
+)
+equal(
+    "q4",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    ".backward(retain_graph=True) -> .backward()",
+    ".backward(retain_graph=True) -> .backward(retain_graph=True, create_graph=True)",
+    why="opt reads the values of a gradient only; the graph of the minibatch is freed when the next .grad comes",
+)
+equal(
+    "q4",
+    "True -> False",
+    why="nobody goes back a second time",
+    answers=["retained_for_nothing"],
+)
+equal(
+    "q4",
+    "no_grad is put around: h = h.detach()",
+    "no_grad is put around: last = h.detach()",
+    "no_grad is put around: if number:",
+    why="nothing is recorded there anyway",
+)
+equal(
+    "q4",
+    "a statement is moved by one: for x in xs:",
+    "a statement is moved by one: opt.step()",
+    "a statement is moved into a block: opt.zero_grad()",
+    why=".grad is clear before each backward and no forward touches it; a step changes no state that is computed already",
+)
+equal(
+    "q4",
+    "a statement is moved by one: opt.zero_grad()",
+    why=".grad is clear before each backward, and no forward touches it",
+    answers=["no_state_before_the_first", "start_with_a_closure", "carried_leaf_that_requires_grad"],
+)
+equal(
+    "q4",
+    "no_grad is put around: for xs, y in batches:",
+    "a statement is moved by one: last = []",
+    "a statement is moved by one: last.append(s)",
+    "a statement is left out: return loss",
+    "loss -> loss.detach()",
+    "loss -> loss.data",
+    "loss -> loss.item()",
+    "last[0] -> last[-1]",
+    why="a closure is called once by opt.step, under enable_grad, and what it returns is read by nobody",
+    answers=["start_with_a_closure"],
+)
