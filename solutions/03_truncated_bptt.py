@@ -156,8 +156,7 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 #
 # - `batches` is a list of pairs `(xs, y)`: `xs` has the shape `(T, B, I)` and holds the inputs of `T` time
 #   steps, `y` has the shape `(B, O)` and is what `readout` should say about the last state of the minibatch.
-# - `h` is the first state, a tensor of shape `(B, H)` without history, which requires no grad. It may be a view of
-#   another tensor.
+# - `h` is the first state, a tensor of shape `(B, H)` without history, which requires no grad.
 # - A state that **enters** a minibatch has the value of the last state before it, and no history: it is a
 #   leaf.
 # - **Within** a minibatch the gradient flows through all `T` steps.

@@ -264,13 +264,12 @@ def one_minibatch(student):
 
 @probe
 def losses_and_state(student):
-    """What comes back from two calls from a view; in the second Adam learns from losses that are almost 0."""
+    """What comes back from two calls; in the second Adam learns from losses that are almost 0."""
     results = []
     for scale in (1.0, 1e-4):
         cell, readout, batches, shape = network(scale=scale)
         adam = torch.optim.Adam(trainable(cell, readout), lr=0.1, eps=1e-20)
-        start = torch.randn(shape)[:]
-        results.append(student.train_stateful(cell, readout, adam, batches, start))
+        results.append(student.train_stateful(cell, readout, adam, batches, torch.randn(shape)))
     tuples = [isinstance(result, tuple) for result in results]
     return {"tuples": tuples, "the result": results[0], "the second result": results[1]}
 
