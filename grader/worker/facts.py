@@ -3,8 +3,9 @@
 An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``, ``tensor`` (a place
 in the table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item),
 ``raised`` (an error's types, text and place) and ``other`` (only the type's name). Exact types only:
-a subclass of Tensor is an ``other``, whatever it claims to be. Values that are too deep, too many or
-too long are cut off here, so that an honest answer is never refused outside.
+a subclass of Tensor is an ``other``, whatever it claims to be. The elements of a tensor are bytes in
+base64: to write and to read decimals takes longer than most probes compute. Values that are too deep,
+too many or too long are cut off here, so that an honest answer is never refused outside.
 """
 
 from __future__ import annotations
