@@ -568,7 +568,7 @@ def assert_came_back(form, result):
 def assert_same_structure(seen, expected, where):
     """Walk both structures at once."""
     assert type(seen) is type(expected), f"{where}: {word_for(expected)} went in, {word_for(seen)} came out."
-    if isinstance(expected, list | tuple):
+    if isinstance(expected, tuple | list):
         assert len(seen) == len(expected), f"{where}: the number of parts has changed to {len(seen)}."
         for place, (part, right) in enumerate(zip(seen, expected, strict=True)):
             assert_same_structure(part, right, place_in(where, place))

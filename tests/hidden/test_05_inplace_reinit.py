@@ -19,7 +19,7 @@ from grader import (
 )
 from grader.inside import attempt, graph, inside, nn, snap, state, torch, untouched, vjp
 
-OVERWRITTEN, NO_GRAPH = "modified by an inplace operation", "does not have a grad_fn"
+OVERWRITTEN, NO_GRAPH = "modified by an inplace operation", "of tensors does not require grad"
 
 #: Which part of a normal distribution is farther from its mean than so many standard deviations, and how far
 #: the part of 21,600 draws may be from it.
