@@ -210,6 +210,7 @@ def test_a_second_run_grades_nothing(graded):
     assert files_in(graded.out) == before
 
 
+@pytest.mark.long
 def test_another_seed_gives_the_same_scores(graded):
     """Another run draws other inputs, and everybody earns the same for each question."""
     other = graded.out.with_name("other results")
