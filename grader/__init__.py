@@ -24,7 +24,7 @@ if interrupt.is_the_command():  # before the half second of imports, so that Ctr
     gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
 
 from grader import check as _check
-from grader.check import assert_close, points, raised
+from grader.check import assert_close, is_close, points, raised
 from grader.diagnosis import diagnose
 from grader.difference import how_it_differs
 from grader.probe import picture, probe
@@ -38,6 +38,7 @@ __all__ = [
     "blaming_changes",
     "diagnose",
     "how_it_differs",
+    "is_close",
     "picture",
     "points",
     "probe",

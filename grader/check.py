@@ -131,6 +131,20 @@ def assert_close(seen: Any, expected: Any, message: str, others: Mapping[str, An
         )
 
 
+def is_close(seen: Any, expected: Any) -> bool:
+    """Whether ``assert_close`` accepts it; to choose between diagnoses, for a verdict needs a sentence.
+
+    Args:
+        seen: as for ``assert_close``.
+        expected: as for ``assert_close``.
+    """
+    try:
+        assert_close(seen, expected, "")
+    except AssertionError:
+        return False
+    return True
+
+
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The other entries of a dict, for which one of them may have been taken."""
     return {f"what {name} should be": value for name, value in expected.items() if name != key}

@@ -62,13 +62,8 @@ _TRACES = {
     "raw memory": (
         *(".data_ptr() +", ".stride_tricks", ".from_address", ".from_file", "._set_from_file"),
         *("._construct_storage_from_data_pointer", ".__array_interface__", ".__array_struct__", "._weak_ref"),
-        *(
-            ".PyCapsule_New",
-            "._new_with_weak_ptr",
-            "._new_shared",
-            "._new_shared_fd_cpu",
-            "._new_shared_filename_cpu",
-        ),
+        *(".PyCapsule_New", "._new_with_weak_ptr", "._new_shared", "._new_shared_fd_cpu"),
+        "._new_shared_filename_cpu",
     ),
     "names put together": (
         *(".getattr(computed)", ".setattr(computed)", ".delattr(computed)", ".attrgetter(computed)"),

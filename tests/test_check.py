@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.check import assert_close, describe, points, points_of, raised, title_and_hint
+from grader.check import assert_close, describe, is_close, points, points_of, raised, title_and_hint
 from grader.errors import CourseError
 from grader.facts import Other, Raised, Tensor
 
@@ -424,3 +424,9 @@ def test_whole_numbers_are_exact():
     assert_close(10_000, 10_000, "no")
     with pytest.raises(AssertionError, match="no"):
         assert_close(10_001, 10_000, "no")
+
+
+def test_is_close_says_what_assert_close_would():
+    """It is True where assert_close passes, and False where it fails, for whatever reason."""
+    assert is_close([1.0, {"a": 2}], [1.0, {"a": 2}])
+    assert not any(is_close(seen, 1.0) for seen in (1.5, None, "1", [1.0]))

@@ -63,7 +63,7 @@ class Walk:
 def behind(tensor: Any) -> list[Any]:
     """All nodes behind a tensor; none behind what is no tensor.
 
-    A probe may ask for them after every call of a module, and no walk records less.
+    It records less than a ``Walk``, because a probe may ask after every call of a module.
     """
     first = _grad_fn(tensor) if facts.is_tensor(tensor) else None
     found = {} if first is None else {_id(first): first}

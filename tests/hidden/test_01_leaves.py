@@ -10,6 +10,7 @@ from grader import (
     blaming_changes,
     diagnose,
     how_it_differs,
+    is_close,
     picture,
     points,
     probe,
@@ -28,16 +29,6 @@ from grader.inside import (
     vjp,
     warned,
 )
-
-
-def is_right(seen, expected):
-    """Whether two facts are numerically the same; for choosing the diagnosis, not for the verdict."""
-    try:
-        assert_close(seen, expected, "they differ")
-    except AssertionError:
-        return False
-    return True
-
 
 # --- q1: make_weight
 
@@ -535,7 +526,7 @@ def second_call(student):
 def test_a_second_call_is_answered_too(second_call):
     """A second call on the same model is answered as well as the first."""
     seen, expected = second_call.seen, second_call.expected
-    first_is_right = is_right(seen["first"], expected["first"])
+    first_is_right = is_close(seen["first"], expected["first"])
     hint = "What differs between the two calls, and what of the first is still there when the second begins?"
     for name, gradient in expected["second"].items():
         message = (
@@ -832,7 +823,7 @@ def test_weighted_gradient(weighted, weighted_by_leaves):
     )
     ones = {"1 for each": replace(expected["direction"], value=(1.0,) * len(expected["direction"].value))}
     hint = ""
-    if seen["direction"] is not None and not is_right(seen["direction"], expected["direction"]):
+    if seen["direction"] is not None and not is_close(seen["direction"], expected["direction"]):
         how = how_it_differs(seen["direction"], expected["direction"], ones)
         message += f" What went back into the losses is not w{f': {how}' if how else ''}."
         if len(set(seen["direction"].value or (0, 1))) == 1:  # nowhere in particular
@@ -873,7 +864,7 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
         "The graph that computed the weights is used up: a backward of yours went through it."
     )
     message = "The caller's w does not lead back to the network that made it any more."
-    assert is_right(seen["gradient of w"], weighted.expected["gradient of w"]), message
+    assert is_close(seen["gradient of w"], weighted.expected["gradient of w"]), message
     for found in [seen, *weighted_by_leaves.seen.values()]:
         assert_untouched(found["kept"], but=["parameters*:grad"])
     assert seen["losses reach p"], "The caller's losses were cut off from the parameters behind them."

@@ -7,6 +7,7 @@ from grader import (
     assert_untouched,
     blaming_changes,
     diagnose,
+    is_close,
     picture,
     points,
     probe,
@@ -179,18 +180,9 @@ class SmallReadout(nn.Module):
         return h * self.weight
 
 
-def same(seen, expected):
-    """Whether two facts are numerically the same; for choosing the diagnosis, not for the verdict."""
-    try:
-        assert_close(seen, expected, "they differ")
-    except AssertionError:
-        return False
-    return True
-
-
 def alike(one, other):
     """Whether two tensors of one submission have the same values, and values that can be read."""
-    return one is not None and other is not None and other.value is not None and same(one, other)
+    return one is not None and other is not None and other.value is not None and is_close(one, other)
 
 
 def has_history(entering):
@@ -285,12 +277,12 @@ def assert_ran_through(carried_states, training):
 def assert_trained_by_its_calls(observation):
     """Fails where the parameters are right, and the gradient did not pass through the calls of the cell."""
     seen, expected = observation.seen, observation.expected
-    if not same(seen["end"], expected["end"]):
+    if not is_close(seen["end"], expected["end"]):
         return  # what is wrong there has checks of its own
     last = slice(expected["T"] - 1, None, expected["T"])
     arrived = zip(seen["arrived"][last], expected["arrived"][last], strict=True)
     for number, (gradient, right) in enumerate(arrived, start=1):
-        assert gradient is not None and same(gradient, right), (
+        assert gradient is not None and is_close(gradient, right), (
             f"The gradient of minibatch {number} did not go back through the last call of the cell there: "
             "the states of that call are not those which the training used."
         )
@@ -358,7 +350,7 @@ def test_value_is_carried(carried_states, training):
 def test_gradient_flows_through_time(one_minibatch, training):
     """Within a minibatch the gradient flows through all time steps, into the cell."""
     seen, expected = one_minibatch.seen, one_minibatch.expected
-    if same(seen["end"], expected["end"]):
+    if is_close(seen["end"], expected["end"]):
         return
     cut = [str(step) for step, h in enumerate(seen["entering"], start=1) if step > 1 and not has_history(h)]
     frozen = [name for name, now in seen["after"].items() if not now.requires_grad]
@@ -817,7 +809,7 @@ def assert_states(seen, expected, case):
         assert alike(entering[step], leaving[step - 1]), (
             f"{case} step {step} (counted from 0) starts from other values than step {step - 1} ended with."
         )
-    assert not same(seen["readout"], expected["readout"]), (
+    assert not is_close(seen["readout"], expected["readout"]), (
         f"{case} the gradients of the readout are right, those of the cell are not: a loss does not reach "
         "it, or something is cut that does not enter the cell."
     )
@@ -834,7 +826,7 @@ def assert_gradients(observation, kept):
             f"{case} a backward walks into a chunk that is done: {culprit} still belongs to it."
         )
     assert seen["stopped"] is None, f"{case.rstrip(',')}: {diagnose(seen['stopped'])}"
-    if all(same(seen[module], expected[module]) for module in ("cell", "readout")):
+    if all(is_close(seen[module], expected[module]) for module in ("cell", "readout")):
         return
     assert_untouched(kept.seen["kept"], but=BUT_VALUES_AND_MODES)
     assert_states(seen, expected, case)
@@ -999,7 +991,7 @@ def test_first_minibatch_teaches_h0(first_lesson, lessons):
             "is not connected to h0, or the gradient was cleared before the step.\n\nFollow the graph of the "
             "first loss back. Does it end in h0 itself?"
         )
-    if not same(seen["h0"], expected["h0"]):
+    if not is_close(seen["h0"], expected["h0"]):
         assert_untouched(lessons.seen["kept"], but=BUT_MODES)
     assert_first_step(lessons.seen, lessons.expected)
     assert_close(
@@ -1010,8 +1002,8 @@ def test_first_minibatch_teaches_h0(first_lesson, lessons):
     pairs = zip(lessons.seen["starts"], lessons.expected["starts"], strict=False)
     for number, (h0, right) in enumerate(pairs, start=1):
         which = "not moved to where it leads" if number == 1 else f"moved again in minibatch {number}"
-        assert same(h0, right), f"h0.grad was right in the first step of opt, but h0 was {which}."
-    assert same(lessons.seen["h0"], lessons.expected["h0"]), (
+        assert is_close(h0, right), f"h0.grad was right in the first step of opt, but h0 was {which}."
+    assert is_close(lessons.seen["h0"], lessons.expected["h0"]), (
         "After the last step of opt h0 was changed once more."
     )
 
