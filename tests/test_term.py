@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 STEM = "01_leaves"
 
 # The check as it was in the first week, and a right answer which its author had not thought of.
-CORRECTED = "        assert w.is_leaf, "
-MISTAKEN = f'        assert w.version == 0, "The weight was written to."\n{CORRECTED}'
+CORRECTED = "        assert weight.is_leaf, ("
+MISTAKEN = f'        assert weight.version == 0, "The weight was written to."\n{CORRECTED}'
 UNFORESEEN = """\
 def make_weight(n, m, scale):
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
