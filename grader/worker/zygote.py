@@ -22,7 +22,6 @@ from typing import Any
 
 #: What notebooks import sooner or later because torch itself does it lazily.
 _LAZY = (
-    "torch._dynamo",  # the first optimizer asks for it
     "torch._subclasses.schema_check_mode",  # the first tensor that is printed
     "torch.autograd.gradcheck",
     "torch.func",
@@ -47,6 +46,7 @@ _LAZY = (
 )
 #: The same, for workers that can open no file later; too slow to be imported where they can.
 _LAZY_WHERE_SEALED = (
+    "torch._dynamo",
     "torch._decomp.decompositions_for_jvp",  # forward-mode differentiation
     "torch.utils.benchmark",
     "numpy.polynomial",
@@ -81,15 +81,17 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     """
     import torch
 
-    from . import landlock
+    from . import dynamo, landlock
 
     torch.set_num_threads(1)
-    lazy = _LAZY if landlock.abi() else (*_LAZY, *_LAZY_WHERE_SEALED)
+    lazy = _LAZY if landlock.abi() else (*_LAZY_WHERE_SEALED, *_LAZY)
     for name in (*lazy, *settings["preload"]):
         with contextlib.suppress(
             Exception
         ):  # a package that is not installed fails in the cell that needs it
             importlib.import_module(name)
+    dynamo.install()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
     _warm_up(torch)
     from . import child  # after the warm-up: it captures torch as it is from now on
     from .cage import Cage, CageError, readable_paths
