@@ -279,7 +279,7 @@ def test_a_cell_knows_its_source(zygote):
 )
 def test_the_name_at_the_end_counts(zygote, cells):
     """Whatever the name is bound to after all cells is the answer; helpers are found in other cells."""
-    assert answer_of(zygote, *cells) == "last"
+    assert answer_of(zygote, *cells, limits=PATIENT) == "last"
 
 
 def test_a_name_that_was_deleted_is_missing(zygote):
