@@ -27,8 +27,11 @@ _TRACES = {
         *(".gr_frame", ".walk_stack", ".walk_tb", ".extract_stack", ".getinnerframes", ".getouterframes"),
         *(".findCaller", ".get_stack", ".last_traceback", ".last_exc", ".FrameType", ".TracebackType"),
         *(".__globals__", ".__closure__", ".cell_contents", ".__subclasses__"),
-        *("inspect.stack", "inspect.trace"),
+        *("inspect.stack", "inspect.trace", ".stacklevel"),
     ),
+    "nodes of the graph": (".register_prehook", ".metadata"),
+    "acting later": ("weakref.finalize", ".__del__", "atexit.register"),
+    "asking where it runs": (".get_running_loop", "._get_running_loop", ".get_event_loop", "os.getppid"),
     "settrace": (
         *(".settrace", ".setprofile", ".settrace_all_threads", ".setprofile_all_threads", "sys.monitoring"),
     ),
@@ -62,6 +65,7 @@ _TRACES = {
     "raw memory": (
         *(".data_ptr() +", ".stride_tricks", ".from_address", ".from_file", "._set_from_file"),
         *("._construct_storage_from_data_pointer", ".__array_interface__", ".__array_struct__", "._weak_ref"),
+        *(".from_dlpack", ".to_dlpack", ".__dlpack__"),
         *(".PyCapsule_New", "._new_with_weak_ptr", "._new_shared", "._new_shared_fd_cpu"),
         "._new_shared_filename_cpu",
     ),
