@@ -156,15 +156,17 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 #
 # - `batches` is a list of pairs `(xs, y)`: `xs` has the shape `(T, B, I)` and holds the inputs of `T` time
 #   steps, `y` has the shape `(B, O)` and is what `readout` should say about the last state of the minibatch.
+#   Neither requires grad. `O` may be 1.
 # - `h` is the first state, a tensor of shape `(B, H)` without history, which requires no grad.
 # - A state that **enters** a minibatch has the value of the last state before it, and no history: it is a
-#   leaf.
+#   leaf. Whether it requires grad is up to you.
 # - **Within** a minibatch the gradient flows through all `T` steps.
 # - Every minibatch makes one step of `opt`, with the gradient of its own loss only. What stands in `.grad`
 #   before your function is called belongs to no minibatch, and enters no step.
 # - `cell` and `readout` are modules of any kind: some of their parameters may be frozen
-#   (`requires_grad=False`), and parts of them may be in eval mode. That stays so. `opt` holds the parameters
-#   that are not frozen, and every loss depends on each of them.
+#   (`requires_grad=False`, and no `.grad`), and parts of them may be in eval mode. That stays so. `opt` holds
+#   the parameters that are not frozen, and every loss depends on each of them. What `opt` remembers between
+#   two steps, momentum say, is its own business.
 # - Nothing else of the caller's changes: the tensor `h`, the list `batches` and its tensors stay as they are,
 #   and nothing of yours, no hook and no attribute, stays behind.
 # - Return `(losses, h)`: a list with one Python `float` per minibatch, and the last state. Whether this last
@@ -196,7 +198,8 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 def train_stateful(cell, readout, opt, batches, h):
     """Train on consecutive minibatches and carry the state from each one to the next.
 
-    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H).
+    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H),
+        which is no view.
     readout: a module from (B, H) to (B, O).
     opt: an optimizer of the parameters of both that are not frozen.
     batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
@@ -368,8 +371,8 @@ print(w.grad)  # tensor([0.]), because autograd did not see the write: a wrong g
 # ## q2 · repackage_hidden
 #
 # Write the function that cuts any state from its history. A *state* is `None`, or a tensor of any shape,
-# `float32` or `float64`, or a tuple or list of any number of states, nested as deep as you like (a list of
-# LSTM tuples, say). The code below can do tensors only.
+# `float32` or `float64`, or a tuple or list of any number of states, and so on for several levels (a list of
+# LSTM tuples, say). Tuples are plain ones, without names. The code below can do tensors only.
 #
 # - Return the same structure: tuples stay tuples, lists stay lists, `None` stays `None`, the values, shapes
 #   and dtypes stay the same.
@@ -501,8 +504,8 @@ print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk
 # - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
 #   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
 # - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; every loss depends on all others.
-#   Parts of the `readout` may be in eval mode. That stays so. `xs` and `ys` stay as they are, and nothing of
-#   yours, no hook and no attribute, stays behind.
+#   Parts of the `readout` may be in eval mode. That stays so. `xs` and `ys` require no grad and stay as they
+#   are, and nothing of yours, no hook and no attribute, stays behind. As in question 1, `O` may be 1.
 # - Return the sum of the losses of all steps as a Python `float`.
 #
 # <details><summary>Hint 1</summary>
@@ -666,12 +669,13 @@ print(h0.grad)  # None, because requires_grad only allows a gradient; the loss m
 # - All minibatches have the same batch size `B`.
 # - The first minibatch starts from `h0`, connected to it, and so teaches it.
 # - Every later minibatch starts from the last state of the one before: its value, without history. So `h0`
-#   learns from the first minibatch, and from that one only.
+#   learns from the first minibatch, and from that one only: in later steps its `.grad` is `None` or 0. (What
+#   momentum or weight decay in `opt` does with a 0 is not meant.)
 # - `opt` knows `h0` and the parameters of `cell` and `readout` that are not frozen. Every minibatch makes one
 #   step with the gradient of its own loss only; what stands in `.grad` before your function is called belongs
 #   to no minibatch. `h0` remains the same `nn.Parameter`; only `opt` changes its values.
 # - As in question 1, some parameters may be frozen and parts of the modules in eval mode, and that stays so;
-#   `batches` stays as it is, and nothing of yours stays behind.
+#   `O` may be 1; `batches`, of tensors that require no grad, stays as it is, and nothing of yours stays behind.
 # - Return the last state. Whether it still carries a graph is up to you.
 #
 # <details><summary>Hint 1</summary>
@@ -699,7 +703,8 @@ print(h0.grad)  # None, because requires_grad only allows a gradient; the loss m
 def train_learned_start(cell, readout, h0, opt, batches):
     """Train on consecutive minibatches, starting from a state that is learned too.
 
-    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H).
+    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H),
+        which is no view.
     readout: a module from (B, H) to (B, O).
     h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
     opt: an optimizer of h0 and of the parameters of cell and readout that are not frozen.
@@ -841,7 +846,7 @@ print(norm.running_mean.grad_fn)  # None
 # - The stored `running` never has a history: after every forward `running.grad_fn` is `None` and
 #   `running.requires_grad` is `False`.
 # - `running` is a buffer of shape `(n,)` which begins with zeros and is part of the `state_dict`: one that was
-#   loaded counts. After `center.double()` the statistic and the output are `float64`.
+#   loaded counts in every forward after it. After `center.double()` the statistic and the output are `float64`.
 # - After `eval()` the module returns `x - running`, through which a gradient reaches `x`, and changes nothing.
 #   Only the mode decides: under `torch.no_grad()`, too, a forward in training mode updates the statistic.
 # - The batch `x` itself stays as it is, and no hook stays on it.

@@ -943,6 +943,29 @@ def optimizer_state_emptied(cell, readout, opt, batches, h):
     return result
 
 
+@wrong("q1", fails=["test_parameters_after_training"], public=True)
+def adam_starts_anew(cell, readout, opt, batches, h):
+    """Zeros the moments and the step count of Adam in the end, to leave opt as new."""
+    result = _trained(cell, readout, opt, batches, h)
+    for memory in opt.state.values():
+        for name in memory:
+            if name != "momentum_buffer":
+                memory[name].zero_()
+    return result
+
+
+@wrong("q1", fails=["test_parameters_after_training"], public=True)
+def prediction_squeezed(cell, readout, opt, batches, h):
+    """Squeezes the prediction: with one output (B,) and (B, 1) are broadcast to (B, B)."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        losses.append(_update(lambda state: readout(state).squeeze(), opt, h, y))
+    return losses, h
+
+
 @wrong("q1", fails=["test_parameters_after_training", "test_nothing_else_changes"], public=True)
 def learning_rate_decays(cell, readout, opt, batches, h):
     """Lets a scheduler halve the learning rate."""
@@ -2189,6 +2212,21 @@ def drop_the_rest(cell, readout, xs, ys, k):
 
 
 @wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"])
+def last_dimension_squeezed(cell, readout, xs, ys, k):
+    """Squeezes the prediction: with one output every row is compared with the targets of all rows."""
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total = loss = 0.0
+    for t in range(len(xs)):
+        h = cell(xs[t], h)
+        loss = loss + (readout(h).squeeze(-1) - ys[t]).pow(2).mean()
+        if (t + 1) % k == 0 or t + 1 == len(xs):
+            loss.backward()
+            total += loss.item()
+            h, loss = h.detach(), 0.0
+    return total
+
+
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"])
 def every_chunk_from_zeros(cell, readout, xs, ys, k):
     """Cuts the value together with the history: every chunk starts without a memory."""
     total = 0.0
@@ -3306,6 +3344,20 @@ def _train_from(cell, readout, h, opt, batches):
     return h
 
 
+@wrong("q4", fails=["test_the_rest_learns_too"], public=True)
+def outputs_squeezed(cell, readout, h0, opt, batches):
+    """Squeezes the prediction, which with one output is another loss and no error."""
+    h = h0.expand(len(batches[0][1]), -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        (readout(h).squeeze() - y).square().mean().backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
 @wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
 def start_cleared_too_late(cell, readout, h0, opt, batches):
     """Clears after each step only: what stood in .grad before the call moves h0, too."""
@@ -4201,6 +4253,30 @@ class InputCentredInEval(_WithBuffer):
 
 
 @wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+class InPlaceUnrecorded(_WithBuffer):
+    """Centres x in place after eval() where nothing is recorded, to save a copy."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running if torch.is_grad_enabled() else x.sub_(self.running)
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new
+
+
+@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+class InPlaceInTrainingUnrecorded(_WithBuffer):
+    """Centres x in place in training mode where nothing is recorded."""
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        new = _new(self, x)
+        self.running = new.detach()
+        return x - new if torch.is_grad_enabled() else x.sub_(new)
+
+
+@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
 class HookOnInput(_WithBuffer):
     """Puts the missing term of the gradient into a hook, which stays on the caller's x."""
 
@@ -4276,6 +4352,42 @@ class OwnCopy(_WithBuffer):
         new = 0.9 * self.mine + 0.1 * x.mean(0)
         self.mine = new.detach()
         self.running.copy_(self.mine)
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class BufferReadOnce(_WithBuffer):
+    """Takes the buffer at its first training step only: what is loaded later has no effect on the next."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.average = None
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        old = self.running if self.average is None else self.average
+        new = 0.9 * old + 0.1 * x.mean(0)
+        self.average = new.detach()
+        self.running = self.average.clone()
+        return x - new
+
+
+@wrong("q5", fails=["test_statistic_and_values"], public=True)
+class BufferKeptByIdentity(_WithBuffer):
+    """Holds on to the tensor of the buffer: where load_state_dict replaces it, the old one counts."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.kept = [self.running]
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        if self.kept[0].dtype != self.running.dtype:
+            self.kept[0] = self.running
+        new = 0.9 * self.kept[0] + 0.1 * x.mean(0)
+        self.kept[0] = self.running = new.detach()
         return x - new
 
 

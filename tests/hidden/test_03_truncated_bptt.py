@@ -60,16 +60,18 @@ class Readout(nn.Module):
 
 
 @inside
-def network(number=None, steps=None, scale=1.0, mixed=False):
+def network(number=None, steps=None, scale=1.0, mixed=False, outputs=None):
     """A cell, a readout, minibatches, and the shape of a state; no two of all sizes are equal.
 
-    The readout is a model of every part, or a plain layer. The targets grow from minibatch to minibatch,
+    Sizes are at least 2, but for outputs, which may be given: with 1 a prediction is easily squeezed. The
+    readout is a model of every part, or a plain layer. The targets grow from minibatch to minibatch,
     so that a gradient is long and a loss larger than the one before; a small scale makes every loss almost 0.
     """
     few = count(3, 4)
     number, steps = number or few, steps or 7 - few
     drawn = [size for size in (2 + torch.randperm(6)).tolist() if size not in (number, steps)]
-    batch, inputs, hidden, outputs = drawn[:4]
+    batch, inputs, hidden = drawn[:3]
+    outputs = outputs or drawn[3]
     targets = [scale * (torch.randn(batch, outputs) + 60 * place) for place in range(1, number + 1)]
     batches = [(torch.randn(steps, batch, inputs), target) for target in targets]
     return Cell(inputs, hidden), Readout(hidden, outputs, scale, mixed), batches, (batch, hidden)
@@ -209,25 +211,30 @@ def watch_steps(opt, learners):
 
 @inside
 def ended(opt, learners):
-    """Where training ended, and what opt remembers of it."""
-    momentum = together([opt.state[p].get("momentum_buffer") for p in learners])
-    return {"end": together(learners), "momentum": momentum}
+    """Where training ended, and what opt remembers of it: the entries of SGD's state and of Adam's."""
+    entries = ("momentum_buffer", "exp_avg", "exp_avg_sq", "step")
+    memory = {entry: together([opt.state[p].get(entry) for p in learners]) for entry in entries}
+    return {"end": together(learners), "memory": memory}
 
 
 @probe
 def carried_states(student):
-    """What enters and leaves the cell, as far as training gets."""
-    cell, readout, batches, shape = network()
-    start, calls, steps = torch.randn(shape), spy(cell, gradients=True), len(batches[0][0])
-    before, learners = snap(start), trainable(cell, readout)
+    """What enters and leaves the cell, and what Adam is given, as far as training gets; with one output.
+
+    A large eps lets the length of a gradient count, which Adam divides by.
+    """
+    cell, readout, batches, shape = network(outputs=1)
+    start, calls, learners = torch.randn(shape), spy(cell, gradients=True), trainable(cell, readout)
+    adam = torch.optim.Adam(learners, lr=0.1, eps=100)
+    found, steps = {"start": snap(start), "T": len(batches[0][0])}, watch_steps(adam, learners)
 
     def train():
-        student.train_stateful(cell, readout, sgd(cell, readout), batches, start)
+        student.train_stateful(cell, readout, adam, batches, start)
 
     stopped = attempt(train)
     nodes = [step["nodes"] for step in steps_of(calls)]
-    found = {"start": before, "end": together(learners), **states_of(calls)}
-    return {"stopped": stopped, "nodes": nodes, "T": steps, **found}
+    found |= {**states_of(calls), **ended(adam, learners)}
+    return {"stopped": stopped, "nodes": nodes, **found, **steps}
 
 
 @probe
@@ -288,8 +295,11 @@ def assert_trained_by_its_calls(observation):
         )
 
 
-def assert_steps(observation):
-    """Fails where opt was not given, once for each minibatch, the gradient of its loss and nothing else."""
+def assert_steps(observation, case=""):
+    """Fails where opt was not given, once for each minibatch, the gradient of its loss and nothing else.
+
+    The case, " (with one output)" say, is what is special about the call.
+    """
     seen, expected = observation.seen, observation.expected
     made, right = len(seen["gradients"]), len(expected["gradients"])
     times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
@@ -299,7 +309,7 @@ def assert_steps(observation):
     others = {"what stood in .grad before your call": expected["before"]}
     for step in range(right):
         gradient, wanted = seen["gradients"][step], expected["gradients"][step]
-        where = f"in minibatch {step + 1}"
+        where = f"in minibatch {step + 1}{case}"
         assert gradient is not None, (
             f"When opt made its step {where}, the .grad of a parameter that learns was None."
         )
@@ -313,7 +323,7 @@ def assert_steps(observation):
         others[f"the gradient of minibatch {step + 1}"] = wanted
     why = "After the last step of opt you changed"
     assert_close(seen["end"], expected["end"], f"{why} parameters.")
-    assert_close(seen["momentum"], expected["momentum"], f"{why} what opt remembers, its momentum.")
+    assert_close(seen["memory"], expected["memory"], f"{why} what opt remembers.")
 
 
 @points(1)
@@ -387,10 +397,11 @@ def test_graph_does_not_grow(carried_states, training):
 
 
 @points(2)
-def test_parameters_after_training(training):
+def test_parameters_after_training(training, carried_states):
     """Step by step, the parameters are those of truncated backpropagation through time."""
     with blaming_changes(training.seen["kept"], but=BUT_MODES):
         assert_steps(training)
+    assert_steps(carried_states, " (with one output)")
 
 
 @points(1)
@@ -677,21 +688,22 @@ def repackaged_pair(student):
 
 
 @inside
-def sequence(steps, gated=True, scale=1.0, mixed=False):
+def sequence(steps, gated=True, scale=1.0, mixed=False, outputs=None):
     """A cell, a readout, and a sequence with targets so far away that gradients hardly cancel each other.
 
     They grow from step to step; a small scale makes every loss almost 0.
     """
-    batch, inputs, hidden, outputs = sizes(4)
+    batch, inputs, hidden, drawn = sizes(4)
+    outputs = outputs or drawn
     cell = (nn.GRUCell if gated else nn.RNNCell)(inputs, hidden)
     targets = torch.randn(steps, batch, outputs) + torch.linspace(20, 40, steps)[:, None, None]
     return cell, Readout(hidden, outputs, scale, mixed), torch.randn(steps, batch, inputs), scale * targets
 
 
 @inside
-def gradients_in_chunks(student, steps, k, gated=True, scale=1.0):
-    """All gradients after a sequence, and the states on the way there."""
-    cell, readout, xs, ys = sequence(steps, gated, scale)
+def gradients_in_chunks(student, steps, k, **form):
+    """All gradients after a sequence of a form, and the states on the way there."""
+    cell, readout, xs, ys = sequence(steps, **form)
     calls, learners = spy(cell), {"cell": trainable(cell), "readout": trainable(readout)}
     known = []  # at each step, the gradients of the readout if a chunk begins there
 
@@ -705,7 +717,7 @@ def gradients_in_chunks(student, steps, k, gated=True, scale=1.0):
     stopped = attempt(lambda: totals.append(student.tbptt(cell, readout, xs, ys, k)))
     floats = [total for total in totals if isinstance(total, float)]  # what else came back is no other form
     found = {name: together([p.grad for p in parameters]) for name, parameters in learners.items()}
-    case = f"{steps} steps and k = {k}"
+    case = f"{steps} steps, k = {k} and one output" if "outputs" in form else f"{steps} steps and k = {k}"
     last = known[(steps - 1) // k * k] if len(known) == steps else None  # when the last chunk begins
     alone = None if last is None or found["readout"] is None else found["readout"] - last
     named = {"case": case, "known": known[::k], "last chunk": alone, "calls": len(calls)}
@@ -728,8 +740,8 @@ def a_long_rest(student):
 
 @probe
 def no_rest(student):
-    """Nothing is left for a last, shorter chunk; and there are more chunks than steps in one of them."""
-    return gradients_in_chunks(student, 2 * count(3, 5), 2, gated=False)
+    """Nothing is left for a last, shorter chunk; more chunks than steps in one of them; one output."""
+    return gradients_in_chunks(student, 2 * count(3, 5), 2, gated=False, outputs=1)
 
 
 @probe
@@ -914,13 +926,13 @@ def second_chunk(student):
 
 
 @inside
-def learned_network(number=None, steps=None, mixed=False):
+def learned_network(number=None, steps=None, mixed=False, outputs=None):
     """A cell, a readout, a first state, an optimizer of all of them, and minibatches.
 
     There is no momentum for h0, which would be carried on by that in later minibatches if its gradient is
     0 there instead of None.
     """
-    cell, readout, batches, (_, hidden) = network(number, steps, mixed=mixed)
+    cell, readout, batches, (_, hidden) = network(number, steps, mixed=mixed, outputs=outputs)
     h0 = nn.Parameter(torch.randn(1, hidden))
     return cell, readout, h0, sgd(cell, readout, {"params": [h0], "momentum": 0, "lr": 0.004}), batches
 
@@ -964,8 +976,12 @@ def states_after_h0(student):
 
 @probe
 def last_state(student):
-    """What comes back."""
-    return student.train_learned_start(*learned_network())
+    """What comes back where the readout has one output; what each step of opt is given there."""
+    cell, readout, h0, opt, batches = learned_network(outputs=1)
+    learners = trainable(cell, readout)
+    steps = watch_steps(opt, learners)
+    h = student.train_learned_start(cell, readout, h0, opt, batches)
+    return {"h": h, **ended(opt, learners), **steps}
 
 
 def assert_first_step(seen, expected):
@@ -1034,10 +1050,10 @@ def test_the_rest_learns_too(lessons, last_state):
     """Cell and readout learn as in question 1, and the last state comes back."""
     with blaming_changes(lessons.seen["kept"], but=BUT_MODES):
         assert_steps(lessons)
-    assert last_state.seen is not None, "None came back instead of the last state."
-    assert_close(
-        last_state.seen, last_state.expected, "What came back does not have the values of the last state."
-    )
+    assert_steps(last_state, " (with one output)")
+    h, right = last_state.seen["h"], last_state.expected["h"]
+    assert h is not None, "None came back instead of the last state."
+    assert_close(h, right, "What came back does not have the values of the last state.")
 
 
 @points(1)
@@ -1135,32 +1151,34 @@ def smallest_shapes(student):
 
 @probe
 def double_and_loaded(student):
-    """A module turned to float64, with a statistic that was loaded: its output and statistic afterwards."""
-    features, batches = batches_for(2)
-    center = student.Center(features).double()
-    center.load_state_dict({"running": torch.randn(features, dtype=torch.float64)}, strict=False)
-    trained = center(batches[0].double())
-    return {
-        "trained": trained,
-        "running": snap(center.running),
-        "evaluated": center.eval()(batches[1].double()),
-    }
+    """A module turned to float64, which is loaded before each of its steps: outputs and statistics.
+
+    It is new when it is loaded first. The last time the buffer itself is replaced.
+    """
+    features, batches = batches_for(4)
+    center, steps = student.Center(features).double(), []
+    for batch, assign in zip(batches.double(), (False, False, True), strict=False):
+        saved = {"running": torch.randn(features, dtype=torch.float64)}
+        center.load_state_dict(saved, strict=False, assign=assign)
+        steps.append([snap(center(batch)), snap(center.running)])
+    return {"steps": steps, "evaluated": center.eval()(batches[-1].double())}
 
 
 @probe
 def batches_left_alone(student):
-    """Batches of every kind, in training and after eval(): a leaf, one with a history, one of plain data."""
+    """Batches of every kind, in every mode: a leaf, one with a history, one of plain data."""
     features, (leaf, source, plain) = batches_for(3)
     leaf, source = leaf.clone().requires_grad_(), source.clone().requires_grad_()
     leaf.grad = torch.randn_like(leaf)
     given = {"a leaf": leaf, "computed": 2 * source, "data": plain}
     center = student.Center(features)
     with untouched(**{f"x ({name})": x for name, x in given.items()}) as kept:
-        for x in given.values():
-            center(x)
-        center.eval()
-        for x in given.values():
-            center(x)
+        for is_training in (True, False):
+            center.train(is_training)
+            for is_recorded in (True, False):
+                with torch.set_grad_enabled(is_recorded):
+                    for x in given.values():
+                        center(x)
     return kept
 
 
@@ -1226,6 +1244,20 @@ def assert_output_and_running(when, seen, expected, name):
         assert_close(fact, right, f"{when} {what} is wrong.")
 
 
+def assert_loaded_counts(seen, expected):
+    """What was loaded counts in the next training step, however often something is loaded."""
+    times = ("once", "again after a training step", "again with assign=True")
+    for when, found, rights in zip(times, seen["steps"], expected["steps"], strict=True):
+        for what, fact, right in zip(("the output", "running"), found, rights, strict=True):
+            why = f"After center.double() and with a running that was loaded {when}, {what} is wrong."
+            assert_close(fact, right, why)
+    assert_close(
+        seen["evaluated"],
+        expected["evaluated"],
+        "After center.double(), with a running that was loaded, the output after eval() is wrong.",
+    )
+
+
 @points(1)
 def test_statistic_and_values(statistic, smallest_shapes, double_and_loaded):
     """The statistic is a saved buffer that holds the average; eval() subtracts it and changes nothing."""
@@ -1249,16 +1281,7 @@ def test_statistic_and_values(statistic, smallest_shapes, double_and_loaded):
     for (shape, found), (_, rights) in zip(smallest_shapes.seen, smallest_shapes.expected, strict=True):
         for what, fact, right in zip(words, found, rights, strict=True):
             assert_close(fact, right, f"With one batch of the shape {tuple(shape)}, {what} is wrong.")
-    for name, what in (
-        ("trained", "the output"),
-        ("running", "running"),
-        ("evaluated", "the output after eval()"),
-    ):
-        assert_close(
-            double_and_loaded.seen[name],
-            double_and_loaded.expected[name],
-            f"After center.double() and with a running that was loaded, {what} is wrong.",
-        )
+    assert_loaded_counts(double_and_loaded.seen, double_and_loaded.expected)
 
 
 @points(1)
