@@ -446,7 +446,8 @@ print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been 
 # - The values stay as they are.
 # - Backward works, and both `x` and `w` get the right gradient. Both may be leaves that require grad, and `x`
 #   may also be plain data, or the result of another block. `relu` is torch's: where its input is exactly 0,
-#   it lets no gradient through. (`clamp(min=0)` does.)
+#   it lets no gradient through. (`clamp(min=0)` does.) Where it lets nothing through at all, the gradients
+#   are there and are 0. Entries of `x @ w` may be as far from 0 as 1000, and no gradient is nan.
 # - The caller's `x` and `w` stay as they are: you write neither to them nor to their `.grad`.
 #
 # In-place operations are welcome wherever they do no harm.
@@ -690,8 +691,10 @@ for _ in range(2):
 #
 # The caller's `w` is a leaf that requires grad, and its `.grad` is `None` at the start. It is updated in
 # place, so that the caller sees the result in the very `w` that was passed in: the same object in the same
-# memory, still a leaf that requires grad. What you leave in `w.grad` at the end is up to you. `X` and `y` stay
-# as they are. All `steps` are taken, whatever the loss does, and the losses are not rounded.
+# memory, still a leaf that requires grad. What you leave in `w.grad` at the end is up to you. `X` and `y` are
+# plain data and stay as they are. All `steps` are taken, whatever the loss does, even if it becomes inf or nan,
+# and the losses are not rounded. The function is meant for a caller for whom gradients are being recorded; where
+# they are not, it may raise an error.
 #
 # For example, with `X = [[1.], [2.]]`, `y = [[2.], [4.]]`, `w = [[0.]]` and `lr = 0.1`, two steps return
 # `[10.0, 2.5]` and leave `w` at `[[1.5]]`.
@@ -721,7 +724,7 @@ for _ in range(2):
 def fit_by_hand(w, X, y, lr, steps):
     """Minimise ((X @ w - y) ** 2).mean() by plain gradient descent, updating w in place.
 
-    w: (k, 1), a leaf that requires grad; X: (n, k); y: (n, 1); all float32 or all float64.
+    w: (k, 1), a leaf that requires grad; X: (n, k) and y: (n, 1), which do not; all float32 or all float64.
     lr: a float, the learning rate; steps: an int, the number of updates, 0 or more.
     Returns a list of steps floats, the loss before each update.
     """

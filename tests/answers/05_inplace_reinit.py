@@ -1839,9 +1839,9 @@ def added_into_the_shifted_input(x, w):
     return y.relu_()
 
 
-@accepted("q4")
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
 def sigmoid_written_out(x, w):
-    """1 / (1 + exp(-z)) is the sigmoid, and h * (h > 0) a ReLU."""
+    """Takes 1 / (1 + exp(-z)) for the sigmoid: where exp overflows the value is 0 and the gradient nan."""
     h = 1 / (1 + torch.exp(-(x @ w))) + x
     h -= 0.5
     return h * (h > 0)
@@ -3719,6 +3719,104 @@ def w_of_another_dtype(w, X, y, lr, steps):
         losses.append(loss.item())
         with torch.no_grad():
             w -= lr * gradient
+    return losses
+
+
+@accepted("q4")
+def sigmoid_written_out_on_the_safe_side(x, w):
+    """exp of what is never above 0 cannot overflow."""
+    z = x @ w
+    small = torch.exp(-z.abs())
+    h = torch.where(z < 0, small, 1.0) / (1 + small)
+    return F.relu(h + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"], public=True)
+def fraction_of_exponentials(x, w):
+    """Takes exp(z) / (1 + exp(z)) for the sigmoid: for a large z it is inf / inf."""
+    growth = (x @ w).exp()
+    return torch.relu(growth / (1 + growth) + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"], public=True)
+def product_in_float32(x, w):
+    """Believes that the sigmoid has no use for more digits than float32 has."""
+    h = torch.sigmoid(x.float() @ w.float()).to(x.dtype)
+    return torch.relu(h + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def memory_kept_for_the_next_call(x, w, memory={}):  # noqa: B006
+    """Saves the sigmoid in memory that it uses again: a second block overwrites what the first still needs."""
+    place = memory.setdefault((x.shape, x.dtype), torch.empty_like(x.detach()))
+
+    def kept(saved):
+        return place.copy_(saved).data
+
+    z = x @ w
+    with torch.autograd.graph.saved_tensors_hooks(kept, lambda saved: saved):
+        h = torch.sigmoid(z)
+    return torch.relu(h + x - 0.5)
+
+
+@wrong("q4", fails=["test_block_has_the_gradients"], public=True)
+def nothing_to_go_back_for(x, w):
+    """Returns early where everything is cut off: the zeros are right, and nothing leads back from them."""
+    h = torch.sigmoid(x @ w) + x - 0.5
+    if torch.all(h <= 0):
+        return torch.zeros(x.shape, dtype=x.dtype)
+    return torch.relu(h)
+
+
+@wrong("q4", fails=["test_inputs_of_the_block_are_untouched"], public=True)
+def recording_switched_on(x, w):
+    """Makes sure that backward works, and leaves it on for the whole program."""
+    torch.set_grad_enabled(True)
+    return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
+def given_up_when_it_diverges(w, X, y, lr, steps):
+    """Sees no use in steps from inf or nan; the rest of the losses is made up."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        if not torch.isfinite(loss):
+            return losses + [0.0] * (steps - len(losses))
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return losses
+
+
+@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
+def losses_in_a_float_tensor(w, X, y, lr, steps):
+    """Collects the losses in a tensor, whose dtype is float32 unless it is said."""
+    losses = []
+    for _ in range(steps):
+        loss = ((X @ w - y) ** 2).mean()
+        loss.backward()
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= lr * w.grad
+        w.grad = None
+    return torch.tensor(losses).tolist()
+
+
+@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
+def recording_on_in_the_end(w, X, y, lr, steps):
+    """Switches by hand, and takes it for certain that the recording was on."""
+    losses = []
+    for _ in range(steps):
+        torch.set_grad_enabled(True)
+        loss = ((X @ w - y) ** 2).mean()
+        (gradient,) = torch.autograd.grad(loss, w)
+        losses.append(loss.item())
+        torch.set_grad_enabled(False)
+        w -= lr * gradient
+    torch.set_grad_enabled(True)
     return losses
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from math import isclose
+from math import isclose, isfinite, isnan
 
 from inside import MixedModel, count, sizes
 
@@ -27,6 +27,16 @@ BEYOND = (("once", 0.3173, 0.02), ("twice", 0.0455, 0.009), ("three times", 0.00
 
 #: So many of 21,600 fresh weights are never the old ones by chance; the smallest row or column has 120.
 MANY_BY_CHANCE = 9
+
+SWITCHED_OFF = "Called while gradients are switched off"
+
+
+@inside
+def while_switched_off(function, *args):
+    """The modes before and after a call while gradients are switched off; what it raises does not matter."""
+    with torch.no_grad(), untouched() as kept:
+        attempt(function, *args)
+    return kept
 
 
 # --- q1: reinit_
@@ -635,40 +645,64 @@ def decided_input(rows, columns):
 
 
 @inside
-def call_block(student, x, w):
-    """The block for this x and w: value, gradients that show a clip, and the inputs before and after."""
-    leaves = [w, x] if x.requires_grad else [w]
+def call_block(student, x, w, *before):
+    """The block for this x and w: value, gradients that show a clip, and the inputs before and after.
+
+    The gradients are those of w, of x where it requires one, and of the w and x of the block before.
+    """
+    leaves = [w, x, *before] if x.requires_grad else [w]
     with untouched(x=x, w=w) as kept:
         y = student.residual_block(x, w)
     return {"kept": kept, "y": snap(y), "gradients": attempt(lambda: vjp(1000 * y, *leaves))}
 
 
 @inside
-def weights_for(inputs):
-    """A random w for each x, of its dtype, and with a gradient of an earlier loss."""
-    weights = [torch.randn(x.shape[1], x.shape[1], dtype=x.dtype, requires_grad=True) for x in inputs]
-    for w in weights:
-        w.grad = torch.randn_like(w)
-    return weights
+def weight_for(x):
+    """A random w of the dtype of x, with a gradient of an earlier loss; w[0, 0] meets the large x[0, 0]."""
+    w = torch.randn(x.shape[1], x.shape[1], dtype=x.dtype)
+    w[0, 0] /= 10
+    w.requires_grad_().grad = torch.randn_like(w)
+    return w
 
 
 @probe
 def trained_input(student):
-    """A leaf that requires grad, with a row of zeros that makes relu's input exactly 0; and a computed x."""
+    """A leaf that requires grad, with a row of zeros that makes relu's input exactly 0.
+
+    The last column of its x @ w reaches from below -750 to above 750, beyond the range of exp.
+    """
     rows, columns = sizes(2)
     x = decided_input(rows, columns)
-    leaf = torch.cat([x[:1], torch.zeros(1, columns), x[1:]]).requires_grad_()
-    base = decided_input(1, columns).float().requires_grad_()
-    inputs = [leaf, base * 1]
-    return [call_block(student, x, w) for x, w in zip(inputs, weights_for(inputs), strict=True)]
+    leaf = torch.cat([x[:1], torch.zeros(1, columns), -x[:1], x[1:]]).requires_grad_()
+    w = weight_for(leaf)
+    with torch.no_grad():
+        w[0, -1] = -100
+    return [call_block(student, leaf, w)]
+
+
+@probe
+def chained_input(student):
+    """The result of another block with the same shape and dtype, above 1, so that relu lets all through."""
+    first = (decided_input(1, count(2, 4)).abs() + 1).float().requires_grad_()
+    w = weight_for(first)
+    x = student.residual_block(first, w)
+    x = x if isinstance(x, torch.Tensor) else first * 1
+    return [call_block(student, x, weight_for(first), w, first)]
 
 
 @probe
 def plain_input(student):
-    """Plain data, which nothing protects from being written to; one is a column, one is not contiguous."""
+    """Plain data, which nothing protects: one is not contiguous, of the other relu lets nothing through."""
     rows, columns = sizes(2)
-    inputs = [decided_input(columns, rows).t(), decided_input(rows, 1).float()]
-    return [call_block(student, x, w) for x, w in zip(inputs, weights_for(inputs), strict=True)]
+    inputs = [decided_input(columns, rows).t(), -decided_input(rows, 1).float().abs()]
+    return [call_block(student, x, weight_for(x)) for x in inputs]
+
+
+@probe
+def block_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    x = torch.randn(2, 3)
+    return while_switched_off(student.residual_block, x, weight_for(x))
 
 
 def blocks_of(*probes):
@@ -677,11 +711,22 @@ def blocks_of(*probes):
         yield from zip(calls.seen, calls.expected, strict=True)
 
 
+def has_all_digits(tensor, right):
+    """Whether a tensor of float64 has more of the right digits than a float32 holds."""
+    noise = 1e-9 * max(1.0, *map(abs, right.value))
+    pairs = zip(tensor.value, right.value, strict=True)
+    return right.dtype != "torch.float64" or all(isclose(*pair, abs_tol=noise) for pair in pairs)
+
+
 @points(1)
-def test_block_has_the_values(trained_input, plain_input):
+def test_block_has_the_values(trained_input, chained_input, plain_input):
     """The result is relu(sigmoid(x @ w) + x - 0.5)."""
-    for seen, expected in blocks_of(trained_input, plain_input):
+    for seen, expected in blocks_of(trained_input, chained_input, plain_input):
         assert_close(seen["y"], expected["y"], "The values are not those of relu(sigmoid(x @ w) + x - 0.5).")
+        assert has_all_digits(seen["y"], expected["y"]), (
+            "x and w are float64, and the values are right to fewer digits than that: was something computed "
+            "in float32, or rounded?"
+        )
 
 
 def at_the_kink(gradient, x):
@@ -692,13 +737,14 @@ def at_the_kink(gradient, x):
     return entries, replace(gradient, value=others)
 
 
-def assert_block_gradient(name, gradient, seen, expected):
+def assert_block_gradient(name, gradient, right, x):
     """One gradient of the block is right; relu's at 0 last, for that is a mistake of its own."""
-    right, x = expected["gradients"]["wx".index(name)], expected["kept"]["before"]["x"]["tensor"]
     assert gradient is not None, f"{name} gets no gradient: none arrives there from the result."
     kinks, elsewhere = at_the_kink(gradient, x) if name == "x" else ([], gradient)
-    assert_close(
-        seen["y"], expected["y"], "The result is wrong already; its gradients count once it is right."
+    assert not any(map(isnan, gradient.value)), (
+        f"The result is right, but the gradient of {name} has entries that are nan: on the way back, 0 meets "
+        "infinity.\n\nWhich of your operations overflows where x @ w is -800 or 800, or has an infinite "
+        "derivative at 0?"
     )
     assert_close(
         elsewhere,
@@ -709,9 +755,13 @@ def assert_block_gradient(name, gradient, seen, expected):
     assert not any(kinks), (
         "The gradient of x is right but for where relu's input is exactly 0: there, relu lets none through."
     )
+    assert has_all_digits(elsewhere, right), (
+        f"x and w are float64, and the gradient of {name} is right to fewer digits than that: was something "
+        "computed in float32, or rounded?"
+    )
 
 
-def gradients_of_the_block(seen):
+def gradients_of_the_block(seen, expected):
     """The gradients of w and, where it requires grad, of x; fails where there are none."""
     gradients = seen["gradients"]
     assert seen["y"] is not None, "You returned None."
@@ -720,27 +770,40 @@ def gradients_of_the_block(seen):
         "have saved their outputs, and the product has saved x and w.\n\nWhich tensor has the sigmoid saved, "
         "and does it still hold the same values when backward comes to it?"
     )
+    zeros = " Here relu lets nothing through: the gradients are 0, but they exist."
     assert not raised(gradients, RuntimeError, NO_GRAPH), (
         "backward() raises: no graph leads from the result to x and w."
+        f"{'' if any(expected['y'].value) else zeros}"
     )
     assert not raised(gradients, BaseException), f"The result cannot go back: {diagnose(gradients)}"
+    assert_close(
+        seen["y"], expected["y"], "The result is wrong already; its gradients count once it is right."
+    )
     return gradients
 
 
+#: Whose gradients ``call_block`` returns.
+GRADIENTS_OF = ("w", "x", "the w of the block before", "the x of the block before")
+
+
 @points(3)
-def test_block_has_the_gradients(trained_input, plain_input):
+def test_block_has_the_gradients(trained_input, chained_input, plain_input):
     """Both x and w get the gradients of this function, and w also where x is plain data."""
-    for seen, expected in blocks_of(trained_input, plain_input):
+    for seen, expected in blocks_of(trained_input, chained_input, plain_input):
+        x = expected["kept"]["before"]["x"]["tensor"]
         with blaming_changes(seen["kept"]):
-            for name, gradient in zip("wx", gradients_of_the_block(seen), strict=False):
-                assert_block_gradient(name, gradient, seen, expected)
+            gradients = gradients_of_the_block(seen, expected)
+            for name, gradient, right in zip(GRADIENTS_OF, gradients, expected["gradients"], strict=False):
+                assert_block_gradient(name, gradient, right, x)
 
 
 @points(1)
-def test_inputs_of_the_block_are_untouched(trained_input, plain_input):
+def test_inputs_of_the_block_are_untouched(
+    trained_input, chained_input, plain_input, block_while_switched_off
+):
     """The caller's x and w stay as they are, even if x is plain data."""
     hint = "Whose memory does each of your operations write to?"
-    for seen, expected in blocks_of(trained_input, plain_input):
+    for seen, expected in blocks_of(trained_input, chained_input, plain_input):
         y = seen["y"]
         assert y is not None, (
             "You returned None; that the caller's tensors are left alone counts once a result comes back."
@@ -754,6 +817,7 @@ def test_inputs_of_the_block_are_untouched(trained_input, plain_input):
             assert y.storage != given.storage, (
                 f"What came back lies in the memory of the caller's {name}.\n\n{hint}"
             )
+    assert_untouched(block_while_switched_off.seen, case=SWITCHED_OFF)
 
 
 @picture(reference=True)  # its operations are those of the formula in the task
@@ -1046,7 +1110,7 @@ def regression(rate, dtype):
     """A random start, random data without noise, and a learning rate; every step takes w 1 - rate of the way.
 
     The columns of X are orthogonal and equally long, so the error shrinks by 1 - rate, or grows for a rate
-    above 2. X and w are not contiguous.
+    above 2; for 1e36, the loss overflows at the sixth and w at the ninth. X and w are not contiguous.
     """
     n, k = 4 + count(3, 5), count(2, 4)
     scale = 2 + torch.rand(()).item()
@@ -1076,6 +1140,7 @@ def descents():
         ("a single step", regression(0.3 + 0.4 * torch.rand(()).item(), torch.float64), 1),
         (f"{some} steps", regression(0.4 + 0.2 * torch.rand(()).item(), torch.float64), some),
         (f"{few} steps where the loss grows", far, few),
+        ("11 steps where the loss grows beyond all numbers", regression(1e36, torch.float64), 11),
         (f"{few} steps where the loss hardly falls", small, few),
         ("5 steps where the loss becomes tiny", regression(0.95, torch.float64), 5),
         (f"{few} steps from the minimum", at_the_minimum(), few),
@@ -1112,6 +1177,12 @@ def descended(student):
     return [descend(student, *case, slope) for case, slope in zip(cases, slopes, strict=True)]
 
 
+@probe
+def descent_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.fit_by_hand, *regression(0.5, torch.float32), 1)
+
+
 def descents_of(descended):
     """For each descent: in words which, w before, what was seen and what is expected."""
     for seen, expected in zip(descended.seen, descended.expected, strict=True):
@@ -1131,6 +1202,11 @@ def test_w_arrives(descended):
             f"After {case}, nothing was written to the caller's w.\n\nDoes an update run at all? Which "
             "tensor does it write to, the caller's or a new one? And does an optimizer find a gradient?"
         )
+        if not any(map(isfinite, expected["w"].value)):
+            assert not any(map(isfinite, w.value)), (
+                f"After {case}, the caller's w is still finite: a step was left out, or cut short."
+            )
+            continue
         is_first = seen is descended.seen[0]
         message = f"fter {case} the caller's w is not where plain gradient descent leads."
         assert_close(
@@ -1144,7 +1220,7 @@ def test_w_arrives(descended):
 
 
 @points(1)
-def test_w_stays_a_leaf_in_its_memory(descended):
+def test_w_stays_a_leaf_in_its_memory(descended, descent_while_switched_off):
     """Afterwards w is still a leaf that requires grad, in the same memory, and X and y are as they were."""
     for _, before, seen, expected in descents_of(descended):
         w = seen["w"]
@@ -1153,12 +1229,13 @@ def test_w_stays_a_leaf_in_its_memory(descended):
         ), "The caller's w was not changed; that it stays the same leaf counts once it is."
         assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
         assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
-        assert seen["view"].value == w.value, (
+        assert repr(seen["view"].value) == repr(w.value), (  # for nan is not equal to itself
             "w was moved to other memory: a view of w that was made before the call does not show what w "
             "holds now.\n\nCompare w.data_ptr() before and after."
         )
         assert_untouched(seen["kept"], but=["w:value", "w:version", "w:grad"])
         assert_close(seen["gradient"], expected["gradient"], "A new loss does not bring w its gradient.")
+    assert_untouched(descent_while_switched_off.seen, case=SWITCHED_OFF)
 
 
 def decimals_of(losses, expected):
@@ -1170,7 +1247,7 @@ def decimals_of(losses, expected):
 @points(2)
 def test_losses_are_those_of_descent(descended):
     """The losses are a list of Python floats, each measured before its update."""
-    for name, _, observed, right in descents_of(descended):
+    for name, w, observed, right in descents_of(descended):
         returned, expected, case = observed["losses"], right["losses"]["floats"], f"The losses of {name}"
         kind, seen, others = returned["type"], returned["floats"], returned["others"]
         assert kind != "NoneType", "You returned None instead of the list of losses."
@@ -1185,11 +1262,19 @@ def test_losses_are_those_of_descent(descended):
         if name == "a single step" and not how_it_differs(seen[:1], expected[:1]):
             message += "\n\nWhen is each loss measured, before or after the update?"
         assert_close(seen[:1], expected[:1], message)
+        assert w.dtype != "torch.float64" or all(map(isclose, seen[:1], expected[:1])), (
+            f"{case} are right to fewer digits than those of float64: were they rounded to float32, or "
+            "computed in it?"
+        )
         message = (
             f"{case} begin right, but the others are not those of plain descent.\n\nWhere is w after each of "
             "your steps? And is everything computed in the dtype of w?"
         )
-        assert_close(seen, expected, message)
+        finite = [loss for loss in expected if isfinite(loss)]
+        assert_close(seen[: len(finite)], finite, message)
+        assert not any(map(isfinite, seen[len(finite) :])), (
+            f"{case} do so in plain descent, and yours become finite again: something was put in their place."
+        )
 
 
 @picture(reference=True)
