@@ -148,6 +148,33 @@ def test_a_notebook_can_compile(zygote):
     assert (seen.evidence.patched, seen.evidence.traces) == ([], [])
 
 
+def test_what_a_notebook_does_imports_nothing_more(zygote):
+    """Neither printing nor a vector that goes back, an optimizer or a checkpoint imports a part of torch.
+
+    A worker would do it once for every notebook, in a second and more.
+    """
+    cell = """
+        import sys, torch
+        from torch.utils.checkpoint import checkpoint
+        from torch.func import grad, vmap
+        known = set(sys.modules)
+        x = torch.ones(3, requires_grad=True)
+        print(x, x * 2)
+        (x * 2).backward(torch.ones(3))
+        torch.autograd.grad(x * 2, x, torch.ones(3))
+        checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+        vmap(grad(torch.sin))(torch.ones(3))
+        optimizer = torch.optim.Adam([x])
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.nn.utils.clip_grad_norm_([x], 1.0)
+        more = sorted(set(sys.modules) - known)
+        def f():
+            return more
+        """
+    assert look(zygote, dedent(cell), limits=PATIENT, f="student.f()")["f"] == []
+
+
 def test_workers_start_without_the_compiler(zygote):
     """What a worker is forked from has the shell, where a worker can read files."""
     seen = look(zygote, "def f(torch):\n    return type(torch._dynamo).__name__", f="student.f(torch)")

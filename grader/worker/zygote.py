@@ -24,6 +24,7 @@ from typing import Any
 _LAZY = (
     "torch._subclasses.schema_check_mode",  # the first tensor that is printed
     "torch.autograd.gradcheck",
+    "torch.fx.experimental.symbolic_shapes",  # the first backward of a vector
     "torch.func",
     "torch.nn.utils.parametrizations",
     "torch.optim",
