@@ -740,14 +740,14 @@ def a_long_rest(student):
 
 @probe
 def no_rest(student):
-    """Nothing is left for a last, shorter chunk; more chunks than steps in one of them; one output."""
-    return gradients_in_chunks(student, 2 * count(3, 5), 2, gated=False, outputs=1)
+    """Nothing is left for a last, shorter chunk; and there are more chunks than steps in one of them."""
+    return gradients_in_chunks(student, 2 * count(3, 5), 2, gated=False)
 
 
 @probe
 def single_steps(student):
-    """The shortest chunks there are."""
-    return gradients_in_chunks(student, count(4, 6), 1)
+    """The shortest chunks there are, and one output."""
+    return gradients_in_chunks(student, count(4, 6), 1, outputs=1)
 
 
 @probe
