@@ -89,7 +89,8 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the write did happen
 # ## q1 · Re-initialise a leaf, safely
 #
 # Write `reinit_(w, value)`. It fills `w`, a leaf that requires grad (a vector, a matrix, ...; float32 or
-# float64; contiguous or not), with the number `value`, and returns `w`.
+# float64; contiguous or not), with the number `value`, and returns `w`. What stood in `w` before does not
+# matter: a weight whose training has diverged is full of `nan` and `inf`, and it, too, holds `value` afterwards.
 #
 # - Afterwards `w` is the same object in the same memory, and still a leaf that requires grad.
 # - Somebody may hold a loss that was computed from the *old* values of `w`. If its backward pass needs those
@@ -202,15 +203,17 @@ print(layer.weight.tolist() == before)  # True, because step() has updated the o
 # Write `reset_layer(model, name)`. In the middle of training it gives one `nn.Linear` of `model` fresh values:
 #
 # - every weight is drawn anew from a normal distribution with mean 0 and standard deviation 0.02,
-#   independently of its old value and of every other call,
+#   independently of its old value (which may be `nan` or `inf`), of all other weights and of every other call,
 # - every bias becomes 0.
 #
-# `name` is the layer's name in the model, such as `"fc"` or `"blocks.1.fc"`, and the layer has a bias. The
-# optimizer was built long ago and is not passed in. Another module may be tied to the same weight. Training
-# must simply go on: the optimizer updates the fresh values, and what was tied stays tied. The layer keeps its
-# shape and its dtype (float32 or float64). Nothing else in the model changes: no other value or gradient, and
-# no part switches between `train()` and `eval()` or between frozen and trainable. The function returns
-# nothing.
+# `name` is the layer's name in the model, such as `"fc"` or `"blocks.1.fc"`. A layer that stands in several
+# places has several names, and any of them may be passed. The layer has a bias, and may be as small as
+# `nn.Linear(1, 1)`. The optimizer was built long ago and is not passed in. Another module may be tied to the
+# same weight. Training must simply go on: the optimizer updates the fresh values, and what was tied stays
+# tied. The layer keeps its shape and its dtype (float32 or float64). Nothing else in the model changes: no
+# other value or gradient (what you leave in the `.grad` of the layer itself is up to you), and no part
+# switches between `train()` and `eval()` or between frozen and trainable: a frozen weight gets fresh values
+# and stays frozen. The function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -328,8 +331,10 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 # - `f` is computed from the masked `d`, and `f.sum().backward()` works.
 # - `w1` gets the gradient of the function you computed: exactly 0 in the masked columns, whose values it does
 #   not determine, and the usual gradient in all others. `w2` gets its gradient as well, and so does `x` if it
-#   requires grad.
-# - The mask may be true in any number of columns, in none, or in all of them.
+#   requires grad. A loss of the `d` that you return goes back to `w1` and `x` in the same way, unless this `d`
+#   has no history.
+# - The mask may be true in any number of columns, in none, or in all of them. If all are masked, nothing
+#   depends on `w1` and `x`, and no gradient (`None`) is as good as zeros.
 #
 # For example, `x = [[1., 2.]]`, `w1 = [[2., 1.], [1., -1.]]`, `w2 = [[3.], [2.]]` and
 # `mask = [False, True]` give `d = [[4., 1.]]` and `f = [[14.]]`. `x`, `w1`, `w2` and `mask` stay as they are:

@@ -279,9 +279,9 @@ def written_as_out(w, value):
     return w
 
 
-@accepted("q1")
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
 def clamped_to_one_number(w, value):
-    """Between value and value there is room for one number only."""
+    """Between value and value there is room for one number only, and for nan, which clamp leaves alone."""
     with torch.no_grad():
         return w.clamp_(value, value)
 
@@ -311,10 +311,18 @@ def filled_by_index(w, value):
     return w
 
 
-@accepted("q1")
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
 def lerped_all_the_way(w, value):
-    """A lerp of weight 1 ends at its end."""
+    """A lerp of weight 1 ends at its end, unless it starts at inf or nan."""
     w.detach().lerp_(torch.full_like(w, value), 1.0)
+    return w
+
+
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
+def old_values_multiplied_away(w, value):
+    """Believes that 0 times anything is 0; 0 times nan or inf is nan."""
+    with torch.no_grad():
+        w.copy_(0 * w + value)
     return w
 
 
@@ -328,9 +336,9 @@ def loaded_like_a_state(w, value):
     return w
 
 
-@accepted("q1")
+@wrong("q1", fails=["test_w_holds_the_value"], public=True)
 def stepped_by_an_optimizer(w, value):
-    """An optimizer's step is a counted write; w.grad is not part of the task."""
+    """Steps from the old values to the new one, and from nan or inf no step leads away."""
     w.grad = (w - value).detach()
     torch.optim.SGD([w], lr=1.0).step()
     w.grad = None
@@ -607,8 +615,26 @@ def _init_linear(module):
 
 @accepted("q2")
 def applied_an_initialiser(model, name):
-    """Module.apply with an initialiser of one's own, on this layer only."""
-    dict(model.named_modules())[name].apply(_init_linear)
+    """Module.apply with an initialiser of one's own, on this layer only, by any of its names."""
+    dict(model.named_modules(remove_duplicate=False))[name].apply(_init_linear)
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def looked_up_among_the_modules(model, name):
+    """Believes that named_modules() lists all names; a module in two places has its first name only."""
+    layer = dict(model.named_modules())[name]
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+
+
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+def made_to_measure(model, name):
+    """Gives what was drawn exactly the mean and the deviation asked for; a single number has no deviation."""
+    layer = model.get_submodule(name)
+    drawn = torch.randn_like(layer.weight)
+    with torch.no_grad():
+        layer.weight.copy_(drawn.sub(drawn.mean()).div(drawn.std()).mul(0.02))
+        layer.bias.zero_()
 
 
 @accepted("q2")
@@ -632,8 +658,9 @@ def data_set_to_fresh_values(model, name):
 def tensors_swapped(model, name):
     """swap_tensors exchanges what is inside two objects, so everybody who holds the old one sees the fresh values."""
     layer = model.get_submodule(name)
-    torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.randn_like(layer.weight) * 0.02))
-    torch.utils.swap_tensors(layer.bias, nn.Parameter(torch.zeros_like(layer.bias)))
+    weight, bias = torch.randn(layer.weight.shape) * 0.02, torch.zeros(layer.bias.shape)
+    for old, new in ((layer.weight, weight), (layer.bias, bias)):
+        torch.utils.swap_tensors(old, nn.Parameter(new.to(old.dtype), old.requires_grad))
 
 
 @accepted("q2")
@@ -771,7 +798,15 @@ def name_taken_for_an_attribute(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True)
+@wrong(
+    "q2",
+    fails=[
+        "test_tied_module_stays_tied",
+        "test_values_are_drawn_as_asked",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
 def looked_up_among_the_parameters(model, name):
     """The student looks the weight up by its name, but named_parameters() lists a tied weight once, under its first name."""
     named = dict(model.named_parameters())
@@ -852,7 +887,7 @@ def seeded_for_reproducibility(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+@wrong("q2", fails=["test_values_are_drawn_as_asked", "test_nothing_else_changes"], public=True)
 def every_layer_whose_name_ends_so(model, name):
     """Looks for the last part of the name, which layers elsewhere may have, too."""
     for path, module in model.named_modules():
@@ -933,16 +968,27 @@ def walked_down_by_getattr(model, name):
 
 @accepted("q2")
 def frozen_for_the_writes(model, name):
-    """A frozen layer may be written to, and is thawed afterwards."""
+    """A frozen parameter may be written to, and requires grad afterwards if it did before."""
+    layer = model.get_submodule(name)
+    for parameter, std in ((layer.weight, 0.02), (layer.bias, 0.0)):
+        trained = parameter.requires_grad
+        parameter.requires_grad_(False)
+        parameter.normal_(0, std)
+        parameter.requires_grad_(trained)
+
+
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
+def thawed_after_the_writes(model, name):
+    """Freezes the layer for the writes and thaws all of it, also the weight that had been frozen before."""
     layer = model.get_submodule(name).requires_grad_(False)
     layer.weight.normal_(0, 0.02)
     layer.bias.zero_()
     layer.requires_grad_(True)
 
 
-@accepted("q2")
+@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
 def moved_by_the_difference(model, name):
-    """Subtracts what is there and adds what shall be."""
+    """Subtracts what is there and adds what shall be; inf minus inf is nan."""
     layer = model.get_submodule(name)
     with torch.no_grad():
         layer.weight.add_(torch.randn_like(layer.weight) * 0.02 - layer.weight)
@@ -1123,6 +1169,7 @@ def every_name_that_begins_so(model, name):
         "test_parameters_are_the_same_objects",
         "test_fresh_values_are_trained",
         "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
     ],
 )
 def tied_module_given_the_new_object(model, name):
@@ -1141,6 +1188,7 @@ def tied_module_given_the_new_object(model, name):
         "test_parameters_are_the_same_objects",
         "test_fresh_values_are_trained",
         "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
     ],
 )
 def tied_values_copied(model, name):
@@ -1634,6 +1682,14 @@ def everything_squeezed(x, w1, w2, mask):
     """Drops the dimension of a single row, too."""
     d = torch.where(mask, 1.0, x @ w1).squeeze()
     return d, d @ w2
+
+
+@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
+def another_d_returned(x, w1, w2, mask):
+    """Uses a right d for f, and returns one whose masked columns were overwritten behind autograd's back."""
+    returned = x @ w1
+    returned.data[:, mask] = 1.0
+    return returned, torch.where(mask, 1.0, x @ w1) @ w2
 
 
 @wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
@@ -3909,21 +3965,6 @@ equal(
 )
 equal(
     "q1",
-    "a statement is left out: w.grad = None",
-    "a statement is moved by one: w.grad = None",
-    "(w - value).detach() -> (w - value).detach().data",
-    "(w - value).detach() -> (w - value).detach().clone()",
-    "(w - value).detach() -> w - value",
-    "(w - value).detach() -> (w - value).data",
-    "(w - value).detach -> (w - value).clone",
-    "(w - value).detach -> (w - value).detach_",
-    "w -> w.data",
-    "w -> w.clone()",
-    why="w.grad is not part of the task, and the optimizer reads nothing but its values",
-    answers=["stepped_by_an_optimizer"],
-)
-equal(
-    "q1",
     "a statement is moved into a block: def fill(part):",
     "with, try or if is taken away: if part.dim() == 0:",
     "part.dim() == 0 -> part.dim() != 0",
@@ -3991,10 +4032,21 @@ equal(
     "a statement is moved by one: layer.weight.copy_(torch.distributions.Normal(0.0, 0.02).sample(layer.weight.shape))",
     "a statement is moved by one: layer.weight.copy_(torch.normal(0.0, 0.02, layer.weight.shape))",
     "a statement is moved by one: layer.weight.copy_(0.02 * radius * torch.sin(2 * torch.pi * torch.rand_like(layer.weight)))",
-    "a statement is moved by one: layer.weight.add_(torch.randn_like(layer.weight) * 0.02 - layer.weight)",
-    "a statement is moved by one: torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.randn_like(layer.weight) * 0.02))",
     "a statement is moved by one: for row in layer.weight:",
     why="weight and bias are written independently of each other, so the order is free",
+)
+equal(
+    "q2",
+    "bias -> bias.clone()",
+    "new.to(old.dtype) -> new.to(old.dtype).clone()",
+    why="a copy of fresh numbers is as fresh",
+    answers=["tensors_swapped"],
+)
+equal(
+    "q2",
+    "parameter -> parameter.detach()",
+    why="the alias shares memory and version with the parameter",
+    answers=["frozen_for_the_writes"],
 )
 equal(
     "q2",

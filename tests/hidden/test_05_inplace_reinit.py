@@ -46,7 +46,8 @@ def while_switched_off(function, *args):
 def leaf_cases():
     """Leaves of every form with a value for each, a view, and a loss of the old values; no matrix is square.
 
-    One entry of the float64 tensor is all but the new value already.
+    One entry of the float64 tensor is all but the new value already; the column holds what a diverged
+    training leaves behind, which no arithmetic with the old values gets rid of.
     The loss goes back to another tensor than w, so no hook on w can raise in autograd's place.
     """
     n, m, k = sizes(3)
@@ -54,10 +55,11 @@ def leaf_cases():
         ("a vector", torch.randn(n, requires_grad=True), torch.randn(()).item()),
         ("a matrix that is not contiguous", nn.Parameter(torch.randn(m, n, 2)[..., 0].t()), 0.0),
         ("a float64 tensor of three dimensions", nn.Parameter(torch.randn(k, m, n).double()), -700.3),
-        ("a matrix of one column", torch.randn(n, 1, requires_grad=True), 1000 * torch.randn(()).item()),
+        ("a column with nan and inf", torch.randn(n, 1, requires_grad=True), 1000 * torch.randn(()).item()),
     ]
     with torch.no_grad():
         cases[2][1][-1, -1, -1] = cases[2][2] * (1 + 1e-6)
+        cases[3][1][0], cases[3][1][-1] = float("nan"), float("inf")
     slopes = [torch.randn_like(w, requires_grad=True) for _, w, _ in cases]
     return [(*case, case[1].detach(), s, s * case[1]) for case, s in zip(cases, slopes, strict=True)]
 
@@ -100,12 +102,17 @@ def leaves_of(refilled):
         yield expected["form"], expected["kept"]["before"]["w"]["tensor"], seen, expected
 
 
+def have_same_values(one, other):
+    """Whether two tensors hold the same numbers; a nan is the same as a nan."""
+    return repr(one.value) == repr(other.value)
+
+
 @points(1)
 def test_w_holds_the_value(refilled):
     """The caller's w holds the new value everywhere."""
     for form, before, seen, expected in leaves_of(refilled):
         w = seen["w"]
-        assert w.value != before.value, (
+        assert not have_same_values(w, before), (
             f"The caller's w, {form}, still holds its old values: nothing was written to it.\n\nInto which "
             "tensor does your function write, the caller's or one of its own?"
         )
@@ -130,7 +137,7 @@ def test_w_is_the_same_tensor(refilled):
             "You returned another object than w. Whoever works on with it leaves w itself behind, and w is "
             "what the optimizer and the module hold."
         )
-        assert view.value == w.value, (
+        assert have_same_values(view, w), (
             f"w, {form}, was moved to other memory: a view of w that was made before the call does not show "
             "what w holds now."
         )
@@ -144,7 +151,8 @@ def test_w_still_trains(refilled, refilled_without_gradients):
     """
     for form, before, seen, expected in leaves_of(refilled):
         w = seen["w"]
-        assert w.value != before.value, f"The caller's w, {form}, was not filled: it trains as it did before."
+        filled = not have_same_values(w, before)
+        assert filled, f"The caller's w, {form}, was not filled: it trains as it did before."
         assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}: its .grad stays None."
         assert w.requires_grad, "w no longer requires grad: it will never be trained again."
         assert_untouched(seen["kept"], but=["w:value", "w:version", "w:storage", "w:grad"])
@@ -158,7 +166,7 @@ def test_a_stale_loss_is_noticed(refilled):
     for form, before, seen, _ in leaves_of(refilled):
         w, stale = seen["w"], seen["stale"]
         if not raised(stale, BaseException):
-            assert w.value != before.value, (
+            assert not have_same_values(w, before), (
                 "The old loss went back without an error, and rightly so: "
                 f"w, {form}, still holds its old values."
             )
@@ -305,6 +313,17 @@ def drawn_values(student):
     }
 
 
+@probe
+def small_reset(student):
+    """A layer of a single weight, frozen and inf, by the second of the two names it has in the model."""
+    model = nn.Module()
+    model.encoder = model.decoder = nn.Linear(1, 1)
+    before = snap(nn.init.constant_(model.decoder.weight, float("inf")).requires_grad_(False))
+    with untouched(model=model) as kept:
+        result = attempt(student.reset_layer, model, "decoder")
+    return {"result": result, "kept": kept, "before": before, "weight": snap(model.decoder.weight)}
+
+
 def parameters_of(reset):
     """The name, and the tensor before and after the reset, of the weight and the bias of the layer."""
     seen, layer = reset.seen, reset.expected["name"]
@@ -425,8 +444,27 @@ def assert_normal(seen):
         )
 
 
+def assert_small_layer_drawn(seen):
+    """A layer under two names is found by the second, and its only weight is a number of N(0, 0.02)."""
+    assert not raised(seen["result"], BaseException), (
+        "A layer that stands in two places of the model has two names. Given the second, your function "
+        f"fails: {diagnose(seen['result'])}"
+    )
+    assert seen["weight"] is not None, "The layer has lost its only weight."
+    (weight,) = seen["weight"].value
+    assert seen["weight"].value != seen["before"].value, (
+        "A layer that stands in two places of the model has two names. Given the second, your function does "
+        "not reset its weight."
+    )
+    assert abs(weight) < 0.2, (
+        f"The only weight of a layer was inf before and is {weight:.3g} after the reset, which is no number "
+        "from a normal distribution with standard deviation 0.02.\n\nWhat does each of your steps make of a "
+        "single number, and of an inf?"
+    )
+
+
 @points(1)
-def test_values_are_drawn_as_asked(drawn_values):
+def test_values_are_drawn_as_asked(drawn_values, small_reset):
     """The weights come fresh from a normal distribution with standard deviation 0.02, and the bias is 0."""
     seen = drawn_values.seen
     assert seen["distinct"] > 0.9, (
@@ -445,15 +483,18 @@ def test_values_are_drawn_as_asked(drawn_values):
     assert_normal(seen)
     assert seen["bias"] is not None, "The layer has lost its bias."
     assert not any(seen["bias"].value), "The bias is not 0 everywhere."
+    assert_small_layer_drawn(small_reset.seen)
 
 
 @points(1)
-def test_nothing_else_changes(plain_reset, tied_reset):
+def test_nothing_else_changes(plain_reset, tied_reset, small_reset):
     """Only the named layer is reset; the rest of the model stays as it is, and nothing is returned."""
     for reset in (plain_reset, tied_reset):
         assert_reset(reset)
         assert_rest_untouched(reset)
         assert reset.seen["returned"] is None, "Your function returned something; it was to return nothing."
+    hint = "Was this weight trainable before your call?"
+    assert_untouched(small_reset.seen["kept"], only=["model.encoder.weight:requires_grad"], hint=hint)
 
 
 @picture(reference=True)
@@ -499,11 +540,13 @@ def product_cases():
 
 @inside
 def multiply(student, x, w1, w2, mask):
-    """What comes out and what goes back; 1000 times f, so that a clipped gradient shows."""
+    """What comes out and what goes back from f and from d; 1000 times f, so that a clipped gradient shows."""
     leaves = [w1, w2, x] if x.requires_grad else [w1, w2]
     with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
         d, f = student.masked_forward(x, w1, w2, mask)
-    return {"kept": kept, "d": snap(d), "f": snap(f), "gradients": attempt(lambda: vjp(1000 * f, *leaves))}
+    values = {"kept": kept, "d": snap(d), "f": snap(f)}
+    gradients = attempt(lambda: vjp(1000 * f, *leaves))
+    return {**values, "gradients": gradients, "gradients of d": attempt(vjp, d, *leaves)}
 
 
 @probe
@@ -584,22 +627,38 @@ def assert_not_leaked(case, mask, seen, expected, gradient):
     )
 
 
+def gradients_of_d(case, seen, expected):
+    """The same for a loss of d itself, which gives w2 none; a d without a history brings no gradient."""
+    gradients = seen["gradients of d"]
+    if seen["d"] is None or seen["d"].grad_fn is None:
+        return ()
+    assert not raised(gradients, BaseException), f"{case}d cannot go back: {diagnose(gradients)}"
+    return zip(("w1", "w2", "x"), gradients, expected["gradients of d"], strict=False)
+
+
+def assert_gradients(case, mask, seen, gradients, output):
+    """w1 and x get from f, or from d, the gradients that they should."""
+    for name, gradient, right in gradients:
+        if name == "w2" or (gradient is None and not any(right.value)):
+            continue  # where nothing depends on w1, no gradient is as good as one of zeros
+        assert gradient is not None, f"{case}{name} gets no gradient: none arrives there from {output}."
+        if name == "w1":
+            assert_not_leaked(case, mask, seen, right, gradient)
+        message = (
+            f"{case}the gradient of {name} is not that of {output}, where f = d @ w2 and d is x @ w1 with "
+            "ones in the masked columns."
+        )
+        assert_close(gradient, right, message)
+
+
 @points(2)
 def test_w1_gets_the_gradient_of_its_columns(masked):
     """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its own."""
     for case, mask, seen, expected in products_of(masked):
         with blaming_changes(seen["kept"]):
-            for name, gradient, right in gradients_of(case, seen, expected):
-                if name == "w2" or (gradient is None and not any(right.value)):
-                    continue  # where nothing depends on w1, no gradient is as good as one of zeros
-                assert gradient is not None, f"{case}{name} gets no gradient: none arrives there from f."
-                if name == "w1":
-                    assert_not_leaked(case, mask, seen, right, gradient)
-                message = (
-                    f"{case}the gradient of {name} is not that of f = d @ w2, where d is x @ w1 with ones in "
-                    "the masked columns."
-                )
-                assert_close(gradient, right, message)
+            assert_gradients(case, mask, seen, gradients_of(case, seen, expected), "f")
+            of_d = f"{case}in a loss of the d that you return, "
+            assert_gradients(of_d, mask, seen, gradients_of_d(case, seen, expected), "d")
 
 
 @points(1)
