@@ -159,15 +159,16 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # ## q2 · Gradient with respect to the input
 #
 # Which pixels does a model look at? The gradient with respect to its input is a first answer. `img` is a
-# float64 vector of length N; let `x` be `img` cast to float32 and reshaped to `(1, N)`. Then
+# float64 vector of length N that does not require grad; let `x` be `img` cast to float32 and reshaped to `(1, N)`. Then
 # `input_gradient(model, img)` should return the derivative of `model(x).sum()` with respect to `x`: a
 # float32 tensor of shape `(1, N)`.
 #
 # The code below returns `None`. Repair it, and leave no traces: whatever is in the `.grad` of the model's
 # parameters (perhaps somebody is accumulating there) must be found unchanged afterwards. So must `img`, with
 # its shape, dtype and `.grad`, and everything else about the model: values, modes, hooks, and which of its
-# parameters require grad, for some may be frozen. The model is used in the modes in which it is found, and
-# it may be another one, or have other values, in the next call.
+# parameters require grad, for some may be frozen. Other people's hooks stay, too. The model is used in the
+# modes in which it is found (what its forward itself changes in training mode, such as running statistics,
+# is not meant), and it may be another one, or have other values, in the next call.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -283,7 +284,7 @@ print(c.is_leaf)  # False, because it is still the result of a multiplication
 # %% [markdown]
 # ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 #
-# `all_grads(a, b, d)` gets three fresh leaves, whose `.grad` is still `None`, and computes `c = a + b`,
+# `all_grads(a, b, d)` gets three fresh leaves that require grad, whose `.grad` is still `None`, and computes `c = a + b`,
 # `e = c * d` and `o = e.sum()`. It should return a dictionary with the gradient of `o` with respect to each
 # of the six tensors, under the keys `"a"`, `"b"`, `"c"`, `"d"`, `"e"` and `"o"`; each gradient has the shape
 # and the dtype of its tensor. With the code below three of the six are `None`, and torch adds a
@@ -392,12 +393,14 @@ print(len(outputs))  # 1, because the hook was gone before the second forward
 # `activation_grads(model, x, names)` should run `model(x)`, go back from the sum of its output, and return
 # for every name in `names` the gradient with respect to the *output* of that submodule, as `{name:
 # gradient}`. The names are some of `model.named_modules()`, in any order; the model itself is among those,
-# under the name `""`. Each of these modules runs once and returns a tensor.
+# under the name `""`. Each of these modules runs once and returns a tensor that requires grad, and no module
+# of the model works in place.
 #
 # The model runs in the modes in which it is found, and afterwards it must be as it was: it computes the same,
-# none of your hooks is left in it, even where the model raises an error, and the hooks of other people are still
-# where their handles find them.
-# One thing may change: your backward may add to the `.grad` of the parameters it passes. It clears none.
+# none of your hooks is left in it, even where the model raises an error of any kind, and the hooks of other
+# people are still where their handles find them. Two things may change: your backward may add to the `.grad`
+# of the parameters it passes (it clears none), and what the forward itself changes in training mode, such as
+# running statistics.
 #
 # The code below returns `None` for every layer, and its hooks stay behind. Repair both.
 #
@@ -639,7 +642,8 @@ print(
 # computed them gets no gradient. When it is done, the graph of the losses is used up, as after any
 # `backward()`. The tensors `losses` and `w` themselves stay as they are: both keep shape, values and `.grad`,
 # no hook of yours stays on them, and `w` keeps its connection with what computed it: the graph behind `w` can
-# still go back afterwards.
+# still go back afterwards. (Both may come from the same parameters, but the two graphs have no operation in
+# common.)
 #
 # The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
 #

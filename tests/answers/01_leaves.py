@@ -2804,10 +2804,10 @@ def weights_switched_off_and_on(losses, w):
         w.requires_grad_(True)
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
 def first_three_samples(losses, w):
     """Writes three samples out, because the example had three."""
-    sum(w[i].detach() * losses[i] for i in range(3)).backward()
+    sum(w[i].detach() * losses[i] for i in range(min(3, len(losses)))).backward()
 
 
 @wrong("q6", fails=["test_weighted_gradient"])
@@ -3022,6 +3022,76 @@ def only_the_parameters_behind_the_losses(losses, w):
         found += [node.variable] if hasattr(node, "variable") else []
         waiting += [after for after, _ in node.next_functions if after is not None]
     (losses * w).sum().backward(inputs=found)
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def each_row_drawn_by_itself(n, m, scale):
+    """Fills an empty weight row by row; torch.randn draws many numbers in another order than a few."""
+    generator = torch.Generator().manual_seed(0)
+    w = torch.empty(n, m)
+    for row in w:
+        row.copy_(torch.randn(m, generator=generator))
+    return nn.Parameter(w * scale)
+
+
+@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+def tails_cut_off(n, m, scale):
+    """Takes the normal distribution of an initialiser that cuts off its tails, which is another one."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+    return torch.where(w.abs() > 3, 3 * w.sign(), w).mul(scale).requires_grad_()
+
+
+@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+def every_hook_on_the_model_removed(model, img):
+    """Looks for its own hook in the model's table, and empties that: no hook of others is left there."""
+    inputs_seen = []
+
+    def lend(module, inputs):
+        inputs_seen.extend(x.detach().requires_grad_() for x in inputs)
+        return tuple(inputs_seen)
+
+    model.register_forward_pre_hook(lend)
+    output = model(img.float()[None])
+    while model._forward_pre_hooks:
+        model._forward_pre_hooks.popitem()
+    return torch.autograd.grad(output.sum(), inputs_seen)[0]
+
+
+@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+def hooks_removed_after_known_errors(model, x, names):
+    """Names the errors after which it cleans up; a model may raise one of its own."""
+    outputs, handles = {}, []
+    for name, module in model.named_modules():
+        if name in names:
+
+            def keep(module, inputs, output, name=name):
+                outputs[name] = output
+
+            handles.append(module.register_forward_hook(keep))
+    try:
+        total = model(x).sum()
+    except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError):
+        for handle in handles:
+            handle.remove()
+        raise
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
+def no_direction_where_none_is_asked_for(losses, w):
+    """Gives a direction only where backward() insists on it; a single loss loses its weight."""
+    try:
+        losses.backward()
+    except RuntimeError:
+        losses.backward(w.detach())
+
+
+@wrong("q6", fails=["test_weighted_gradient"], public=True)
+def weights_copied_in_the_default_dtype(losses, w):
+    """Makes a new tensor of the numbers, which is float32: of tiny float64 weights nothing is left."""
+    losses.backward(torch.tensor([float(weight) for weight in w]))
 
 
 # Edits of right answers that no promise of the task tells from the answers.
