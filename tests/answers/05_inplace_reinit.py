@@ -3779,12 +3779,9 @@ def w_of_another_dtype(w, X, y, lr, steps):
 
 
 @accepted("q4")
-def sigmoid_written_out_on_the_safe_side(x, w):
+def sigmoid_by_its_logarithm(x, w):
     """exp of what is never above 0 cannot overflow."""
-    z = x @ w
-    small = torch.exp(-z.abs())
-    h = torch.where(z < 0, small, 1.0) / (1 + small)
-    return F.relu(h + x - 0.5)
+    return F.relu(F.logsigmoid(x @ w).exp() + x - 0.5)
 
 
 @wrong("q4", fails=["test_block_has_the_values", "test_block_has_the_gradients"], public=True)

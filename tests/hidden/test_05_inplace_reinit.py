@@ -1169,7 +1169,7 @@ def regression(rate, dtype):
     """A random start, random data without noise, and a learning rate; every step takes w 1 - rate of the way.
 
     The columns of X are orthogonal and equally long, so the error shrinks by 1 - rate, or grows for a rate
-    above 2; for 1e36, the loss overflows at the sixth and w at the ninth. X and w are not contiguous.
+    above 2. X and w are not contiguous.
     """
     n, k = 4 + count(3, 5), count(2, 4)
     scale = 2 + torch.rand(()).item()
@@ -1190,18 +1190,26 @@ def at_the_minimum():
 
 @inside
 def descents():
-    """Problems by what a wrong stop, clip, decay or tolerance shows at; and how many steps to take."""
+    """Problems by what a wrong stop, clip, decay or tolerance shows at; and how many steps to take.
+
+    From a start of 1e150 and a rate of 1e36, the first loss is finite, the others are not, and of w nothing
+    is from the fifth step on. Where the loss becomes tiny, w ends near 0.001,
+    beside which the last step shows.
+    """
     far, small = regression(2.5, torch.float32), regression(1e-7, torch.float64)
+    beyond, tiny = regression(1e36, torch.float64), regression(0.95, torch.float64)
     with torch.no_grad():
+        tiny[2].mul_(1e-3)
         far[2].mul_(300)
+        beyond[0].mul_(1e150)
     some, few = count(4, 6), count(3, 4)
     return [
         ("a single step", regression(0.3 + 0.4 * torch.rand(()).item(), torch.float64), 1),
         (f"{some} steps", regression(0.4 + 0.2 * torch.rand(()).item(), torch.float64), some),
         (f"{few} steps where the loss grows", far, few),
-        ("11 steps where the loss grows beyond all numbers", regression(1e36, torch.float64), 11),
+        ("7 steps where the loss grows beyond all numbers", beyond, 7),
         (f"{few} steps where the loss hardly falls", small, few),
-        ("5 steps where the loss becomes tiny", regression(0.95, torch.float64), 5),
+        ("5 steps where the loss becomes tiny", tiny, 5),
         (f"{few} steps from the minimum", at_the_minimum(), few),
         ("no step", regression(0.5, torch.float64), 0),
     ]
