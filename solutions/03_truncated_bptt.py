@@ -504,8 +504,9 @@ print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk
 # - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
 #   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
 # - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; every loss depends on all others.
-#   Parts of the `readout` may be in eval mode. That stays so. `xs` and `ys` require no grad and stay as they
-#   are, and nothing of yours, no hook and no attribute, stays behind. As in question 1, `O` may be 1.
+#   Parts of the `readout` may be in eval mode. That stays so. It treats every row for itself, so you may call
+#   it for several steps at once. `xs` and `ys` require no grad and stay as they are, and nothing of yours, no
+#   hook and no attribute, stays behind. As in question 1, `O` may be 1.
 # - Return the sum of the losses of all steps as a Python `float`.
 #
 # <details><summary>Hint 1</summary>
