@@ -54,13 +54,15 @@ def weights(student):
     later = snap(first)
     first.detach().zero_()
     again = student.make_weight(n, m, large)
+    made_again = snap(again)
     student.make_weight(n, m, 1.0).detach().zero_()
     plain = {"first": unscaled(n, m), "then": unscaled(m, n), "again": unscaled(n, m)}
     return {
         "first": as_made,
         "first later": later,
         "then": then,
-        "again": again,
+        "again": made_again,
+        "again later": again,
         "scale 1": student.make_weight(n, m, 1.0),
         "many entries": student.make_weight(*many, large),
         "one row": student.make_weight(1, m, large),
@@ -119,14 +121,17 @@ def test_weight_has_the_values(weights):
     """Its values are those of the generator, times scale, in every call."""
     seen, expected = weights.seen, weights.expected
     for name, message in {
-        "first": "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nIs the "
-        "scaled tensor the one you return? And which numbers did the generator give before these?",
+        "first": "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes "
+        "one call of randn draw all of them, and is it the generator's first? Is the scaled tensor the one "
+        "you return?",
         "first later": "The second call wrote over the weight of the first: both lie in the same memory.",
         "then": "The first call gives the right values, a call with another shape and scale does not.\n\n"
         "What is still there from the first call when the second begins: a generator, numbers, the scale?",
-        "again": "The first call gives the right values, and once that weight was trained, the same call "
-        "gives others: something outlives the call.\n\nWhich tensor does your function keep, and who writes "
-        "to it later?",
+        "again": "The first call gives the right values. After another call, and after the first weight was "
+        "written to, the same call gives others: something outlives a call.\n\nWhat does your function keep: "
+        "a generator, which goes on drawing, or a tensor, to which somebody writes?",
+        "again later": "A later call wrote over a weight that an earlier one had returned: both lie in the "
+        "same memory.",
         "scale 1": "With the scale 1 and a weight trained before, the values are others: something outlives "
         "the call.\n\nWhere the scale is 1, is what you return a tensor of its own?",
         "many entries": "In a weight of more than a thousand entries the values are not those of the "
@@ -343,12 +348,22 @@ def six_gradients(student):
     planes, rows, columns = sizes(3)
     leaves = three_leaves([(rows, 1), (columns,), (planes, 1, columns)], -1)
     large, texts = warned(student.all_grads, *leaves)
+    then = dict(large) if type(large) is dict else large  # a second call may overwrite it
     small, more = warned(student.all_grads, *three_leaves([(rows, columns), (), (rows, 1)], 1e-3))
-    return {"large": large, "small": small, "texts": texts + more}
+    return {
+        "large": then,
+        "small": small,
+        "shared": type(large) is dict and small is large,
+        "texts": texts + more,
+    }
 
 
 def assert_gradients(names, six_gradients):
     """These gradients are there, and right, in both calls."""
+    assert not six_gradients.seen["shared"], (
+        "Two calls returned one and the same dictionary: the second overwrites what the first gave.\n\nWhen "
+        "is this dictionary made?"
+    )
     for call in ("large", "small"):
         seen, expected = six_gradients.seen[call], six_gradients.expected[call]
         others = {f"the gradient of {name}": gradient for name, gradient in expected.items()}
@@ -541,7 +556,9 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
         "registered anew."
     )
     rules = ["model.*:grad", *WRITTEN]
-    assert_untouched(model_that_raises.seen, but=rules, case="Where the model raises an error")
+    assert_untouched(
+        model_that_raises.seen, but=rules, case="Where the model raises an error of a class of its own"
+    )
 
 
 @probe
@@ -820,11 +837,12 @@ def weighted(student):
 
 @probe
 def weighted_by_leaves(student):
-    """Weights which float32 makes 0, for losses as large: a leaf, a single one, computed ones."""
+    """A single weight; and weights which float32 makes 0, for losses as large: a leaf, computed ones."""
     found, single = {}, "a plain tensor of one element"
     for name in ("a leaf that requires grad", single, "computed from the same parameters"):
-        losses, *parameters = some_samples(1 if name == single else count(4, 7), size=1e60)
-        w = with_gaps(some_of_each_sign(len(losses), 1e-60))
+        size = 1.0 if name == single else 1e60
+        losses, *parameters = some_samples(1 if name == single else count(4, 7), size=size)
+        w = with_gaps(some_of_each_sign(len(losses), 1 / size))
         w[1:][-1:] = 0
         if name == "a leaf that requires grad":
             w.requires_grad_().grad = torch.randn_like(w)
@@ -877,7 +895,8 @@ def test_weighted_gradient(weighted, weighted_by_leaves):
             if kind == "computed from the same parameters"
             else ""
         )
-        case = f"With weights of about 1e-60 (float64), for a w that is {kind}:"
+        single = "For a single loss and its weight:"
+        case = single if "one element" in kind else f"With weights of about 1e-60 (float64), {kind}:"
         assert_close(found["after"], right, f"{case} {message}{why}")
 
 

@@ -295,17 +295,20 @@ def assert_trained_by_its_calls(observation):
         )
 
 
-def assert_steps(observation, case=""):
+OWN_LOSS = "Every minibatch makes one step of opt, with the gradient of its own loss only."
+WHICH_SHAPES = "Which shapes have the prediction and y, and what does mse_loss make of them?"
+
+
+def assert_steps(observation, case="", hint=OWN_LOSS):
     """Fails where opt was not given, once for each minibatch, the gradient of its loss and nothing else.
 
-    The case, " (with one output)" say, is what is special about the call.
+    The case, " (with one output)" say, is what is special about the call; so the hint is about it.
     """
     seen, expected = observation.seen, observation.expected
     made, right = len(seen["gradients"]), len(expected["gradients"])
     times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
     number = "1 minibatch" if right == 1 else f"{right} minibatches"
-    hint = "Every minibatch makes one step of opt, with the gradient of its own loss only."
-    assert made == right, f"In {number} opt.step() was {times}.\n\n{hint}"
+    assert made == right, f"In {number} opt.step() was {times}.\n\n{OWN_LOSS}"
     others = {"what stood in .grad before your call": expected["before"]}
     for step in range(right):
         gradient, wanted = seen["gradients"][step], expected["gradients"][step]
@@ -401,7 +404,7 @@ def test_parameters_after_training(training, carried_states):
     """Step by step, the parameters are those of truncated backpropagation through time."""
     with blaming_changes(training.seen["kept"], but=BUT_MODES):
         assert_steps(training)
-    assert_steps(carried_states, " (with one output)")
+    assert_steps(carried_states, " (with one output)", WHICH_SHAPES)
 
 
 @points(1)
@@ -794,8 +797,8 @@ def cuts(entering):
 
 
 WHICH_STEPS = (
-    "Write down for k = 3 which losses go back together, and how far. What about the steps that are left at "
-    "the end?"
+    "Write down for this k and this number of steps which losses go back together, and how far. What about "
+    "the steps that are left at the end?"
 )
 WHICH_LOSSES = "Which losses go back in each chunk, and how much does each of them count?"
 
@@ -883,7 +886,7 @@ def test_gradients_are_added(on_top_of_others):
             seen["added"],
             seen["alone"],
             "Two equal calls, the second with something in .grad before: it did not add what the first one "
-            "gave.\n\nWhose business is zero_grad() here?",
+            "gave.\n\nDoes your function clear .grad, or does something of the first call outlive it?",
             {"what stood in .grad before the call": seen["before"]},
         )
     before, after = seen["frozen"]
@@ -1050,7 +1053,7 @@ def test_the_rest_learns_too(lessons, last_state):
     """Cell and readout learn as in question 1, and the last state comes back."""
     with blaming_changes(lessons.seen["kept"], but=BUT_MODES):
         assert_steps(lessons)
-    assert_steps(last_state, " (with one output)")
+    assert_steps(last_state, " (with one output)", WHICH_SHAPES)
     h, right = last_state.seen["h"], last_state.expected["h"]
     assert h is not None, "None came back instead of the last state."
     assert_close(h, right, "What came back does not have the values of the last state.")
@@ -1249,12 +1252,12 @@ def assert_loaded_counts(seen, expected):
     times = ("once", "again after a training step", "again with assign=True")
     for when, found, rights in zip(times, seen["steps"], expected["steps"], strict=True):
         for what, fact, right in zip(("the output", "running"), found, rights, strict=True):
-            why = f"After center.double() and with a running that was loaded {when}, {what} is wrong."
+            why = f"With a running that was loaded {when} (in float64), {what} is wrong."
             assert_close(fact, right, why)
     assert_close(
         seen["evaluated"],
         expected["evaluated"],
-        "After center.double(), with a running that was loaded, the output after eval() is wrong.",
+        "With a running that was loaded (in float64), the output after eval() is wrong.",
     )
 
 
