@@ -188,12 +188,12 @@ WRITTEN = [
 class Camera(nn.Module):
     """Some pixels weigh a lot, with either sign; in training mode all count double; it can be turned down.
 
-    Turned down, it returns a vector without a dimension for the batch; ``spare`` takes no part.
+    Turned down, it returns a vector without a dimension for the batch. ``spare`` is empty and not run.
     """
 
     def __init__(self, pixels, outputs):
         super().__init__()
-        self.body, self.spare = MixedModel(pixels, outputs), nn.Linear(1, 1)
+        self.body, self.spare = MixedModel(pixels, outputs), nn.Identity()
         signs = torch.tensor([1.0, -1.0]).repeat(pixels)[:pixels]
         self.register_buffer("contrast", 30 * signs + torch.rand(pixels))
         self.register_buffer("volume", torch.ones(()))
