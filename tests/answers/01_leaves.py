@@ -844,7 +844,7 @@ def with_ones_for_grad_outputs(model, img):
     """grad_outputs of ones weights every output alike, as the sum does."""
     x = img.detach().float().view(1, -1).requires_grad_()
     output = model(x)
-    return torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0]
+    return torch.autograd.grad(output, x, torch.ones(output.shape))[0]
 
 
 @accepted("q2")
@@ -3245,7 +3245,7 @@ equal(
     "q2",
     "kept[0] -> kept[-1]",
     "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[-1]",
-    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[-1]",
+    "torch.autograd.grad(output, x, torch.ones(output.shape))[0] -> torch.autograd.grad(output, x, torch.ones(output.shape))[-1]",
     "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[-1]",
     "into[0] -> into[-1]",
     "seen[0] -> seen[-1]",
@@ -3273,19 +3273,14 @@ equal(
 )
 equal(
     "q2",
-    "output -> output.detach()",
-    why="ones like a tensor do not ask for its history",
-)
-equal(
-    "q2",
     ".backward(inputs=[x]) -> .backward(inputs=[x], retain_graph=True)",
     ".backward(inputs=[x]) -> .backward(inputs=[x], create_graph=True)",
     ".backward() -> .backward(retain_graph=True)",
     ".backward() -> .backward(create_graph=True)",
     ".grad(model(leaf.float().reshape(1, -1)).sum(), leaf) -> .grad(model(leaf.float().reshape(1, -1)).sum(), leaf, retain_graph=True)",
     ".grad(model(leaf.float().reshape(1, -1)).sum(), leaf) -> .grad(model(leaf.float().reshape(1, -1)).sum(), leaf, create_graph=True)",
-    ".grad(output, x, grad_outputs=torch.ones_like(output)) -> .grad(output, x, grad_outputs=torch.ones_like(output), retain_graph=True)",
-    ".grad(output, x, grad_outputs=torch.ones_like(output)) -> .grad(output, x, grad_outputs=torch.ones_like(output), create_graph=True)",
+    ".grad(output, x, torch.ones(output.shape)) -> .grad(output, x, torch.ones(output.shape), retain_graph=True)",
+    ".grad(output, x, torch.ones(output.shape)) -> .grad(output, x, torch.ones(output.shape), create_graph=True)",
     why="a graph which nobody holds is freed with its last name; and that nothing may lead back from the result was not asked",
 )
 equal(
@@ -3463,7 +3458,7 @@ equal(
     "gradient.float().reshape(1, -1) -> gradient.float().reshape(1, -1).clone()",
     "p.detach() -> p.detach().clone()",
     "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[0].clone()",
-    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0].clone()",
+    "torch.autograd.grad(output, x, torch.ones(output.shape))[0] -> torch.autograd.grad(output, x, torch.ones(output.shape))[0].clone()",
     "output -> output.clone()",
     "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[0].clone()",
     "into[0] -> into[0].clone()",
@@ -3508,8 +3503,8 @@ equal(
     "gradient.float().reshape(1, -1) -> gradient.float().reshape(1, -1).data",
     "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[0].detach()",
     "pull(torch.ones_like(output))[0] -> pull(torch.ones_like(output))[0].data",
-    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0].detach()",
-    "torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0] -> torch.autograd.grad(output, x, grad_outputs=torch.ones_like(output))[0].data",
+    "torch.autograd.grad(output, x, torch.ones(output.shape))[0] -> torch.autograd.grad(output, x, torch.ones(output.shape))[0].detach()",
+    "torch.autograd.grad(output, x, torch.ones(output.shape))[0] -> torch.autograd.grad(output, x, torch.ones(output.shape))[0].data",
     "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[0].detach()",
     "torch.autograd.grad(model(x).sum(), x)[0] -> torch.autograd.grad(model(x).sum(), x)[0].data",
     "into[0] -> into[0].detach()",
@@ -4095,4 +4090,93 @@ equal(
     "q6",
     "no_grad is put around: handle = losses.register_hook(w.detach().mul)",
     why="to register a hook is no operation, and the weights are detached",
+)
+
+
+equal(
+    "q2",
+    "a statement is left out: with torch.no_grad():",
+    "a statement is moved by one: before = [buffer.clone() for buffer in model.buffers()]",
+    "a statement is moved by one: with torch.no_grad():",
+    "a statement is left out: for buffer, value in zip(model.buffers(), before):",
+    "a statement is left out: buffer.copy_(value)",
+    "a loop ends after its first round: buffer.copy_(value)",
+    "buffer.copy_(value) -> buffer = value",
+    "buffer.copy_(value) -> buffer",
+    "buffer.copy_(value) -> value",
+    "buffer.clone() -> buffer",
+    "buffer.clone() -> buffer.data",
+    "buffer.clone -> buffer.detach",
+    "model.buffers() -> list(model.buffers())[:-1]",
+    "zip(model.buffers(), before) -> list(zip(model.buffers(), before))[1:]",
+    "zip(model.buffers(), before) -> list(zip(model.buffers(), before))[:-1]",
+    "buffer -> buffer.data",
+    "buffer -> buffer.clone()",
+    why="what a forward in training mode changes in the model by itself need not be put back",
+    answers=["buffers_put_back"],
+)
+equal(
+    "q2",
+    "with, try or if is taken away: with torch.no_grad():",
+    "no_grad is put around: before = [buffer.clone() for buffer in model.buffers()]",
+    "torch.no_grad -> torch.enable_grad",
+    "torch.no_grad -> torch.inference_mode",
+    why="buffers require no grad, so nothing is recorded of them",
+    answers=["buffers_put_back"],
+)
+equal(
+    "q2",
+    "a statement is moved by one: gradient, = torch.autograd.grad(model(x).sum(), x)",
+    why="the gradient is known before the buffers are put back, or no part of the way back needs them",
+    answers=["buffers_put_back"],
+)
+equal(
+    "q2",
+    "no_grad is put around: x = img.detach().float().reshape(1, -1).requires_grad_()",
+    "img.detach().float().reshape(1, -1).requires_grad_() -> img.detach().float().reshape(1, -1).requires_grad_().clone()",
+    "img.detach().float().reshape(1, -1) -> img.detach().float().reshape(1, -1).detach()",
+    "img.detach().float().reshape(1, -1) -> img.detach().float().reshape(1, -1).data",
+    "img.detach().float().reshape(1, -1) -> img.detach().float().reshape(1, -1).clone()",
+    "img.detach() -> img",
+    "img.detach() -> img.data",
+    "img.detach -> img.clone",
+    "img.detach -> img.detach_",
+    "img -> img.clone()",
+    "x -> x.clone()",
+    "gradient -> gradient.detach()",
+    "gradient -> gradient.data",
+    "gradient -> gradient.clone()",
+    why="img is plain data, and one copy or cut more of what has no history changes nothing",
+    answers=["buffers_put_back"],
+)
+equal(
+    "q2",
+    ".grad(model(x).sum(), x) -> .grad(model(x).sum(), x, retain_graph=True)",
+    ".grad(model(x).sum(), x) -> .grad(model(x).sum(), x, create_graph=True)",
+    why="a graph which nobody holds is freed with its last name; and that nothing may lead back from the result was not asked",
+    answers=["buffers_put_back"],
+)
+
+
+equal(
+    "q4",
+    "a statement is moved into a block: handles = [modules[name].register_forward_hook(watch(name)) for name in names]",
+    "a statement is moved into a block: handles = [modules[name].register_full_backward_hook(lambda module, grad_input, grad_output, name=name: gradients.update({name: grad_output[0]})) for name in names]",
+    "a statement is moved into a block: handles = [modules[name].register_forward_hook(keep(name)) for name in names]",
+    "a statement is moved into a block: handle = model.get_submodule(name).register_forward_hook(lambda m, i, output: kept.append(output))",
+    why="every name is one of the model's, so to register a hook raises nothing",
+)
+equal(
+    "q4",
+    "a statement is moved into a block: return {name: outputs[name].grad for name in names}",
+    "a statement is moved into a block: return torch.autograd.grad(total, kept[0])[0]",
+    why="where the model raises, the hooks are removed all the same; what the call ends with then, the task does not say",
+    answers=["hooks_that_remove_themselves", "one_pass_for_each_name"],
+)
+equal(
+    "q4",
+    "a statement is left out: handles[name].remove()",
+    "handles[name].remove() -> handles[name]",
+    why="every hook is removed again in the end",
+    answers=["hooks_that_remove_themselves"],
 )

@@ -509,7 +509,7 @@ def model_that_raises(student):
     hook_for_others(model, model.body[0], unused=model.spare)
     model.head = Broken()
     with untouched(model=model) as kept:
-        attempt(student.activation_grads, model, x, ["body.0", "body.1", "head"])
+        attempt(student.activation_grads, model, x, ["head", "body.0", "body.1"])
     return kept
 
 
