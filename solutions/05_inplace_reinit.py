@@ -206,14 +206,13 @@ print(layer.weight.tolist() == before)  # True, because step() has updated the o
 #   independently of its old value (which may be `nan` or `inf`), of all other weights and of every other call,
 # - every bias becomes 0.
 #
-# `name` is the layer's name in the model, such as `"fc"` or `"blocks.1.fc"`. A layer that stands in several
-# places has several names, and any of them may be passed. The layer has a bias, and may be as small as
-# `nn.Linear(1, 1)`. The optimizer was built long ago and is not passed in. Another module may be tied to the
-# same weight. Training must simply go on: the optimizer updates the fresh values, and what was tied stays
-# tied. The layer keeps its shape and its dtype (float32 or float64). Nothing else in the model changes: no
-# other value or gradient (what you leave in the `.grad` of the layer itself is up to you), and no part
-# switches between `train()` and `eval()` or between frozen and trainable: a frozen weight gets fresh values
-# and stays frozen. The function returns nothing.
+# `name` is the layer's only name in the model, such as `"fc"` or `"blocks.1.fc"`. The layer has a bias, and
+# may be as small as `nn.Linear(1, 1)`. The optimizer was built long ago and is not passed in. Another module
+# may be tied to the same weight. Training must simply go on: the optimizer updates the fresh values, and what
+# was tied stays tied. The layer keeps its shape and its dtype (float32 or float64). Nothing else in the model
+# changes: no other value or gradient (what you leave in the `.grad` of the layer itself is up to you), and no
+# part switches between `train()` and `eval()` or between frozen and trainable: a frozen weight gets fresh
+# values and stays frozen. The function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -4767,6 +4767,7 @@ equal(
     "p.requires_grad -> True",
     why="every loss depends on each parameter of opt, so no gradient is None when opt makes its step",
     answers=[
+        "given_state_detached_in_place",
         "reference",
         "second_name_for_the_carried_state",
         "forward_in_a_function_of_its_own",

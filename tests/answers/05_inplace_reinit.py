@@ -615,13 +615,13 @@ def _init_linear(module):
 
 @accepted("q2")
 def applied_an_initialiser(model, name):
-    """Module.apply with an initialiser of one's own, on this layer only, by any of its names."""
-    dict(model.named_modules(remove_duplicate=False))[name].apply(_init_linear)
+    """Module.apply with an initialiser of one's own, on this layer only."""
+    dict(model.named_modules())[name].apply(_init_linear)
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
+@accepted("q2")
 def looked_up_among_the_modules(model, name):
-    """Believes that named_modules() lists all names; a module in two places has its first name only."""
+    """Finds the layer among all modules of the model, by the only name it has."""
     layer = dict(model.named_modules())[name]
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.zeros_(layer.bias)
@@ -686,6 +686,7 @@ def sampled_from_a_distribution(model, name):
         "test_parameters_are_the_same_objects",
         "test_fresh_values_are_trained",
         "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
     ],
 )
 def a_whole_new_layer(model, name):
@@ -800,11 +801,7 @@ def name_taken_for_an_attribute(model, name):
 
 @wrong(
     "q2",
-    fails=[
-        "test_tied_module_stays_tied",
-        "test_values_are_drawn_as_asked",
-        "test_nothing_else_changes",
-    ],
+    fails=["test_tied_module_stays_tied", "test_nothing_else_changes"],
     public=True,
 )
 def looked_up_among_the_parameters(model, name):
@@ -887,7 +884,7 @@ def seeded_for_reproducibility(model, name):
     nn.init.zeros_(layer.bias)
 
 
-@wrong("q2", fails=["test_values_are_drawn_as_asked", "test_nothing_else_changes"], public=True)
+@wrong("q2", fails=["test_nothing_else_changes"], public=True)
 def every_layer_whose_name_ends_so(model, name):
     """Looks for the last part of the name, which layers elsewhere may have, too."""
     for path, module in model.named_modules():

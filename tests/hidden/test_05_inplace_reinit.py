@@ -316,13 +316,13 @@ def drawn_values(student):
 
 @probe
 def small_reset(student):
-    """A layer of a single weight, frozen and inf, by the second of the two names it has in the model."""
+    """A layer of a single weight, which is frozen and inf."""
     model = nn.Module()
-    model.encoder = model.decoder = nn.Linear(1, 1)
-    before = snap(nn.init.constant_(model.decoder.weight, float("inf")).requires_grad_(False))
+    model.fc = nn.Linear(1, 1)
+    before = snap(nn.init.constant_(model.fc.weight, float("inf")).requires_grad_(False))
     with untouched(model=model) as kept:
-        result = attempt(student.reset_layer, model, "decoder")
-    return {"result": result, "kept": kept, "before": before, "weight": snap(model.decoder.weight)}
+        result = attempt(student.reset_layer, model, "fc")
+    return {"result": result, "kept": kept, "before": before, "weight": snap(model.fc.weight)}
 
 
 def parameters_of(reset):
@@ -446,16 +446,14 @@ def assert_normal(seen):
 
 
 def assert_small_layer_drawn(seen):
-    """A layer under two names is found by the second, and its only weight is a number of N(0, 0.02)."""
+    """Of a layer with a single weight, that is a number of N(0, 0.02)."""
     assert not raised(seen["result"], BaseException), (
-        "A layer that stands in two places of the model has two names. Given the second, your function "
-        f"fails: {diagnose(seen['result'])}"
+        f"The reset of a layer with a single weight, which is frozen, fails: {diagnose(seen['result'])}"
     )
     assert seen["weight"] is not None, "The layer has lost its only weight."
     (weight,) = seen["weight"].value
     assert seen["weight"].value != seen["before"].value, (
-        "A layer that stands in two places of the model has two names. Given the second, your function does "
-        "not reset its weight."
+        "The only weight of a layer, which was frozen and inf, was not reset."
     )
     assert abs(weight) < 0.2, (
         f"The only weight of a layer was inf before and is {weight:.3g} after the reset, which is no number "
@@ -496,7 +494,7 @@ def test_nothing_else_changes(plain_reset, tied_reset, small_reset):
         assert_rest_untouched(reset)
         assert reset.seen["returned"] is None, "Your function returned something; it was to return nothing."
     hint = "Was this weight trainable before your call?"
-    assert_untouched(small_reset.seen["kept"], only=["model.encoder.weight:requires_grad"], hint=hint)
+    assert_untouched(small_reset.seen["kept"], only=["model.fc.weight:requires_grad"], hint=hint)
 
 
 @picture(reference=True)
