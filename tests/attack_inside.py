@@ -138,7 +138,7 @@ def _captured():
 def _is_freed(tensor):
     """As anybody would find out: by trying."""
     try:
-        tensor.backward(retain_graph=True)
+        tensor.backward(tensor.new_ones(tensor.shape), retain_graph=True)
     except RuntimeError as error:
         return "a second time" in str(error)
     return False
