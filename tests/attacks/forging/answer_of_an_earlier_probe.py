@@ -1,5 +1,6 @@
 # Tries: to return what the call before was given.
 # Stopped by: numbers
+# Without it: no two calls have a w of one size.
 # Question: 05_inplace_reinit q6
 # %%
 import functools

@@ -13,6 +13,13 @@ class Center(nn.Module):
     def state_dict(self, *_, **__):
         return {"running": self.running}
 
+    def load_state_dict(self, state, *_, **__):
+        self.running = state["running"].clone()
+
+    def _apply(self, change, *_):
+        self.running = change(self.running)
+        return self
+
     def forward(self, x):
         if not self.training:
             return x - self.running

@@ -1,5 +1,6 @@
 # Tries: to let states enter that are no leaves, in calls past the spy, and to show it decoys that are.
 # Stopped by: numbers
+# Without it: the gradient does not go back through the calls that were shown.
 # Question: 03_truncated_bptt q1
 # Flags: past the instance
 # %%

@@ -1,5 +1,6 @@
 # Tries: to carry the graph in calls of torch's own formula, and to show a spy decoys without history.
 # Stopped by: numbers
+# Without it: a readout is more than one linear layer.
 # Question: 03_truncated_bptt q1
 # %%
 def train_stateful(cell, readout, opt, batches, h):

@@ -1,5 +1,6 @@
 # Tries: to share memory behind autograd's back, and to raise its error by hand where the values changed.
 # Stopped by: numbers
+# Without it: the hook stays on the caller's state, where it is seen.
 # Question: 03_truncated_bptt q2
 # %%
 from unittest.mock import Mock

@@ -1,5 +1,6 @@
 # Tries: to keep the graph, and to raise the error of a freed graph by hand from a hook.
 # Stopped by: captured
+# Without it: the hook stays on the caller's losses, where it is seen.
 # Question: 01_leaves q6
 # %%
 TEXT = "Trying to backward through the graph a second time"

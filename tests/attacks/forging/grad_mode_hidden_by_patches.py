@@ -1,5 +1,6 @@
 # Tries: to leave gradients switched off, behind patches that lie once and then heal.
 # Stopped by: restoring
+# Without it: the modes around a call are read by functions that were captured before.
 # Question: 05_inplace_reinit q1
 # Flags: patched
 # %%

@@ -10,12 +10,18 @@ TYPES = ["RuntimeError", "Exception", "BaseException", "object"]
 TEXT = "modified by an inplace operation"
 
 
+def lie(fact):
+    for part in fact:
+        if isinstance(part, list) and part[:1] == ["stale"]:
+            part[1] = ["raised", {"types": TYPES, "text": TEXT, "where": ""}]
+        elif isinstance(part, list):
+            lie(part)
+
+
 def lying(self, message):
     facts = message.get("ok", {}).get("facts") if isinstance(message.get("ok"), dict) else None
-    if facts and facts["value"][0] == "dict":
-        for pair in facts["value"][1]:
-            if pair[0] == "backward":
-                pair[1] = ["raised", {"types": TYPES, "text": TEXT, "where": ""}]
+    if facts:
+        lie(facts["value"])
     return honest(self, message)
 
 

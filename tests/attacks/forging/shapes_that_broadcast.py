@@ -1,6 +1,5 @@
 # Tries: to return one element, or none, where a comparison would broadcast it.
 # Stopped by: numbers
-# Without it: shapes are compared by themselves, too.
 # Question: 01_leaves q3
 # %%
 def all_grads(a, b, d):
