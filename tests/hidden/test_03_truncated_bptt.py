@@ -737,7 +737,7 @@ def a_short_rest(student):
 @probe
 def a_long_rest(student):
     """All but one step of a chunk are left; a chunk is long."""
-    k = count(5, 6)
+    k = count(6, 7)
     return gradients_in_chunks(student, 2 * k - 1, k)
 
 
