@@ -82,7 +82,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     """
     import torch
 
-    from . import dynamo, landlock
+    from . import landlock, lazy_dynamo
 
     torch.set_num_threads(1)
     lazy = _LAZY if landlock.abi() else (*_LAZY_WHERE_SEALED, *_LAZY)
@@ -91,7 +91,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
             Exception
         ):  # a package that is not installed fails in the cell that needs it
             importlib.import_module(name)
-    dynamo.install()
+    lazy_dynamo.install()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
     _warm_up(torch)
     from . import child  # after the warm-up: it captures torch as it is from now on

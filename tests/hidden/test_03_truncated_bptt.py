@@ -1241,19 +1241,18 @@ def test_gradient_of_the_output(gradient_of_a_batch):
     )
 
 
-def assert_output_and_running(when, seen, expected, name):
-    """Both are right after one forward."""
-    for what, fact, right in zip(("the output", "running"), seen[name], expected[name], strict=True):
+def assert_output_and_running(when, seen, expected, place):
+    """Both are right after the forward that stands in this place."""
+    for what, fact, right in zip(("the output", "running"), seen[place], expected[place], strict=True):
         assert_close(fact, right, f"{when} {what} is wrong.")
 
 
 def assert_loaded_counts(seen, expected):
     """What was loaded counts in the next training step, however often something is loaded."""
     times = ("once", "again after a training step", "again with assign=True")
-    for when, found, rights in zip(times, seen["steps"], expected["steps"], strict=True):
-        for what, fact, right in zip(("the output", "running"), found, rights, strict=True):
-            why = f"With a running that was loaded {when} (in float64), {what} is wrong."
-            assert_close(fact, right, why)
+    for step, time in enumerate(times):
+        when = f"With a running that was loaded {time} (in float64),"
+        assert_output_and_running(when, seen["steps"], expected["steps"], step)
     assert_close(
         seen["evaluated"],
         expected["evaluated"],

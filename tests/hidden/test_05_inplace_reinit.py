@@ -40,6 +40,18 @@ def while_switched_off(function, *args):
     return kept
 
 
+def have_same_values(one, other):
+    """Whether two tensors hold the same numbers; a nan is the same as a nan."""
+    return repr(one.value) == repr(other.value)
+
+
+def has_all_digits(tensor, right):
+    """Whether a tensor of float64 has more of the right digits than a float32 holds."""
+    noise = 1e-9 * max(1.0, *map(abs, right.value))
+    pairs = zip(tensor.value, right.value, strict=True)
+    return right.dtype != "torch.float64" or all(isclose(*pair, abs_tol=noise) for pair in pairs)
+
+
 # --- q1: reinit_
 
 
@@ -103,11 +115,6 @@ def leaves_of(refilled):
         yield expected["form"], expected["kept"]["before"]["w"]["tensor"], seen, expected
 
 
-def have_same_values(one, other):
-    """Whether two tensors hold the same numbers; a nan is the same as a nan."""
-    return repr(one.value) == repr(other.value)
-
-
 @points(1)
 def test_w_holds_the_value(refilled):
     """The caller's w holds the new value everywhere."""
@@ -118,11 +125,10 @@ def test_w_holds_the_value(refilled):
             "tensor does your function write, the caller's or one of its own?"
         )
         assert_close(w, expected["w"], f"The caller's w, {form}, does not hold the given value everywhere.")
-        if w.dtype == "torch.float64":
-            assert all(map(isclose, w.value, expected["w"].value)), (
-                f"The caller's w, {form}, holds the value only nearly: was the value rounded to float32, "
-                "or an entry left as it was because it was close?"
-            )
+        assert has_all_digits(w, expected["w"]), (
+            f"The caller's w, {form}, holds the value only nearly: was the value rounded to float32, or an "
+            "entry left as it was because it was close?"
+        )
 
 
 @points(1)
@@ -773,13 +779,6 @@ def blocks_of(*probes):
         yield from zip(calls.seen, calls.expected, strict=True)
 
 
-def has_all_digits(tensor, right):
-    """Whether a tensor of float64 has more of the right digits than a float32 holds."""
-    noise = 1e-9 * max(1.0, *map(abs, right.value))
-    pairs = zip(tensor.value, right.value, strict=True)
-    return right.dtype != "torch.float64" or all(isclose(*pair, abs_tol=noise) for pair in pairs)
-
-
 @points(1)
 def test_block_has_the_values(trained_input, chained_input, plain_input):
     """The result is relu(sigmoid(x @ w) + x - 0.5)."""
@@ -1300,7 +1299,7 @@ def test_w_stays_a_leaf_in_its_memory(descended, descent_while_switched_off):
         ), "The caller's w was not changed; that it stays the same leaf counts once it is."
         assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
         assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
-        assert repr(seen["view"].value) == repr(w.value), (  # for nan is not equal to itself
+        assert have_same_values(seen["view"], w), (
             "w was moved to other memory: a view of w that was made before the call does not show what w "
             "holds now.\n\nCompare w.data_ptr() before and after."
         )

@@ -1,4 +1,4 @@
-"""The shell in place of torch._dynamo: empty until something is compiled, and then the real package."""
+"""The lazy module in place of torch._dynamo: it is loaded when something is compiled, and not before."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ from observing import look, probe
 from grader.questionnaire import Limits
 
 PATIENT = Limits(cell=60, question=120, notebook=240)
-IS_EMPTY = "type(torch._dynamo).__name__ == '_Shell'"
-# What optimizers, checkpoints and torch.func ask; a release of torch that asks for more fills the shell.
+IS_LAZY = "type(torch._dynamo).__name__ == '_LazyDynamo'"
+# What optimizers, checkpoints and torch.func ask; a release of torch that asks for more loads it.
 ASKING = {
     "every optimizer": """
         base = torch.optim.Optimizer
@@ -63,20 +63,16 @@ COMPILING = """
 
 
 def run(*parts):
-    """Run statements in a fresh Python whose torch has the shell."""
-    start = "import sys, torch\nfrom grader.worker import dynamo\ndynamo.install()\n"
+    """Run statements in a fresh Python whose torch has the lazy module."""
+    start = "import sys, torch\nfrom grader.worker import lazy_dynamo\nlazy_dynamo.install()\n"
     code = start + "\n".join(map(dedent, parts))
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_nothing_that_is_not_compiled_fills_the_shell():
+def test_what_compiles_nothing_does_not_load_it():
     """Whatever the questions are about runs without the compiler, and comes out right."""
-    run(*(f"{code}\nassert {IS_EMPTY}, {what!r}" for what, code in map(_dedented, ASKING.items())))
-
-
-def _dedented(pair):
-    return pair[0], dedent(pair[1])
+    run(*(part for what, code in ASKING.items() for part in (code, f"assert {IS_LAZY}, {what!r}")))
 
 
 @pytest.mark.parametrize(
@@ -96,12 +92,12 @@ def _dedented(pair):
         ),
     ],
 )
-def test_whatever_else_is_asked_fills_it(asking):
-    """The shell becomes the package itself, the same module, whichever way it is asked for."""
+def test_whatever_else_is_asked_loads_it(asking):
+    """The lazy module becomes the package itself, whichever way it is asked for."""
     run(
         "before = torch._dynamo",
         asking,
-        f"assert not {IS_EMPTY} and before is torch._dynamo is sys.modules['torch._dynamo']",
+        f"assert not {IS_LAZY} and before is torch._dynamo is sys.modules['torch._dynamo']",
         "assert torch._dynamo.disable.__module__ == 'torch._dynamo.decorators'",
         "assert torch._dynamo.config is sys.modules['torch._dynamo.config']",
         "assert torch._dynamo.compiled_autograd is sys.modules['torch._dynamo.compiled_autograd']",
@@ -120,8 +116,8 @@ def test_the_compiler_finds_torchs_own_functions_marked():
     )
 
 
-def test_a_package_that_could_not_run_is_tried_again():
-    """After a failure, as for want of memory, the shell still serves optimizers, and fills when it can."""
+def test_a_package_that_could_not_be_loaded_is_tried_again():
+    """After a failure, as for want of memory, optimizers are still served, and the next try may succeed."""
     run(
         """
         loader, real = torch._dynamo.__spec__.loader, torch._dynamo.__spec__.loader.exec_module
@@ -135,7 +131,7 @@ def test_a_package_that_could_not_run_is_tried_again():
         loader.exec_module = real
         """,
         ASKING["every optimizer"],
-        f"assert {IS_EMPTY}",
+        f"assert {IS_LAZY}",
         COMPILING,
     )
 
@@ -176,6 +172,6 @@ def test_what_a_notebook_does_imports_nothing_more(zygote):
 
 
 def test_workers_start_without_the_compiler(zygote):
-    """What a worker is forked from has the shell, where a worker can read files."""
+    """What a worker is forked from has the lazy module, where a worker can read files."""
     seen = look(zygote, "def f(torch):\n    return type(torch._dynamo).__name__", f="student.f(torch)")
-    assert seen["f"] == "_Shell"
+    assert seen["f"] == "_LazyDynamo"
