@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from grader.notebook import Cell
 
 Definition = TypeVar("Definition")
 Named = ast.FunctionDef | ast.ClassDef
+_WIDTH = 110  # of a line
 
 
 def accepted(question: str) -> Callable[[Definition], Definition]:
@@ -25,15 +27,19 @@ def accepted(question: str) -> Callable[[Definition], Definition]:
     return lambda definition: definition
 
 
-def wrong(question: str, *, fails: list[str], public: bool = False) -> Callable[[Definition], Definition]:
+def wrong(
+    question: str, *, fails: list[str], stops: str | None = None, public: bool = False
+) -> Callable[[Definition], Definition]:
     """Mark an answer that must fail exactly these checks. Decorates; does nothing else.
 
     Args:
         question: the id of its question.
         fails: the names of the checks.
+        stops: the class of the error with which it stops before some of these checks can judge it, such as
+            ``RuntimeError``; ``timeout`` where it does not come to an end, ``fault`` where it is ended.
         public: whether the public check passes it, so that nothing tells the student before the grading.
     """
-    del question, fails, public
+    del question, fails, stops, public
     return lambda definition: definition
 
 
@@ -60,6 +66,7 @@ class Answer:
         line: where its decorator stands.
         cells: a notebook that gives this answer.
         public: whether it is wrong, and yet the public check passes it.
+        stops: the class of the error with which it is meant to stop, or None.
     """
 
     name: str
@@ -68,6 +75,7 @@ class Answer:
     line: int
     cells: tuple[Cell, ...]
     public: bool = False
+    stops: str | None = None
 
 
 @dataclass(frozen=True)
@@ -162,28 +170,29 @@ def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] =
     for node in reversed(ast.parse("".join(lines)).body):
         mark = _mark(node)
         if mark is not None and _is_wrong(mark) and isinstance(node, Named) and node.name in fails:
-            passes = ", public=True" if node.name in public else ""
-            question = mark.args[0].value  # type: ignore[attr-defined]
-            text = f"@wrong({question!r}, fails={fails[node.name]!r}{passes})".replace("'", '"')
+            text = _decorator(mark, fails[node.name], public=node.name in public)
             last = (mark.end_lineno or mark.lineno) - 1
             remark = lines[last].encode()[mark.end_col_offset :].decode()
-            lines[mark.lineno - 1 : last + 1] = [_wrapped(text), remark]
+            lines[mark.lineno - 1 : last + 1] = [text, remark]
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def _wrapped(decorator: str) -> str:
+def _decorator(mark: ast.Call, fails: list[str], *, public: bool) -> str:
     """A decorator on one line where it fits, else as the formatter would write it."""
-    if len(decorator) <= 110:
-        return decorator
-    head, _, rest = decorator.removesuffix(")").partition("fails=[")
-    listed, _, passes = rest.partition("]")
-    names = listed.split(", ")
-    return (
-        f"{head.replace('(', '(' + chr(10) + '    ').rstrip()}\n    fails=[\n"
-        + "".join(f"        {name},\n" for name in names)
-        + "    ],\n"
-        + (f"    {passes.removeprefix(', ')},\n)" if passes else ")")
-    )
+    names = [_quoted(name) for name in fails]
+    before = [_quoted(ast.literal_eval(mark.args[0]))]
+    before += [f"stops={_quoted(ast.literal_eval(k.value))}" for k in mark.keywords if k.arg == "stops"]
+    after = ["public=True"] if public else []
+    line = "@wrong(" + ", ".join([*before, "fails=[" + ", ".join(names) + "]", *after]) + ")"
+    if len(line) <= _WIDTH:
+        return line
+    listed = ["fails=[", *(f"    {name}," for name in names), "],"]
+    inner = [*(f"{one}," for one in before), *listed, *(f"{one}," for one in after)]
+    return "\n".join(["@wrong(", *(f"    {one}" for one in inner), ")"])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _mark(node: ast.stmt) -> ast.Call | None:
@@ -221,9 +230,12 @@ def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, st
     if question not in tuple(functions):
         raise CourseError(f"{where}: the assignment has no question {question!r}")
     fails = frozenset(said["fails"]) if isinstance(said.get("fails"), list) else None
-    if _is_wrong(mark) != (fails is not None) or ("public" in said and fails is None):
+    if _is_wrong(mark) != (fails is not None) or (fails is None and {"public", "stops"} & said.keys()):
         raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
+    stops = said.get("stops")
+    if not isinstance(stops, str | None):
+        raise CourseError(f'{where}: stops= is the name of an error, such as "RuntimeError"')
     node.decorator_list.remove(mark)
     sources = (preamble, ast.unparse(node), f"{functions[question]} = {node.name}")
     cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
-    return Answer(node.name, question, fails, mark.lineno, cells, said.get("public") is True)
+    return Answer(node.name, question, fails, mark.lineno, cells, said.get("public") is True, stops)

@@ -22,6 +22,7 @@ from grader.drawing.graph_facts import read_graph
 from grader.evidence import Evidence, Fault, Stopped
 from grader.failed_cell import FailedCell
 from grader.judge import Verdict, judge
+from grader.kill_matrix import Diagnosis
 from grader.live import asked_of_stubs, observe_reference, stub_cells
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
@@ -30,6 +31,7 @@ from grader.observer import observe
 from grader.question import Question
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
+from grader.stops import complaints_about_stops
 from grader.trial import Trial, misjudged
 from grader.worth import total
 from grader.zygote import Zygote
@@ -46,8 +48,8 @@ class Examination:
     Attributes:
         stem: the assignment's.
         complaints: one sentence for each contradiction.
-        kills: for each check, how many stubs and wrong answers fail it.
-        diagnoses: for each wrong answer, (question, name, failed checks, first message).
+        kills: for each check, how many wrong answers it fails, without those that stopped before.
+        diagnoses: for each wrong answer, what became of it.
         answers: how many accepted and wrong answers were tried.
         public: (question, name) of each wrong answer that its public check passes.
     """
@@ -55,7 +57,7 @@ class Examination:
     stem: str
     complaints: list[str] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
-    diagnoses: list[tuple[str, str, list[str], str]] = field(default_factory=list)
+    diagnoses: list[Diagnosis] = field(default_factory=list)
     answers: tuple[int, int] = (0, 0)
     public: list[tuple[str, str]] = field(default_factory=list)
 
@@ -122,7 +124,11 @@ class _Doctor:
         by_seed = [self._verdicts(answers, seed) for seed in seeds]
         passed = self._passed_in_public(answers)
         if accept_lists:
-            wrong = {a.name: self._failed(a, by_seed[0]) for a in answers if a.fails is not None}
+            wrong = {
+                a.name: self._failed(a, by_seed[0])
+                for a in answers
+                if a.fails is not None and not self._misjudged_stops(a, by_seed[0])
+            }
             accept(path, wrong, passed)
             answers = read_answers(path, self._functions)
         self._check_answers(answers, by_seed, seeds)
@@ -193,10 +199,14 @@ class _Doctor:
                     )
         for answer in (a for a in answers if a.fails is not None):
             failed = self._failed(answer, by_seed[0])
-            for name in failed:
+            judged = by_seed[0][answer.name]
+            stopped = frozenset(name for name in failed if name in judged and judged[name].stopped)
+            for name in {*failed} - stopped:
                 self._found.kills[name] += 1
-            message = by_seed[0][answer.name][failed[0]].message if failed else ""
-            self._found.diagnoses.append((answer.question, answer.name, failed, message or ""))
+            message = judged[failed[0]].message if failed else ""
+            self._found.diagnoses.append(
+                Diagnosis(answer.question, answer.name, failed, message or "", stopped)
+            )
         self._complain(
             *(
                 f"{check} fails no wrong answer: what is it for?"
@@ -214,7 +224,9 @@ class _Doctor:
         if answer.fails is None and failed:
             message = verdicts[answer.name][failed[0]].message
             self._complain(f"{who} is right, but fails {', '.join(failed)}: {message}")
-        if answer.fails is not None and set(failed) != answer.fails - broken:
+        stops = self._misjudged_stops(answer, verdicts)
+        self._complain(*stops)
+        if answer.fails is not None and not stops and set(failed) != answer.fails - broken:
             self._complain(f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}")
         checks = self._rubric.checks_of(answer.question)
         credit = PartialCredit.of(self._settings.partial_credit, checks, verdicts[_STUBS])
@@ -222,6 +234,11 @@ class _Doctor:
         if answer.fails is not None and earned(checks, verdicts[answer.name], credit) > most:
             part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
             self._complain(f"{who} is wrong and earns more than {part}")
+
+    def _misjudged_stops(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:
+        judged = verdicts[answer.name]
+        failed = {name: judged[name] for name in self._failed(answer, verdicts) if name in judged}
+        return complaints_about_stops(answer, failed, self._course.answers_file(self._stem))
 
     def _passed_in_public(self, answers: list[Answer]) -> set[str]:
         """The names of the wrong answers that their public check passes."""

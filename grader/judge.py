@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -16,9 +16,10 @@ from grader import plugin
 from grader.cause import cause_of
 from grader.check import Check, WithoutHintError
 from grader.errors import CourseError
-from grader.evidence import Evidence, Outcome
-from grader.facts import MalformedError
-from grader.observation import Observation
+from grader.evidence import Evidence, Outcome, Stopped
+from grader.facts import MalformedError, decode_raised
+from grader.observation import Observation, StoppedError
+from grader.reason import tells_of_time
 from grader.rubric import Rubric
 
 MAX_BATCH = 64
@@ -36,12 +37,16 @@ class Verdict:
         message: the diagnosis, or None.
         hint: what helps with this failure, or None.
         cause: where and why the check broke, for its author's eyes, or None.
+        stopped: where the check judged nothing, because a probe which it takes stopped in the student's code:
+            the exception's class name, ``timeout`` where its time ran out, ``fault`` where it was ended or
+            refused for another reason. None elsewhere, also where the check judged what ``attempt`` caught.
     """
 
     outcome: str
     message: str | None
     hint: str | None = None
     cause: str | None = None
+    stopped: str | None = None
 
 
 def judge(
@@ -130,8 +135,22 @@ class _Subject:
         ):
             _, _, more = message.partition("You returned None. ")
             told = f"{function} returned None: is a return missing? {more}".rstrip()
-            return Verdict("failed", told, verdict.hint if more else None)
+            return replace(verdict, message=told, hint=verdict.hint if more else None)
         return verdict
+
+    def stopped(self, error: BaseException | None) -> str | None:
+        """What stopped the probe that a check could not judge: see `Verdict.stopped`.
+
+        A function that is missing is missing because its cell stopped, if a cell did.
+        """
+        if not isinstance(error, StoppedError):
+            return None
+        if isinstance(error.outcome, Stopped):
+            return error.outcome.error.type
+        raised = [cell["raised"] for cell in self._evidence.cells if cell["raised"] is not None]
+        if raised:
+            return decode_raised(raised[0]).type
+        return "timeout" if tells_of_time(error.outcome.reason) else "fault"
 
     def forget(self, probe: str) -> None:
         """No check asks for it any more."""
@@ -174,6 +193,7 @@ class _Session:
                 break
             verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
             verdict = subject.told(check, verdict, self._functions[check.question])
+            verdict = replace(verdict, stopped=subject.stopped(error))
             self.verdicts[subject.name][check.id] = verdict
             for probe in check.probes:
                 if self._last[probe] == check.id:

@@ -1,15 +1,36 @@
 """Outside: the kill matrix of an assignment: which wrong answers each hidden check fails.
 
 A row that holds no cross is a wrong answer that gets away; a column whose only cross stands beside others
-in each of its rows is a check that nothing needs.
+in each of its rows is a check that nothing needs. ``!`` stands where the check judged nothing, because the
+answer stopped before: the check fails it, and is not justified by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-#: (question, name of the wrong answer, checks it fails, what it is told), as an examination holds them.
-Diagnosis = tuple[str, str, list[str], str]
+
+class Diagnosis(NamedTuple):
+    """What became of a wrong answer.
+
+    Attributes:
+        question: its question's id.
+        name: its own.
+        failed: names of the checks that it fails.
+        message: what it is told first.
+        stopped: those of the failed checks that judged nothing, because the answer stopped before.
+    """
+
+    question: str
+    name: str
+    failed: list[str]
+    message: str
+    stopped: frozenset[str] = frozenset()
+
+    def mark(self, check: str) -> str:
+        """What stands in the matrix."""
+        return "·" if check not in self.failed else "!" if check in self.stopped else "✗"
 
 
 def kill_matrices(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iterator[str]:
@@ -24,9 +45,9 @@ def kill_matrices(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iter
     """
     by_question: dict[str, list[Diagnosis]] = {}
     for diagnosis in diagnoses:
-        by_question.setdefault(diagnosis[0], []).append(diagnosis)
+        by_question.setdefault(diagnosis.question, []).append(diagnosis)
     for question, wrong in by_question.items():
-        columns = [check for check in checks if any(check in failed for _, _, failed, _ in wrong)]
+        columns = [check for check in checks if any(check in one.failed for one in wrong)]
         yield "\n".join(_matrix(question, wrong, columns))
 
 
@@ -34,9 +55,9 @@ def _matrix(question: str, wrong: Sequence[Diagnosis], columns: Sequence[str]) -
     width = max(len(str(len(columns))), 1)
     margin = max(len(question), len("failed"))
     yield _row(question, margin, [str(number) for number, _ in enumerate(columns, start=1)], width)
-    for _, name, failed, _ in wrong:
-        yield _row("", margin, ["✗" if check in failed else "·" for check in columns], width) + f"  {name}"
-    kills = [sum(check in failed for _, _, failed, _ in wrong) for check in columns]
+    for one in wrong:
+        yield _row("", margin, [*map(one.mark, columns)], width) + f"  {one.name}"
+    kills = [sum(one.mark(check) == "✗" for one in wrong) for check in columns]
     yield _row("failed", margin, [str(number) for number in kills], width) + f"  of {len(wrong)}"
     for number, check in enumerate(columns, start=1):
         yield f"{number:>{margin}} {check}"

@@ -17,6 +17,14 @@ class NothingSeenError(WithoutHintError):
     """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
 
 
+class StoppedError(NothingSeenError):
+    """The probe came to no end, so its check judged nothing; `outcome` is what it came to instead."""
+
+    def __init__(self, outcome: Stopped | Fault) -> None:
+        super().__init__(why_no_facts(outcome))
+        self.outcome = outcome
+
+
 def why_no_facts(outcome: Stopped | Fault) -> str:
     """Why a probe has none, in a sentence."""
     return _sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
@@ -52,13 +60,12 @@ class Observation:
         """The facts of the submission, in the form the reference's have.
 
         Raises:
-            NothingSeenError: there are none, or they have another form.
+            StoppedError: there are none.
+            NothingSeenError: they have another form.
         """
         _ = self.expected
-        if isinstance(self._seen, Fault):
-            raise NothingSeenError(_sentence(self._seen.reason))
-        if isinstance(self._seen, Stopped):
-            raise NothingSeenError(_sentence(diagnose(self._seen.error)))
+        if isinstance(self._seen, Stopped | Fault):
+            raise StoppedError(self._seen)
         if self._other_form:
             raise NothingSeenError(f"In what came back, {self._other_form}.")
         return self._seen

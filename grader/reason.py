@@ -32,12 +32,22 @@ def _beginning(reason: str) -> str:
 
 
 _SAYS_ENDED = tuple(map(_beginning, ENDED.values()))
+_SAYS_TIME = (
+    *(ENDED[kind].partition("{")[0] for kind in ("timeout", "late")),
+    TOO_LATE,
+    TOO_LATE_FOR_NOTEBOOK,
+)
 _SAYS_NOT_REACHED = _beginning(NOT_REACHED)
 
 
 def tells_of_an_end(diagnosis: str) -> bool:
     """Whether it tells of a process that did not answer as one does."""
     return diagnosis.startswith(_SAYS_ENDED)
+
+
+def tells_of_time(reason: str) -> bool:
+    """Whether it says that the time of a probe, a question or a notebook ran out."""
+    return any(map(reason.startswith, _SAYS_TIME))
 
 
 def only_follows(diagnosis: str) -> bool:

@@ -94,8 +94,8 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         for matrix in kill_matrices(found.diagnoses, list(found.kills)):
             console.print(f"\n{matrix}", markup=False, highlight=False, soft_wrap=True)
         table = Table("question", "wrong answer", "is told", box=None)
-        for question, name, _, message in found.diagnoses:
-            table.add_row(question, name, escape(message))
+        for one in found.diagnoses:
+            table.add_row(one.question, one.name, escape(one.message))
         console.print("", table, "")
         _print_passed_in_public(console, found)
     for complaint in found.complaints:

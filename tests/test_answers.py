@@ -121,6 +121,8 @@ def test_reading_runs_nothing(tmp_path):
         ('@wrong("q1")', "a wrong answer, and only a wrong one, says which checks it fails"),
         ('@accepted("q1", fails=[])', "a wrong answer, and only a wrong one"),
         ('@accepted("q1", public=True)', "a wrong answer, and only a wrong one"),
+        ('@accepted("q1", stops="TypeError")', "a wrong answer, and only a wrong one"),
+        ('@wrong("q1", stops=[], fails=[])', 'stops= is the name of an error, such as "RuntimeError"'),
         ('@accepted("q1", fails=["test_a"])', "a wrong answer, and only a wrong one"),
         ('@wrong("q1", fails="test_a")', "a wrong answer, and only a wrong one"),
         ('@wrong("q1", fails=3)', "a wrong answer, and only a wrong one"),
@@ -210,6 +212,17 @@ def test_public_is_written_beside_the_list(file):
     assert f'        "{LONG[-1]}",\n    ],\n    public=True,\n)  # it squares\n' in file.read_text()
     accept(file, {"square": ["test_double", "test_leaf"]})
     assert file.read_text() == FILE
+
+
+def test_what_stops_an_answer_is_kept(tmp_path):
+    """The error that an author wrote down is read, and stays where the list is rewritten."""
+    path = tmp_path / "01_tiny.py"
+    path.write_text('@wrong("q1", fails=[], stops="KeyError")\ndef answer(x):\n    return x\n')
+    accept(path, {"answer": ["test_a"]}, {"answer"})
+    assert path.read_text().startswith('@wrong("q1", stops="KeyError", fails=["test_a"], public=True)\n')
+    assert [answer.stops for answer in read_answers(path, FUNCTIONS)] == ["KeyError"]
+    accept(path, {"answer": LONG})
+    assert path.read_text().startswith('@wrong(\n    "q1",\n    stops="KeyError",\n    fails=[\n')
 
 
 def test_an_accepted_answer_gets_no_list(file):

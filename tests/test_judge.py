@@ -13,6 +13,7 @@ from grader.evidence import Evidence
 from grader.facts import decode
 from grader.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge
 from grader.question import Question
+from grader.reason import ENDED, TOO_LATE
 from grader.rubric import read_rubric
 
 CHECKS = '''\
@@ -268,7 +269,34 @@ def test_verdicts(rubric):
         "ZeroDivisionError: float division by zero"
     )
     assert found["other"]["test_again"] == Verdict("failed", "x" * MAX_MESSAGE)
-    assert set(found["nothing"].values()) == {Verdict("failed", "This part was not reached.")}
+    assert set(found["nothing"].values()) == {
+        Verdict("failed", "This part was not reached.", stopped="fault")
+    }
+
+
+def test_what_stopped_before_a_check_could_judge_is_told(rubric):
+    """The error of a probe or of a cell, or a process's end; none where a check judged an error."""
+    cell = {"cell": 2, "raised": {**ERROR, "types": ["NameError"]}, "fault": None}
+    submissions = {
+        "judged": saw(returned(again=["none"])),
+        "probe": Evidence(probes={"trained": {"raised": ERROR}}),
+        "cell": Evidence(cells=[cell]),
+        "slow": Evidence(probes={"trained": {"fault": ENDED["timeout"].format(seconds=10)}}),
+        "late": Evidence(probes={"trained": {"fault": TOO_LATE}}),
+        "ended": Evidence(probes={"trained": {"fault": ENDED["closed"]}}),
+        "form": saw(["int", 1]),
+    }
+    found = judge(rubric, submissions, RIGHT)
+    assert {name: verdicts["test_again"].stopped for name, verdicts in found.items()} == {
+        "judged": None,
+        "probe": "RuntimeError",
+        "cell": "NameError",
+        "slow": "timeout",
+        "late": "timeout",
+        "ended": "fault",
+        "form": None,
+    }
+    assert {verdicts["test_again"].outcome for verdicts in found.values()} == {"failed"}
 
 
 STRANGE = [

@@ -65,14 +65,14 @@ def filled_by_nn_init(n, m, scale):
     return nn.init.normal_(w, std=scale, generator=torch.Generator().manual_seed(0))
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1", stops="ValueError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def requires_grad_on_a_non_leaf(n, m, scale):
     """Believes that requires_grad_() erases the history; here it only sets a flag that is set already."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def only_detached(n, m, scale):
     """Detaches and is content with a leaf, but this leaf no longer requires grad, so nothing trains it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
@@ -101,14 +101,14 @@ def retained_gradient(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1", stops="ValueError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def cloned(n, m, scale):
     """Believes that a clone starts afresh; clone() is an operation that is recorded like any other."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.clone()
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def product_under_no_grad(n, m, scale):
     """Makes a leaf under no_grad, and believes that it inherits the requires_grad of its factor."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -117,7 +117,15 @@ def product_under_no_grad(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_has_the_values", "test_weight_trains"])
+@wrong(
+    "q1",
+    stops="RuntimeError",
+    fails=[
+        "test_weight_is_a_leaf",
+        "test_weight_has_the_values",
+        "test_weight_trains",
+    ],
+)
 def scaled_in_place_with_gradients_on(n, m, scale):
     """Believes that writing in place is enough; with gradients on, a leaf that requires grad refuses it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -241,7 +249,7 @@ def all_in_one_memory(n, m, scale, _memory=torch.zeros(10_000)):
     return _memory[: n * m].copy_(w.flatten()).view(n, m).detach().requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def born_in_inference_mode(n, m, scale):
     """Takes inference_mode for a faster no_grad; what is born in it can never be trained."""
     with torch.inference_mode():
@@ -249,7 +257,7 @@ def born_in_inference_mode(n, m, scale):
         return w.requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
 def given_as_its_data(n, m, scale):
     """Believes that .data is the weight itself; it is another tensor, which does not require grad."""
     return (torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale).data
@@ -434,6 +442,7 @@ def retained_too_late(model, img):
 
 @wrong(
     "q2",
+    stops="RuntimeError",
     fails=[
         "test_input_gradient_is_right",
         "test_parameters_keep_their_gradients",
@@ -596,6 +605,7 @@ class _Silenced(nn.Sequential):
 
 @wrong(
     "q2",
+    stops="fault",
     fails=[
         "test_input_gradient_is_right",
         "test_parameters_keep_their_gradients",
@@ -1275,7 +1285,15 @@ def by_torch_func(a, b, d):
     return dict(zip("abdceo", torch.func.grad(shifted, argnums=(0, 1, 2, 3, 4, 5))(a, b, d, *zeros)))
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"])
+@wrong(
+    "q3",
+    stops="RuntimeError",
+    fails=[
+        "test_gradients_of_non_leaves",
+        "test_gradients_of_leaves",
+        "test_no_warning",
+    ],
+)
 def summed_over_the_first_dimension(a, b, d):
     """Sums c over its rows for the gradient of d, as for a bias; d may be a column."""
     c = a + b
@@ -1621,6 +1639,7 @@ def only_the_last_handle_kept(model, x, names):
 
 @wrong(
     "q4",
+    stops="RuntimeError",
     fails=[
         "test_gradients_of_activations",
         "test_hooks_are_removed",
@@ -1707,7 +1726,7 @@ def hooks_in_a_table_that_looks_empty(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), list(map(outputs.get, names)))))
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_are_removed"], public=True)
+@wrong("q4", stops="fault", fails=["test_gradients_of_activations", "test_hooks_are_removed"], public=True)
 def classes_exchanged_instead_of_hooks(model, x, names):
     """Watches the layers by another class of theirs, which they keep."""
     outputs = {}
@@ -2359,6 +2378,7 @@ def weights_normalised_in_the_list(losses, weights):
 
 @wrong(
     "q5",
+    stops="RuntimeError",
     fails=[
         "test_total_has_the_value",
         "test_total_reaches_the_parameters",
@@ -2594,7 +2614,15 @@ def ones_from_the_forum(losses, w):
     losses.backward(torch.ones_like(losses))
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"])
+@wrong(
+    "q6",
+    stops="RuntimeError",
+    fails=[
+        "test_weighted_gradient",
+        "test_weights_are_constants",
+        "test_graph_is_freed",
+    ],
+)
 def loop_over_a_freed_graph(losses, w):
     """Goes back once for each sample, but the first pass has used up the graph they share."""
     for loss, weight in zip(losses, w.tolist()):
@@ -2709,6 +2737,7 @@ def weights_cut_off_and_given_another_history(losses, w):
 
 @wrong(
     "q6",
+    stops="RuntimeError",
     fails=[
         "test_weighted_gradient",
         "test_weights_are_constants",

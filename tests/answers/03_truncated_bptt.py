@@ -266,6 +266,7 @@ def cleared_after_the_step(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -355,6 +356,7 @@ def detach_in_every_step(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -397,6 +399,7 @@ def recur_without_gradients(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -441,6 +444,7 @@ def detach_the_parameters(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -539,6 +543,7 @@ def losses_as_tensors(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -1006,6 +1011,7 @@ def state_kept_on_the_cell(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -1112,6 +1118,7 @@ def errors_swallowed(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_start_state_is_a_leaf",
         "test_value_is_carried",
@@ -1530,6 +1537,7 @@ def clone_the_parts(state):
 
 @wrong(
     "q2",
+    stops="RuntimeError",
     fails=[
         "test_structure_is_kept",
         "test_result_has_no_history",
@@ -1542,7 +1550,15 @@ def deep_copy_of_the_state(state):
     return copy.deepcopy(state)
 
 
-@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history", "test_original_is_untouched"])
+@wrong(
+    "q2",
+    stops="ValueError",
+    fails=[
+        "test_structure_is_kept",
+        "test_result_has_no_history",
+        "test_original_is_untouched",
+    ],
+)
 def always_a_pair(state):
     """Knows the LSTM only: a single tensor, None and a list of states are not pairs of tensors."""
     h, c = state
@@ -1551,6 +1567,7 @@ def always_a_pair(state):
 
 @wrong(
     "q2",
+    stops="AttributeError",
     fails=[
         "test_structure_is_kept",
         "test_result_has_no_history",
@@ -1577,7 +1594,15 @@ def share_memory_with_numpy(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"], public=True)
+@wrong(
+    "q2",
+    stops="RuntimeError",
+    fails=[
+        "test_result_has_no_history",
+        "test_reset_falsifies_nothing",
+    ],
+    public=True,
+)
 @torch.inference_mode()
 def copies_in_inference_mode(state):
     """Takes inference_mode for a faster no_grad: its tensors can be neither written to nor trained with."""
@@ -1705,7 +1730,7 @@ def rebuilt_from_lists(state):
     return _mapped(lambda t: torch.tensor(t.tolist()), state)
 
 
-@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history"])
+@wrong("q2", stops="RuntimeError", fails=["test_structure_is_kept", "test_result_has_no_history"])
 def squeezed(state):
     """Takes dimensions of size 1 for superfluous."""
     return _mapped(lambda t: t.detach().squeeze(), state)
@@ -2261,6 +2286,7 @@ def cut_before_the_last_loss(cell, readout, xs, ys, k):
 
 @wrong(
     "q3",
+    stops="RuntimeError",
     fails=[
         "test_gradients_of_the_chunks",
         "test_gradients_are_added",
@@ -3078,6 +3104,7 @@ def retained_for_nothing(cell, readout, h0, opt, batches):
 
 @wrong(
     "q4",
+    stops="RuntimeError",
     fails=[
         "test_first_minibatch_teaches_h0",
         "test_later_minibatches_carry_the_value",
@@ -3099,6 +3126,7 @@ def never_detached(cell, readout, h0, opt, batches):
 
 @wrong(
     "q4",
+    stops="RuntimeError",
     fails=[
         "test_first_minibatch_teaches_h0",
         "test_later_minibatches_carry_the_value",
@@ -3515,6 +3543,7 @@ def h0_stepped_by_hand(cell, readout, h0, opt, batches):
 
 @wrong(
     "q4",
+    stops="RuntimeError",
     fails=[
         "test_first_minibatch_teaches_h0",
         "test_later_minibatches_carry_the_value",
@@ -3943,6 +3972,7 @@ class UpdateInEvalToo(nn.Module):
 
 @wrong(
     "q5",
+    stops="TypeError",
     fails=[
         "test_statistic_has_no_history",
         "test_gradient_of_the_output",
@@ -4042,7 +4072,7 @@ class DetachInPlace(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_statistic_has_no_history", "test_gradient_of_the_output"])
+@wrong("q5", stops="RuntimeError", fails=["test_statistic_has_no_history", "test_gradient_of_the_output"])
 class DetachedInput(nn.Module):
     """Detaches the batch, and with it all that was before the module."""
 
@@ -4059,6 +4089,7 @@ class DetachedInput(nn.Module):
 
 @wrong(
     "q5",
+    stops="RuntimeError",
     fails=[
         "test_statistic_has_no_history",
         "test_gradient_of_the_output",
@@ -4240,7 +4271,7 @@ class InputOverwritten(_WithBuffer):
         return out
 
 
-@wrong("q5", fails=["test_batches_are_left_alone"], public=True)
+@wrong("q5", stops="RuntimeError", fails=["test_batches_are_left_alone"], public=True)
 class InputCentredInEval(_WithBuffer):
     """Centres the caller's x in place after eval()."""
 

@@ -210,6 +210,7 @@ def drawn_between_equal_bounds(w, value):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_w_holds_the_value",
         "test_w_is_the_same_tensor",
@@ -379,6 +380,7 @@ def flattened_and_filled(w, value):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_w_holds_the_value",
         "test_w_is_the_same_tensor",
@@ -396,6 +398,7 @@ def viewed_as_a_vector(w, value):
 
 @wrong(
     "q1",
+    stops="IndexError",
     fails=[
         "test_w_holds_the_value",
         "test_w_is_the_same_tensor",
@@ -444,6 +447,7 @@ def moved_and_counted(w, value):
 
 @wrong(
     "q1",
+    stops="RuntimeError",
     fails=[
         "test_w_holds_the_value",
         "test_w_is_the_same_tensor",
@@ -701,6 +705,7 @@ def a_whole_new_layer(model, name):
 
 @wrong(
     "q2",
+    stops="RuntimeError",
     fails=[
         "test_parameters_are_the_same_objects",
         "test_fresh_values_are_trained",
@@ -791,7 +796,15 @@ def every_linear_layer_reset(model, name):
     model.apply(_init_any_linear)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True)
+@wrong(
+    "q2",
+    stops="AttributeError",
+    fails=[
+        "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
 def name_taken_for_an_attribute(model, name):
     """The student believes that getattr follows the dots of a name, but it looks for one attribute of that name."""
     layer = getattr(model, name)
@@ -801,7 +814,11 @@ def name_taken_for_an_attribute(model, name):
 
 @wrong(
     "q2",
-    fails=["test_tied_module_stays_tied", "test_nothing_else_changes"],
+    stops="KeyError",
+    fails=[
+        "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
+    ],
     public=True,
 )
 def looked_up_among_the_parameters(model, name):
@@ -1094,7 +1111,15 @@ def float32_for_all(model, name):
     layer.bias.data = torch.zeros(layer.bias.shape)
 
 
-@wrong("q2", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True)
+@wrong(
+    "q2",
+    stops="AttributeError",
+    fails=[
+        "test_tied_module_stays_tied",
+        "test_nothing_else_changes",
+    ],
+    public=True,
+)
 def only_one_dot(model, name):
     """Believes that a name has two parts at most."""
     first, _, second = name.partition(".")
@@ -1417,6 +1442,7 @@ def everything_overwritten(x, w1, w2, mask):
 
 @wrong(
     "q3",
+    stops="IndexError",
     fails=[
         "test_masked_values_enter_the_product",
         "test_w1_gets_the_gradient_of_its_columns",
@@ -3092,6 +3118,7 @@ def a_new_leaf_every_step(w, X, y, lr, steps):
 
 @wrong(
     "q6",
+    stops="RuntimeError",
     fails=[
         "test_w_arrives",
         "test_w_stays_a_leaf_in_its_memory",
@@ -3112,6 +3139,7 @@ def name_moved_under_no_grad(w, X, y, lr, steps):
 
 @wrong(
     "q6",
+    stops="RuntimeError",
     fails=[
         "test_w_arrives",
         "test_w_stays_a_leaf_in_its_memory",
@@ -3132,6 +3160,7 @@ def written_while_recording(w, X, y, lr, steps):
 
 @wrong(
     "q6",
+    stops="RuntimeError",
     fails=[
         "test_w_arrives",
         "test_w_stays_a_leaf_in_its_memory",
@@ -3883,6 +3912,7 @@ def nothing_to_average_at_one(teacher, student, tau):
 
 @wrong(
     "q5",
+    stops="AttributeError",
     fails=[
         "test_buffers_are_copied",
         "test_no_memory_is_shared",
