@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from grader.author_file import read_syntax
 from grader.errors import CourseError
 from grader.notebook import Cell
 
@@ -123,18 +124,22 @@ def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
     """
     marked = [(node, _mark(node)) for node in _statements(path)]
     preamble = "\n".join(ast.unparse(node) for node, mark in marked if mark is None and not _is_ours(node))
-    names = [node.name for node, mark in marked if mark is not None and isinstance(node, Named)]
-    for name in names:
-        if names.count(name) > 1:
-            raise CourseError(f"{path}: two answers are called {name}; give each a name of its own")
+    lines: dict[str, int] = {}
+    for node, mark in marked:
+        if (
+            mark is not None
+            and isinstance(node, Named)
+            and lines.setdefault(node.name, node.lineno) != node.lineno
+        ):
+            raise CourseError(
+                f"{path}, line {node.lineno}: two answers are called {node.name} (the first in line"
+                f" {lines[node.name]}); give each a name of its own"
+            )
     return [_answer(node, mark, preamble, functions, path) for node, mark in marked if mark is not None]
 
 
 def _statements(path: Path) -> list[ast.stmt]:
-    try:
-        return ast.parse(path.read_text(encoding="utf-8")).body
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read: {error}") from error
+    return read_syntax(path).body
 
 
 def _equal_call(node: ast.stmt) -> ast.Call | None:
@@ -154,8 +159,12 @@ def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
     if not edits or not said.get("why") or not set(said) <= {"why", "answers"}:
         raise CourseError(f'{where}: write equal("q1", "x -> x.clone()", why="...") with literals')
     if question not in tuple(functions):
-        raise CourseError(f"{where}: the assignment has no question {question!r}")
+        raise CourseError(f"{where}: {_no_question(question, functions)}")
     return Equal(question, tuple(edits), tuple(said.get("answers", ())), call.lineno)
+
+
+def _no_question(question: Any, functions: Mapping[str, str]) -> str:
+    return f"the assignment has no question {question!r}, only {', '.join(functions)}"
 
 
 def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:
@@ -228,7 +237,7 @@ def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, st
             f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals'
         ) from None
     if question not in tuple(functions):
-        raise CourseError(f"{where}: the assignment has no question {question!r}")
+        raise CourseError(f"{where}: {_no_question(question, functions)}")
     fails = frozenset(said["fails"]) if isinstance(said.get("fails"), list) else None
     if _is_wrong(mark) != (fails is not None) or (fails is None and {"public", "stops"} & said.keys()):
         raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")

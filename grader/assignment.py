@@ -4,18 +4,20 @@ A master is a notebook in jupytext's percent format: prose, demonstrations, and 
 cell `## qK · Title`, a code cell tagged `question qK` (answer and stub) and a code cell tagged `check qK`.
 """
 
+import ast
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import jupytext  # type: ignore[import-untyped]
 
+from grader.author_file import not_python, read_text
 from grader.blanks import require_filled
 from grader.errors import CourseError
 from grader.public_check import validate_check
-from grader.question import Question, read_question
+from grader.question import Place, Question, read_question
 
 __all__ = ["Assignment", "Cell", "Question", "read_assignment"]
 
@@ -24,6 +26,7 @@ Role = Literal["prose", "task", "code", "question", "check"]
 _STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
 _TAG = re.compile(r"(?P<role>question|check) (?P<question>q[1-9]\d*)")
 _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
+_JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is no Python
 _HEADING = re.compile(r"## (?P<question>q[1-9]\d*) · (?P<title>.+)")
 
 
@@ -35,6 +38,8 @@ class Cell:
     source: str
     question: str | None = None
     """The question which a task, question or check cell belongs to."""
+    line: int = field(default=1, compare=False)
+    """Where its source begins in the master, counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -87,25 +92,53 @@ def read_assignment(path: Path) -> Assignment:
 
 
 def _read_cells(path: Path) -> list[Cell]:
-    try:
-        notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path}: this master cannot be read ({error}).") from error
-    return [_cell(path, raw) for raw in notebook.cells if raw.source.strip()]
+    text = read_text(path)
+    notebook = jupytext.reads(text, fmt="py:percent")
+    return [
+        _cell(path, raw, line)
+        for raw, line in zip(notebook.cells, _lines(text, notebook.cells), strict=True)
+        if raw.source.strip()
+    ]
 
 
-def _cell(path: Path, raw: Mapping[str, Any]) -> Cell:
+def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
+    """Where the source of each cell begins; of one that jupytext has rewritten, where its first line does."""
+    end = 0
+    for cell in cells:
+        first = cell["source"].partition("\n")[0]
+        found = text.find(cell["source"], end) if cell["cell_type"] == "code" else -1
+        begin = max(found if found >= 0 else text.find(first, end), end)
+        end = begin + len(cell["source"] if found >= 0 else first)
+        yield text.count("\n", 0, begin) + 1
+
+
+def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
     source: str = raw["source"]
     tags: list[str] = raw["metadata"].get("tags", [])
     if raw["cell_type"] == "markdown":
         heading = _HEADING.match(source)
-        return Cell("task", source, heading["question"]) if heading else Cell("prose", source)
+        identity = heading["question"] if heading else None
+        return Cell("task" if heading else "prose", source, identity, line)
     if not tags:
-        return Cell("code", source)
+        _require_python(path, line, source)
+        return Cell("code", source, None, line)
     tag = _TAG.fullmatch(tags[0])
     if tag is None or len(tags) > 1:
-        raise CourseError(f'{path}: the tags {tags} mean nothing here; write "question qK" or "check qK".')
-    return Cell("question" if tag["role"] == "question" else "check", source, tag["question"])
+        raise CourseError(
+            f"{path}, line {line - 1}: the tags {tags} of this cell mean nothing here;"
+            ' write "question qK" or "check qK".'
+        )
+    return Cell("question" if tag["role"] == "question" else "check", source, tag["question"], line)
+
+
+def _require_python(path: Path, line: int, source: str) -> None:
+    """Refuse a demonstration that does not parse, unless it has Jupyter's own syntax."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        if _JUPYTERS_OWN.search(source) is None:
+            place = line + (error.lineno or 1) - 1
+            raise CourseError(f"{path}, line {place}: {not_python(error)}.") from error
 
 
 def _title(path: Path, number: int, cells: list[Cell]) -> str:
@@ -125,12 +158,20 @@ def _questions(path: Path, cells: list[Cell]) -> Iterator[Question]:
         raise CourseError(
             f"{path}: its questions are {found}; number them q1, q2, ... in the order of their cells."
         )
+    functions: dict[str, str] = {}
     for identity, own in owned.items():
-        yield _question(f"{path}, {identity}", identity, own)
+        question = _question(path, identity, own)
+        first = functions.setdefault(question.function, identity)
+        if first != identity:
+            raise CourseError(
+                f"{path}, line {own[1].line}, {identity}: `{question.function}` is what {first} asks for"
+                " already; give it another name."
+            )
+        yield question
 
 
-def _question(where: str, identity: str, cells: list[Cell]) -> Question:
-    roles = [cell.role for cell in cells]
+def _question(path: Path, identity: str, cells: list[Cell]) -> Question:
+    roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
     if roles not in (["task", "question"], ["task", "question", "check"]):
         raise CourseError(
             f"{where}: its cells are {', '.join(roles)}; write, in this order, one markdown cell that"
@@ -138,10 +179,11 @@ def _question(where: str, identity: str, cells: list[Cell]) -> Question:
             f" and at most one tagged `check {identity}`."
         )
     title = cells[0].source.partition("\n")[0].partition(" · ")[2].strip()
-    _, cell, *check = (cell.source for cell in cells)
-    question = read_question(where, identity, title, cell, check[0] if check else None)
-    if question.public_check is not None:
-        validate_check(where, question.public_check, question.function)
+    _, asked, *checks = cells
+    check = checks[0].source if checks else None
+    question = read_question(Place(path, asked.line, identity), title, asked.source, check)
+    if checks:
+        validate_check(Place(path, checks[0].line, identity), checks[0].source, question.function)
     return question
 
 

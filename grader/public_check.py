@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from html import escape
 
 from grader.errors import CourseError
-from grader.question import parse
+from grader.question import Place, parse
 
 _TEST_FILE = """\
 from otter.test_files import test_case
@@ -25,11 +25,11 @@ points = {points:g}
 """
 
 
-def validate_check(where: str, source: str, function: str) -> None:
+def validate_check(where: Place, source: str, function: str) -> None:
     """Refuse a check cell which Otter could not run, or which would leave a student without words.
 
     Args:
-        where: the file and the question, as an error message should name them.
+        where: the question, and where the check cell begins.
         source: the source of the check cell.
         function: the name of the function or class which the check gets.
 
@@ -41,7 +41,7 @@ def validate_check(where: str, source: str, function: str) -> None:
     if not checks or len(checks) < len(statements):
         raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
     for check in checks:
-        _validate(f"{where}, {check.name}", check, function)
+        _validate(where, check, function)
 
 
 def otter_test(identity: str, source: str, points: float) -> str:
@@ -65,7 +65,8 @@ def _is_plain_test(node: ast.FunctionDef) -> bool:
     return node.name.startswith("test_") and not node.decorator_list
 
 
-def _validate(where: str, check: ast.FunctionDef, function: str) -> None:
+def _validate(cell: Place, check: ast.FunctionDef, function: str) -> None:
+    where = f"{cell.at(check.lineno)}, {check.name}"
     if ast.unparse(check.args) != function:
         raise CourseError(f"{where}: its one parameter must be `{function}`; Otter passes it by name.")
     if ast.get_docstring(check) is None:
@@ -73,7 +74,8 @@ def _validate(where: str, check: ast.FunctionDef, function: str) -> None:
     for statement in _asserts(check):
         if statement.msg is None:
             asked = ast.unparse(statement.test)
-            raise CourseError(f"{where}: give `assert {asked}` a message; students read it.")
+            place = f"{cell.at(statement.lineno)}, {check.name}"
+            raise CourseError(f"{place}: give `assert {asked}` a message; students read it.")
 
 
 def _asserts(check: ast.FunctionDef) -> Iterable[ast.Assert]:

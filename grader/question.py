@@ -4,9 +4,12 @@ The masters are written by the course, so they may be parsed with `ast`; a stude
 """
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
 
+from grader.author_file import not_python
 from grader.errors import CourseError
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -29,18 +32,47 @@ class Question:
     """The source of the check cell, or None where a question has no public check."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where something of a question stands in a master; as text, how an error begins.
+
+    Attributes:
+        path: the master.
+        line: counted from 1.
+        question: its id.
+    """
+
+    path: Path
+    line: int
+    question: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}, {self.question}"
+
+    def at(self, line: int) -> "Place":
+        """A line of the cell that begins here, counted from 1."""
+        return replace(self, line=self.line + line - 1)
+
+
+class _Part(NamedTuple):
+    """The answer or the stub of a cell, and the line of the cell on which each of its lines stands."""
+
+    name: str
+    source: str
+    lines: list[int]
+
+
 class _Marker(Enum):
     BEGIN = "# BEGIN SOLUTION"
     STUB = "# STUB"
     END = "# END SOLUTION"
 
 
-def read_question(where: str, identity: str, title: str, cell: str, check: str | None) -> Question:
+def read_question(where: Place, title: str, cell: str, check: str | None) -> Question:
     """Take a question cell apart into answer and stub.
 
     Args:
-        where: the file and the question, as an error message should name them.
-        identity: the question's id, such as `q1`.
+        where: the question, and where its cell begins.
         title: the title from its heading.
         cell: the source of the cell tagged `question`, markers included.
         check: the source of the cell tagged `check`, or None; see `grader.public_check`.
@@ -49,55 +81,62 @@ def read_question(where: str, identity: str, title: str, cell: str, check: str |
         CourseError: the cell contradicts the format of a master or itself.
     """
     answer, stub = _split(where, cell)
-    asked, given = _definition(where, "stub", stub), _definition(where, "answer", answer)
+    asked, given = _definition(where, stub), _definition(where, answer)
     if not _agree(_signatures(asked), _signatures(given)):
         raise CourseError(f"{where}: stub and answer have different signatures; make them the same.")
     if ast.get_docstring(asked) is None:
         raise CourseError(
             f"{where}: `{asked.name}` has no docstring in the stub; say what it takes and returns."
         )
-    return Question(identity, title, asked.name, stub, answer, check)
+    return Question(where.question, title, asked.name, stub.source, answer.source, check)
 
 
-def parse(where: str, part: str, source: str) -> list[ast.stmt]:
+def parse(where: Place, part: str, source: str) -> list[ast.stmt]:
     """Return the statements of a cell of a master.
 
     Raises:
-        CourseError: it is not Python; the text names `where` and `part`.
+        CourseError: it is not Python; the text names the line and `part`.
     """
+    return _parse(where, _Part(part, source, list(range(1, len(source.splitlines()) + 1))))
+
+
+def _parse(where: Place, part: _Part) -> list[ast.stmt]:
     try:
-        return ast.parse(source).body
+        return ast.parse(part.source).body
     except SyntaxError as error:
-        raise CourseError(
-            f"{where}: the {part} is not valid Python (line {error.lineno}: {error.msg})."
-        ) from error
+        line = part.lines[min(error.lineno or 1, len(part.lines)) - 1]
+        raise CourseError(f"{where.at(line)}: in the {part.name}, {not_python(error)}.") from error
 
 
-def _split(where: str, source: str) -> tuple[str, str]:
+def _split(where: Place, source: str) -> tuple[_Part, _Part]:
     """Return answer and stub of a question cell, which share every line outside the markers."""
-    answer: list[str] = []
-    stub: list[str] = []
+    answer: list[tuple[int, str]] = []
+    stub: list[tuple[int, str]] = []
     previous = _Marker.END
-    for line in source.splitlines():
+    for number, line in enumerate(source.splitlines(), start=1):
         marker = _marker(line)
         if marker is not None:
             if marker is not _follower(previous):
                 raise CourseError(
-                    f"{where}: `{marker.value}` follows `{previous.value}`;"
+                    f"{where.at(number)}: `{marker.value}` follows `{previous.value}`;"
                     " write BEGIN SOLUTION, STUB and END SOLUTION in this order."
                 )
             previous = marker
         elif previous is _Marker.STUB:
-            stub.append(_uncommented(where, line))
+            stub.append((number, _uncommented(where.at(number), line)))
         else:
-            answer.append(line)
+            answer.append((number, line))
             if previous is _Marker.END:
-                stub.append(line)
+                stub.append((number, line))
     if previous is not _Marker.END or answer == stub:
         raise CourseError(
             f"{where}: put the answer between `# BEGIN SOLUTION`, `# STUB` and `# END SOLUTION`."
         )
-    return "\n".join(answer), "\n".join(stub)
+    return _part("answer", answer), _part("stub", stub)
+
+
+def _part(name: str, lines: list[tuple[int, str]]) -> _Part:
+    return _Part(name, "\n".join(line for _, line in lines), [number for number, _ in lines])
 
 
 def _marker(line: str) -> _Marker | None:
@@ -109,7 +148,7 @@ def _follower(marker: _Marker) -> _Marker:
     return order[(order.index(marker) + 1) % len(order)]
 
 
-def _uncommented(where: str, line: str) -> str:
+def _uncommented(where: Place, line: str) -> str:
     code = line.lstrip()
     indentation = line[: len(line) - len(code)]
     if code in ("", "#"):
@@ -119,11 +158,11 @@ def _uncommented(where: str, line: str) -> str:
     return indentation + code.removeprefix("# ")
 
 
-def _definition(where: str, part: str, source: str) -> Definition:
-    match parse(where, part, source):
+def _definition(where: Place, part: _Part) -> Definition:
+    match _parse(where, part):
         case [ast.FunctionDef() | ast.ClassDef() as definition]:
             return definition
-    raise CourseError(f"{where}: the {part} must be exactly one `def` or `class`, alone in its cell.")
+    raise CourseError(f"{where}: the {part.name} must be exactly one `def` or `class`, alone in its cell.")
 
 
 def _agree(asked: dict[str, str], given: dict[str, str]) -> bool:

@@ -1,5 +1,7 @@
 """Known answers are read without running them, and their lists are rewritten without touching the rest."""
 
+import re
+
 import pytest
 
 from grader.answers import accept, accepted, read_answers, wrong
@@ -139,13 +141,20 @@ def test_a_mark_that_says_too_little_is_refused(tmp_path, mark, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [None, b"def answer(:\n", b"\xff\xfe"])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path, content):
-    """A file that is missing, broken or no text is refused by name."""
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, " cannot be read: No such file"),
+        (b"def answer(:\n", ", line 1: this is not valid Python"),
+        (b"\n\xff\xfe", " is not UTF-8 (line 2)"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, said):
+    """A file that is missing, broken or no text is refused by name and, where there is one, by line."""
     path = tmp_path / "01_tiny.py"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(CourseError, match="cannot be read") as caught:
+    with pytest.raises(CourseError, match=re.escape(said)) as caught:
         read_answers(path, FUNCTIONS)
     assert str(path) in str(caught.value)
 

@@ -165,7 +165,7 @@ CONTRADICTIONS = {
         '# ## q3 · A module that doubles\n\n\n# %% tags=["question q3"]',
         "its questions are q1, q3",
     ),
-    "an unknown tag": ('"check q1"', '"checks q1"', "the tags ['checks q1'] mean nothing"),
+    "an unknown tag": ('"check q1"', '"checks q1"', "the tags ['checks q1'] of this cell mean nothing"),
     "no markers": ("    # BEGIN SOLUTION\n", "", "q1: `# STUB` follows `# END SOLUTION`"),
     "no end": ("    # END SOLUTION\n", "", "q1: put the answer between"),
     "no solution at all": (FORWARD, "    pass\n", "q2: put the answer between"),
@@ -173,12 +173,12 @@ CONTRADICTIONS = {
     "a stub that is no Python": (
         "# if x is None:",
         "# if x is None",
-        "q1: the stub is not valid Python (line 3",
+        "q1: in the stub, this is not valid Python (expected ':'): `if x is None`",
     ),
     "an answer that is no Python": (
         "return 2 * x",
         "return 2 *",
-        "q1: the answer is not valid Python (line 3",
+        "q1: in the answer, this is not valid Python (invalid syntax): `return 2 *`",
     ),
     "two definitions in a cell": (
         'def double(x):\n    """Return',
