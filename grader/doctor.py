@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from grader.answers import Answer, accept, read_answers
+from grader.accept import accept
 from grader.blanks import without_unfinished
 from grader.build import outdated, student_notebook
 from grader.course import Course
@@ -23,6 +23,7 @@ from grader.evidence import Evidence, Fault, Stopped
 from grader.failed_cell import FailedCell
 from grader.judge import Verdict, judge
 from grader.kill_matrix import Diagnosis
+from grader.known_answers import Answer, read_answers
 from grader.live import asked_of_stubs, observe_reference, stub_cells
 from grader.mutation_testing import rotten
 from grader.notebook import Cell

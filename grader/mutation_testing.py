@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from grader.answers import Answer, Equal, read_answers, read_equals
 from grader.course import Course
 from grader.evidence import Evidence
 from grader.judge import MAX_BATCH, judge
+from grader.known_answers import Answer, Equal, read_answers, read_equals
 from grader.live import observe_reference, reference_cells
 from grader.mutants import Mutant, gist, mutants, nameless
 from grader.notebook import Cell

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from grader.answers import Answer
 from grader.facts import Raised, decode_raised
+from grader.known_answers import Answer
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.question import Question

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from grader.answers import accept, accepted, read_answers, wrong
+from grader.accept import accept
+from grader.answers import accepted, wrong
 from grader.errors import CourseError
+from grader.known_answers import read_answers
 
 FILE = '''\
 """Answers to 01_tiny whose verdict is known."""

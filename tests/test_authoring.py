@@ -9,10 +9,10 @@ import pytest
 from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
-from grader.answers import read_answers, read_equals
 from grader.build import build
 from grader.course import Course
 from grader.grading import Options, grade
+from grader.known_answers import read_answers, read_equals
 from grader.mutants import mutants
 from grader.mutation_testing import rotten
 from grader.vocabulary import VOCABULARY

@@ -4,9 +4,9 @@ import functools
 
 import pytest
 
-from grader.answers import read_answers
 from grader.course import Course
 from grader.drawing.picture import pictures_of
+from grader.known_answers import read_answers
 from grader.live import observe_reference
 from grader.observer import observe
 from grader.questionnaire import Limits

@@ -6,9 +6,9 @@ import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
 from grader import doctor
-from grader.answers import read_answers
 from grader.build import build
 from grader.course import Course
+from grader.known_answers import read_answers
 from grader.trial import Trial
 
 ROOT = Path(__file__).parent.parent

@@ -5,10 +5,11 @@ from click.testing import CliRunner
 from tiny_course import ANSWERS, CHECKS, write_course
 
 from grader import mutation_testing
-from grader.answers import equal, read_equals
+from grader.answers import equal
 from grader.cli import main
 from grader.course import Course
 from grader.errors import CourseError
+from grader.known_answers import read_equals
 from grader.mutation_testing import rotten, try_mutants
 
 AROUND = "no_grad is put around: the function"

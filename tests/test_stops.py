@@ -6,9 +6,9 @@ import pytest
 from tiny_course import ANSWERS, write_course
 
 from grader import doctor
-from grader.answers import Answer
 from grader.course import Course
 from grader.judge import Verdict
+from grader.known_answers import Answer
 from grader.stops import complaints_about_stops
 
 PATH = Path("tests") / "answers" / "01_tiny.py"
