@@ -25,6 +25,7 @@ from grader.judge import Verdict, judge
 from grader.kill_matrix import Diagnosis
 from grader.known_answers import Answer, read_answers
 from grader.live import asked_of_stubs, observe_reference, stub_cells
+from grader.misspelt import complaints_about_attributes, complaints_about_names
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
 from grader.observation import why_no_facts
@@ -122,6 +123,7 @@ class _Doctor:
     def examine(self, seeds: Sequence[int], *, accept_lists: bool) -> Examination:
         path = self._course.answers_file(self._stem)
         answers = read_answers(path, self._functions)
+        self._complain(*complaints_about_names(answers, path))
         by_seed = [self._verdicts(answers, seed) for seed in seeds]
         passed = self._passed_in_public(answers)
         if accept_lists:
@@ -132,6 +134,9 @@ class _Doctor:
             }
             accept(path, wrong, passed)
             answers = read_answers(path, self._functions)
+        for answer in answers:
+            judged = by_seed[0][answer.name]
+            self._complain(*complaints_about_attributes(answer, judged, answers, path))
         self._check_answers(answers, by_seed, seeds)
         self._check_public(answers, passed)
         self._check_untouched()

@@ -60,7 +60,7 @@ def test_no_list_is_written_for_an_answer_that_stops(tmp_path, shared_zygote):
     root = write_course(tmp_path / "course")
     path = root / PATH
     stopping = ANSWERS.replace('@wrong("q1", fails=["test_double"], public=True)', '@wrong("q1", fails=[])')
-    stopping = stopping.replace("return x * x", "return x.doubled")
+    stopping = stopping.replace("return x * x", "return x.frobnicate")
     path.write_text(stopping, encoding="utf-8")
     course = Course.find(root)
 
@@ -73,7 +73,7 @@ def test_no_list_is_written_for_an_answer_that_stops(tmp_path, shared_zygote):
     assert stop.startswith(
         f"{path}, line 14: squared stops with AttributeError, so test_double cannot judge it"
     )
-    assert "`return x.doubled` stopped with AttributeError" in stop
+    assert "`return x.frobnicate` stopped with AttributeError" in stop
     assert idle == "test_double fails no wrong answer: what is it for?"
     assert path.read_text(encoding="utf-8") == stopping
     path.write_text(stopping.replace('"q1", fails', '"q1", stops="AttributeError", fails'), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""A name that nothing defines is an author's slip, told with file and line, and not a wrong answer."""
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.judge import Verdict
+from grader.known_answers import read_answers
+from grader.misspelt import complaints_about_attributes, complaints_about_names
+
+COURSE = Course.find(Path(__file__))
+FILE = """\
+import math
+
+import torch
+
+from grader.answers import accepted, wrong
+
+SCALE = 2
+_seen = []
+
+
+def helper(x):
+    return SCALE * x
+
+
+@accepted("q1")
+@torch.no_grad()
+def right(x):
+    global counted
+    counted = [y for y in x if y]
+
+    def inner():
+        nonlocal x
+        x = helper(x)
+        return math.pi, len(counted), _seen, __name__, display, right
+
+    return inner()
+
+
+@wrong("q1", fails=[], stops=None)
+def other(x):
+    return x.detach().sum()
+
+
+@wrong("q1", fails=[])
+def tried(x):
+    {}
+"""
+
+
+@pytest.fixture
+def told(tmp_path):
+    path = tmp_path / "01_tiny.py"
+
+    def complaints(line, *replaced):
+        text = FILE.format(line)
+        for old, new in replaced:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+        return complaints_about_names(read_answers(path, {"q1": "double"}), path)
+
+    complaints.path = path
+    return complaints
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("return tourch.ones(3)", "`tourch` is not defined: did you mean torch?"),
+        ("return helpr(x)", "`helpr` is not defined: did you mean helper?"),
+        ("result = x; return reslt", "`reslt` is not defined: did you mean result?"),
+        (
+            "return F.relu(x)",
+            "`F` is not defined: write `import torch.nn.functional as F` at the head of 01_tiny.py",
+        ),
+        (
+            "return [copy.copy(y) for y in x]",
+            "`copy` is not defined: write `import copy` at the head of 01_tiny.py",
+        ),
+        ("return quux", "`quux` is not defined: define it outside of the answers of 01_tiny.py"),
+        (
+            "return other(x)",
+            "`other` is not defined: it is an answer, which no other sees; write it again without a mark",
+        ),
+    ],
+)
+def test_a_name_that_nothing_defines_is_told(told, line, sentence):
+    """File, line, answer, the name, and what was meant: a near name, an import, or another answer."""
+    assert told(line) == [f"{told.path}, line 34: q1, tried: {sentence}"]
+
+
+def test_names_that_are_defined_are_not_told(told):
+    """Builtins, the file's own names, imports, arguments, globals and what a notebook has are known."""
+    assert told("return x") == []
+
+
+def test_an_answer_that_is_meant_to_miss_a_name_is_left_alone(told):
+    """Whoever writes stops="NameError" knows it; behind an import of everything nobody knows."""
+    meant = ('@wrong("q1", fails=[])\ndef tried', '@wrong("q1", stops="NameError", fails=[])\ndef tried')
+    assert told("return tourch", meant) == []
+    assert told("return relu(x)", ("import math\n", "from torch.nn.functional import *\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "missed", "near"),
+    [
+        ("return x.detatch()", "detatch", "detach"),
+        ("return torch.zeross(3)", "zeross", "zeros"),
+        ("return torch.nn.Linaer(3, 4)", "Linaer", "Linear"),
+        ("return x.detach()", "detach", None),
+        ("x.weigth = 1; return x.weigth", "weigth", None),
+        ("return getattr(x, 'detatch')()", "detatch", None),
+        ("return x.frobnicate()", "frobnicate", None),
+    ],
+)
+def test_an_attribute_that_looks_misspelt_is_told(told, line, missed, near):
+    """It is one that the answer itself asked for in vain, that nothing knows, and close to a known one."""
+    told(line)
+    answers = read_answers(told.path, {"q1": "double"})
+    said = f"`{line}` stopped with AttributeError: 'list' object has no attribute '{missed}'."
+    found = complaints_about_attributes(answers[2], {"test_a": Verdict("failed", said)}, answers, told.path)
+    sentence = f"{told.path}, line 34: q1, tried: nothing has an attribute `{missed}`: did you mean {near}?"
+    assert found == ([sentence] if near else [])
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_the_answers_of_this_course_have_no_slip(stem):
+    """No answer uses a name that nothing defines, and none that is defined is called undefined."""
+    path = COURSE.answers_file(stem)
+    functions = {question.id: question.function for question in COURSE.assignments[stem].questions}
+    answers = read_answers(path, functions)
+    assert answers
+    assert complaints_about_names(answers, path) == []
