@@ -24,18 +24,24 @@ if interrupt.is_the_command():  # before the half second of imports, so that Ctr
     gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
 
 from grader import check as _check
-from grader.check import assert_close, is_close, points, raised
+from grader.cases import cases
+from grader.check import points, raised
+from grader.comparison import assert_close, is_close
 from grader.diagnosis import diagnose
 from grader.difference import how_it_differs
+from grader.gradients import assert_gradients
 from grader.probe import picture, probe
-from grader.untouched import assert_untouched, blaming_changes
+from grader.untouched import assert_changed, assert_untouched, blaming_changes
 from grader.xray import xray
 
 __all__ = [
     "__version__",
+    "assert_changed",
     "assert_close",
+    "assert_gradients",
     "assert_untouched",
     "blaming_changes",
+    "cases",
     "diagnose",
     "how_it_differs",
     "is_close",

@@ -30,3 +30,17 @@ def are_close(seen: Sequence[float], expected: Sequence[float], tolerance: float
         s == e or (math.isfinite(e) and abs(s - e) <= tolerance * max(abs(e), floor))
         for s, e in zip(seen, expected, strict=True)
     ]
+
+
+def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
+    """Whether elements of float64 are right to more digits than a float32 holds.
+
+    Args:
+        seen: the elements.
+        expected: as many.
+    """
+    noise = 1e-9 * max(1.0, *(abs(e) for e in expected if math.isfinite(e)), 0.0)
+    return all(
+        s == e or math.isclose(s, e, abs_tol=noise) or not math.isfinite(e)
+        for s, e in zip(seen, expected, strict=True)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from grader.closeness import TOLERANCE, are_close
@@ -36,10 +37,12 @@ class Difference:
 
     Attributes:
         clause: as ``how_it_differs`` returns it.
+        kind: the name of the kind: ``zero``, ``multiple``, ``shape`` ...
         says_all: what became of the values is clear from it, whatever the idea behind them was.
     """
 
     clause: str
+    kind: str
     says_all: bool
 
 
@@ -51,7 +54,7 @@ def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Differ
     known = {name: values for name, fact in others.items() if (values := _values(fact))}
     if one.shape != other.shape:
         clause = _taken_for(one, known) or _other_shape(one, other)
-        return Difference(clause, says_all=True) if clause else None
+        return Difference(clause, "shape", says_all=True) if clause else None
     pair = Pair(one.numbers, other.numbers, other.shape, other.tolerance)
     if all(pair.right):
         return None
@@ -59,7 +62,7 @@ def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Differ
     for kind in KINDS:
         clause = kind(pair, alike)
         if clause:
-            return Difference(clause, says_all=kind in SAY_ALL)
+            return Difference(clause, kind.__name__.strip("_"), says_all=kind in SAY_ALL)
     return None
 
 
@@ -99,6 +102,8 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
         turned = [expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]
         if all(are_close(seen.numbers, turned, expected.tolerance)):
             return "it is transposed"
+    if _is_unsummed(seen, expected):
+        return "it was not summed over what was broadcast"
     if same and seen.numbers and all(are_close(seen.numbers, expected.numbers, expected.tolerance)):
         return "its values are right"
     fewer = len(seen.numbers) < len(expected.numbers)
@@ -108,3 +113,17 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
         if all(are_close(seen.numbers, expected.numbers[-len(seen.numbers) :], expected.tolerance)):
             return "it holds the last entries only"
     return None
+
+
+def _is_unsummed(seen: _Values, expected: _Values) -> bool:
+    """Whether it becomes right when it is summed over the dimensions in which the expected was broadcast."""
+    shape = (1,) * (len(seen.shape) - len(expected.shape)) + expected.shape
+    if len(shape) != len(seen.shape) or any(e not in {s, 1} for s, e in zip(seen.shape, shape, strict=True)):
+        return False
+    sums = [0.0] * len(expected.numbers)
+    for number, place in zip(seen.numbers, product(*map(range, seen.shape)), strict=False):
+        flat = 0
+        for where, size in zip(place, shape, strict=True):
+            flat = flat * size + where % size
+        sums[flat] += number
+    return all(are_close(sums, expected.numbers, expected.tolerance))

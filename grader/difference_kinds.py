@@ -81,21 +81,28 @@ def _zero(pair: Pair, _: Others) -> str | None:
 
 
 def _multiple(pair: Pair, _: Others) -> str | None:
-    """A constant factor is named where it is a whole number, or one divided by it."""
-    place = max(range(len(pair.expected)), key=lambda n: abs(pair.expected[n]))
-    if not pair.expected[place] or not all(map(math.isfinite, [*pair.seen, *pair.expected])):
-        return None
-    factor = pair.seen[place] / pair.expected[place]
-    if not pair.is_seen([factor * e for e in pair.expected]):
-        return None
-    named = _named(factor, pair.tolerance)
-    if named:
-        return named
-    if sum(map(bool, pair.expected)) < 2:  # any number is a multiple of any other
+    """A constant factor that is a whole number, or one divided by it."""
+    factor = _factor(pair)
+    return None if factor is None else _named(factor, pair.tolerance)
+
+
+def _length(pair: Pair, _: Others) -> str | None:
+    """Any other constant factor: the direction is right."""
+    factor = _factor(pair)
+    if factor is None or sum(map(bool, pair.expected)) < 2:  # any number is a multiple of any other
         return None
     size = "small" if abs(factor) < 1 else "large"
     sign = " and has the wrong sign" if factor < 0 else ""
     return f"it is too {size} by the same factor everywhere{sign}"
+
+
+def _factor(pair: Pair) -> float | None:
+    """By what all that is expected was multiplied, or None."""
+    place = max(range(len(pair.expected)), key=lambda n: abs(pair.expected[n]))
+    if not pair.expected[place] or not all(map(math.isfinite, [*pair.seen, *pair.expected])):
+        return None
+    factor = pair.seen[place] / pair.expected[place]
+    return factor if pair.is_seen([factor * e for e in pair.expected]) else None
 
 
 def _named(factor: float, tolerance: float) -> str | None:
@@ -234,6 +241,7 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _zero,
     _another,
     _multiple,
+    _length,
     _sum_with_another,
     _partly_another,
     _in_another_order,

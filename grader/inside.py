@@ -29,6 +29,7 @@ freed: Any = PLACEHOLDERS["freed"]
 graph: Any = PLACEHOLDERS["graph"]
 saved: Any = PLACEHOLDERS["saved"]
 untouched: Any = PLACEHOLDERS["untouched"]
+gradients: Any = PLACEHOLDERS["gradients"]
 vjp: Any = PLACEHOLDERS["vjp"]
 reseed: Any = PLACEHOLDERS["reseed"]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader import plugin
+from grader.cases import names_of
 from grader.cause import cause_of
 from grader.check import Check, WithoutHintError
 from grader.errors import CourseError
@@ -232,7 +233,7 @@ def _verdict(
     if error is None:
         return Verdict("passed", None)
     if isinstance(error, AssertionError):
-        message, _, hint = str(error).partition("\n\n")
+        message, _, hint = f"{names_of(error.__traceback__)}{error}".partition("\n\n")
         if isinstance(error, WithoutHintError):
             return Verdict("failed", message[:MAX_MESSAGE])
         return Verdict("failed", message[:MAX_MESSAGE], hint[:MAX_MESSAGE] or _hint(check, error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,25 @@ def why_no_facts(outcome: Stopped | Fault) -> str:
     return _sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
 
 
-class Observation:
+class Sides:
+    """What was seen beside what is expected; ``seen, expected = sides``, and ``sides[key]`` an entry of both.
+
+    Attributes:
+        seen: the facts of the submission.
+        expected: the facts of the reference.
+    """
+
+    seen: Any
+    expected: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.seen, self.expected))
+
+    def __getitem__(self, key: Any) -> tuple[Any, Any]:
+        return self.seen[key], self.expected[key]
+
+
+class Observation(Sides):
     """The two sides a check compares; the value of a probe's fixture.
 
     Args:
@@ -126,7 +144,9 @@ _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
 def _stands_for_anything(fact: Any) -> bool:
-    """None, an error, and what ``untouched`` kept, whose form follows what became of the things in it."""
+    """None, an error, and what ``untouched`` and ``gradients`` give, whose form follows what is there."""
+    if is_gradients(fact):
+        return True
     if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
         return fact is None or isinstance(fact, Raised)
     return isinstance(fact["before"], dict) and "torch" in fact["before"]
@@ -150,6 +170,11 @@ def _place(path: _Path) -> str:
         return "the result"
     top, *below = path
     return "".join([top if isinstance(top, str) else f"the result[{top}]", *(f"[{key!r}]" for key in below)])
+
+
+def is_gradients(fact: Any) -> bool:
+    """Whether a fact is what the word ``gradients`` gives."""
+    return isinstance(fact, dict) and fact.keys() == {"output", "gradients", "frozen"}
 
 
 def _sentence(text: str) -> str:

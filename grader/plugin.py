@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
+from grader.cases import names_of
 from grader.errors import GraderError
 from grader.live import LiveSubject, LiveSubjects
 from grader.probe import probes_of
@@ -54,6 +56,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """Say which case a failed check was looking at."""
+    try:
+        return (yield)
+    except AssertionError as error:
+        case = names_of(error.__traceback__)
+        if case:
+            error.add_note(f"in the case {case.removesuffix(': ')}")
+        raise
 
 
 @pytest.fixture(scope="session")

@@ -50,6 +50,24 @@ def assert_untouched(
         raise AssertionError(f"{told}\n\n{hint}" if hint else told)
 
 
+def assert_changed(
+    kept: Mapping[str, Any], message: str, *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> None:
+    """Fail where nothing changed, so that no check praises what did nothing for harming nobody.
+
+    Args:
+        kept: what ``with untouched(...) as kept`` filled.
+        message: the diagnosis: "The caller's w still holds its old values."
+        only: where something has to change, written as for ``assert_untouched``: ``["w:value"]``.
+        but: where a change does not count.
+
+    Raises:
+        AssertionError: nothing did; the text is the message.
+    """
+    if next(changes(kept, only=only, but=but), None) is None:
+        raise AssertionError(message)
+
+
 @contextmanager
 def blaming_changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
@@ -118,10 +136,9 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         yield "identity", f"The caller's {path} is another object now: what holds the old one has lost it."
     yield from _data(path, old, new)
     if new.requires_grad != old.requires_grad:
-        yield (
-            "requires_grad",
-            f"requires_grad of the caller's {path} was {old.requires_grad} and is {new.requires_grad} now.",
-        )
+        so = "" if new.requires_grad else ": no gradient arrives there any more"
+        told = f"was {old.requires_grad} and is {new.requires_grad} now{so}."
+        yield "requires_grad", f"requires_grad of the caller's {path} {told}"
     if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
         history = f"the grad_fn {new.grad_fn}" if new.grad_fn else "no history any more"
         yield "history", f"The caller's {path} has {history}: it was changed in place."

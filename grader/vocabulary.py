@@ -49,6 +49,7 @@ VOCABULARY = {
     "graph": "graph(name=tensor, ...): the autograd graph behind named tensors, as a picture shows it",
     "saved": "saved(f, *args): what f returns, and the bytes it saved for backward",
     "untouched": "with untouched(name=thing, ...) as kept: all of them, before and after",
+    "gradients": "gradients(output, name=tensor, ...): what arrives at each of them, or why nothing does",
     "vjp": "vjp(output, *inputs): vector-Jacobian products with a cotangent nobody knows before",
     "reseed": "reseed(number): torch's random numbers start again from there",
 }

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.check import assert_close, describe, is_close, points, points_of, raised, title_and_hint
+from grader.check import describe, points, points_of, raised, title_and_hint
+from grader.comparison import assert_close, is_close
 from grader.errors import CourseError
 from grader.facts import Other, Raised, Tensor
 
@@ -217,13 +218,17 @@ FOUND = [
     ((1, 1), [1], "They differ (there are 2 of them)."),
     ([1, 2.7], [1, 1], "They differ (1 of its 2 entries is wrong)."),
     ([2, 2], [1, 1], "They differ (it is 2 times what it should be)."),
-    ([[1], [tensor(2.0)]], [[1], [tensor(1.0)]], "They differ (it is 2 times what it should be)."),
-    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ."),
+    (
+        [[1], [tensor(2.0)]],
+        [[1], [tensor(1.0)]],
+        "They differ (part [1][0]: it is 2 times what it should be).",
+    ),
+    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
     ([1], {"a": 1}, "They differ (a list was found)."),
-    ({}, {"a": 1}, "a: They differ (None was found)."),
-    ({"a": 2.7}, {"a": 1}, "a: They differ."),
-    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "a: They differ (it is what b should be)."),
-    ({"a": {"b": 2}}, {"a": {"b": 1}}, "b: a: They differ (it is 2 times what it should be)."),
+    ({}, {"a": 1}, "They differ (a: None was found)."),
+    ({"a": 2.7}, {"a": 1}, "They differ (a)."),
+    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a: it is what b should be)."),
+    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b']: it is 2 times what it should be)."),
 ]
 
 

@@ -13,7 +13,8 @@ from real_life import files
 from real_life.draft import ROOT, Draft
 from test_wire import ANY, Case, check, closing
 
-from grader.check import assert_close, describe, raised
+from grader.check import describe, raised
+from grader.comparison import assert_close
 from grader.course import Course
 from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
 from grader.facts import MalformedError, Raised, Tensor

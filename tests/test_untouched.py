@@ -49,7 +49,7 @@ CHANGED = {
     "w.data = w.data.double()": "The caller's w was of torch.float32 and is of torch.float64 now.",
     "w.data = w.data.reshape(2, 6)": "The caller's w had the shape (3, 4) and has the shape (2, 6) now.",
     "w.detach().add_(0)": "its version counter went from 0 to 1",
-    "w.requires_grad_(False)": "requires_grad of the caller's w was True and is False now.",
+    "w.requires_grad_(False)": "is False now: no gradient arrives there any more.",
     "w.sum().backward()": "w.grad was None and is filled now",
     "w.register_hook(print)": "After your call a hook of yours is still registered on the caller's w.",
     "w.register_post_accumulate_grad_hook(print)": "a hook of yours is still registered on the caller's w.",

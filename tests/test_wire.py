@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader import evidence, facts
-from grader.check import assert_close
+from grader.comparison import assert_close
 from grader.wire import MAX_FRAME, MAX_ITEMS, MAX_NESTING, MAX_OUTPUT_KEPT, MAX_TOTAL, Wire, WireError, parse
 
 SHORT = 0.08  # for a worker that will never answer

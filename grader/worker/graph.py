@@ -59,12 +59,12 @@ def graph(**named: Any) -> dict[str, Any]:
             items (``state[0]``). Whatever else a student returned is left out.
     """
     modules: set[int] = set()
-    every = (found for name, value in named.items() for found in _tensors(name, value, modules))
+    every = (found for name, value in named.items() for found in tensors_of(name, value, modules))
     found = [*islice(every, MAX_TENSORS + 1)]
     return _Teller(found[:MAX_TENSORS]).told(cut=len(found) > MAX_TENSORS)
 
 
-def _tensors(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
+def tensors_of(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
     """The tensors a named value stands for; a module's are read past its own methods, each module's once."""
     kind = _type(value)
     if facts.is_tensor(value):

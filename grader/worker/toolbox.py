@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import gc
-import hashlib
 import math
 import random
 import warnings
@@ -21,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import contents, facts, saved_tensors
+from . import contents, facts, gradients, saved_tensors
 from .facts import Raised
 from .graph import graph
 from .nodes import behind, leaf_of
@@ -31,17 +30,13 @@ from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_shape, _dtype = (torch._C.TensorBase.__dict__[name].__get__ for name in ("shape", "dtype"))
 _storage = torch._C.TensorBase.untyped_storage
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
 _detach = torch._C.TensorBase.detach
 _nbytes = torch.UntypedStorage.nbytes
-_run_backward = torch.autograd.Variable._execution_engine.run_backward
 _saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
 _seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
-_cotangents, _randn = torch.Generator(), torch.randn
 _collect = gc.collect
-_sha256 = hashlib.sha256
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
 
 
@@ -55,13 +50,8 @@ def reseed(number: int) -> None:
 def begin_probe(seed: int) -> None:
     """Forget the marks of earlier probes and seed everything for the next."""
     _marks.clear()
-    _cotangents.manual_seed(_derived(seed, b"cotangents"))
-    reseed(_derived(seed, b"inputs"))  # torch.initial_seed() tells it to everybody
-
-
-def _derived(seed: int, use: bytes) -> int:
-    """A seed for one use, from which neither the seed itself nor that for another use can be found."""
-    return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
+    gradients.begin_probe(seed)
+    reseed(gradients.derived(seed, b"inputs"))  # torch.initial_seed() tells it to everybody
 
 
 def state(thing: Any) -> dict[str, Any]:
@@ -120,22 +110,6 @@ def freed(tensor: Any) -> bool:
     The nodes are asked, and no backward runs: a hook could raise an error of the same words.
     """
     return any(state == "freed" for node in behind(tensor) for _, state, *_ in saved_tensors.states(node))
-
-
-def vjp(output: Any, *inputs: Any) -> list[Any]:
-    """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, one per input.
-
-    v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for
-    the reference. An input the output does not depend on gives None. The graph is kept, and no
-    ``.grad`` is touched.
-    """
-    cotangent = _randn(_shape(output), dtype=_dtype(output), generator=_cotangents)
-    return list(_gradients(output, inputs, cotangent, keep=True))
-
-
-def _gradients(output: Any, inputs: Any, cotangent: Any, *, keep: bool) -> Any:
-    """torch.autograd.grad by the engine itself, whatever became of the Python function of that name."""
-    return _run_backward((output,), (cotangent,), keep, False, tuple(inputs), True, accumulate_grad=False)
 
 
 def _marked(node: Any, x: Any) -> Any:
@@ -239,6 +213,7 @@ WORDS = {
     "graph": graph,
     "saved": saved,
     "untouched": Untouched,
-    "vjp": vjp,
+    "gradients": gradients.gradients,
+    "vjp": gradients.vjp,
     "reseed": reseed,
 }

@@ -8,8 +8,10 @@ from inside import MixedModel, count, sizes
 
 from grader import (
     assert_close,
+    assert_gradients,
     assert_untouched,
     blaming_changes,
+    cases,
     diagnose,
     how_it_differs,
     is_close,
@@ -18,7 +20,7 @@ from grader import (
     probe,
     raised,
 )
-from grader.inside import attempt, graph, inside, nn, snap, state, torch, untouched, vjp
+from grader.inside import attempt, gradients, graph, inside, nn, snap, state, torch, untouched, vjp
 
 OVERWRITTEN, NO_GRAPH = "modified by an inplace operation", "of tensors does not require grad"
 
@@ -526,7 +528,7 @@ def mask_of(width, columns):
 
 
 @inside
-def product_cases():
+def products():
     """Inputs of every form: three columns masked, all, none and one; one row, one column out; x with gaps.
 
     No two sizes are equal, and the masked columns are never just the first or the last; of three, not
@@ -534,161 +536,93 @@ def product_cases():
     than columns.
     """
     width = count(6, 8)
-    masked = [[1, 2, width - 2], list(range(width)), [], [count(1, width - 2)]]
-    cases = []
-    for (rows, inner, out), columns in zip([(4, 3, 2), (1, 4, 3), (3, 2, 1), (2, 3, 4)], masked, strict=True):
+    masked = {
+        f"With 3 of {width} columns masked": ((4, 3, 2), [1, 2, width - 2]),
+        "With every column masked": ((1, 4, 3), list(range(width))),
+        "With no column masked": ((3, 2, 1), []),
+        f"With 1 of {width} columns masked": ((2, 3, 4), [count(1, width - 2)]),
+    }
+    for name, ((rows, inner, out), columns) in masked.items():
         x = 10 * torch.randn(inner, rows, 2)[..., 0].t()
         w1, w2 = torch.randn(inner, width, requires_grad=True), torch.randn(width, out, requires_grad=True)
         w1.grad = torch.randn_like(w1)
-        cases.append((x.requires_grad_(rows > inner), w1, w2, mask_of(width, columns)))
-    return cases
+        yield name, {"x": x.requires_grad_(rows > inner), "w1": w1, "w2": w2, "mask": mask_of(width, columns)}
 
 
 @inside
 def multiply(student, x, w1, w2, mask):
-    """What comes out and what goes back from f and from d; 1000 times f, so that a clipped gradient shows."""
-    leaves = [w1, w2, x] if x.requires_grad else [w1, w2]
+    """What comes out, and what goes back from f and from d."""
     with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
         d, f = student.masked_forward(x, w1, w2, mask)
-    values = {"kept": kept, "d": snap(d), "f": snap(f)}
-    gradients = attempt(lambda: vjp(1000 * f, *leaves))
-    return {**values, "gradients": gradients, "gradients of d": attempt(vjp, d, *leaves)}
+    back = {"of f": gradients(f, w1=w1, w2=w2, x=x), "of d": gradients(d, w1=w1, x=x)}
+    return {"kept": kept, "d": snap(d), "f": snap(f), **back}
 
 
 @probe
 def masked(student):
     """Products of several sizes: what comes out, what goes back, and the inputs."""
-    return [multiply(student, *case) for case in product_cases()]
-
-
-def products_of(masked):
-    """For each product: in words which columns are masked, the mask, what was seen and what is expected."""
-    for seen, expected in zip(masked.seen, masked.expected, strict=True):
-        mask = expected["kept"]["before"]["mask"]["tensor"].value
-        some = f"{sum(mask)} of {len(mask)} columns"
-        words = {0: "no column", len(mask): "every column"}.get(sum(mask), some)
-        yield f"With {words} masked, ", mask, seen, expected
-
-
-def assert_shape_of_f(case, seen, expected):
-    """The second of the pair is a tensor that may be d @ w2."""
-    f = seen["f"]
-    assert f is not None, "The second of the pair is None instead of f."
-    assert f.shape == expected["f"].shape, (
-        f"{case}f has the shape {f.shape}, which d @ w2 has not: is it the second of the pair?"
-    )
-
-
-def gradients_of(case, seen, expected):
-    """The gradients of w1, w2 and x by name, and what is expected; fails where there are none."""
-    gradients = seen["gradients"]
-    assert_shape_of_f(case, seen, expected)
-    assert not raised(gradients, RuntimeError, OVERWRITTEN), (
-        "f cannot go back: the product had saved d for the gradient of w2, and d was overwritten after that."
-    )
-    assert not raised(gradients, RuntimeError, NO_GRAPH), (
-        "f cannot go back: no graph leads from it to w1 and w2."
-    )
-    assert not raised(gradients, BaseException), f"f cannot go back: {diagnose(gradients)}"
-    return zip(("w1", "w2", "x"), gradients, expected["gradients"], strict=False)
-
-
-def entries_of_columns(matrix, mask):
-    """The entries of a matrix that stand in the masked columns."""
-    return [entry for place, entry in enumerate(matrix.value) if mask[place % len(mask)]]
+    return {name: multiply(student, **given) for name, given in products()}
 
 
 @points(1)
 def test_masked_values_enter_the_product(masked):
     """The masked columns of d are 1, and f is computed from this d."""
-    for case, _, seen, expected in products_of(masked):
-        assert_close(
-            seen["d"], expected["d"], f"{case}d is not x @ w1 with ones in the columns where mask is true."
+    for case in cases(masked):
+        assert_close(*case["d"], "d is not x @ w1 with ones in the columns where mask is true.")
+        message = "d is right, but f is not the product of this d and w2: from which d was f computed?"
+        hint = "At which moment does your function read d for the second product?"
+        assert_close(*case["f"], f"{message}\n\n{hint}")
+
+
+SAVED = "The product f had saved d for the gradient of w2, and d was written to after that."
+
+
+def about_w1(case):
+    """What a wrong gradient of w1 comes of."""
+    d, mask = case.seen["d"], case.expected["kept"]["before"]["mask"]["tensor"].value
+
+    def leaked(gradient, _):
+        if not any(entry for place, entry in enumerate(gradient.value) if mask[place % len(mask)]):
+            return ""
+        told = "w1 gets a gradient for the masked columns of d,"
+        if d is None or not is_close(d, case.expected["d"]):
+            return f"{told} and d itself was not replaced there."
+        return (
+            f"{told} which it does not determine: for autograd these columns still are x @ w1, because it "
+            "did not see them replaced before they were used.\n\nAsk of every write: does autograd see it? "
+            "For a hidden one, d is still x @ w1."
         )
-        assert_shape_of_f(case, seen, expected)
-        assert_close(
-            seen["f"],
-            expected["f"],
-            f"{case}d is right, but f is not the product of this d and w2: from which d was f computed?\n\n"
-            "At which moment does your function read d for the second product?",
-        )
 
-
-def assert_not_leaked(case, mask, seen, expected, gradient):
-    """No gradient stands in the masked columns of w1, nor is it lost in all others."""
-    assert any(gradient.value) or not any(expected.value), (
-        f"{case}the gradient of w1 is 0 everywhere: for autograd no column of d depends on w1."
-    )
-    leaked = any(entries_of_columns(gradient, mask))
-    d = seen["d"]
-    complete = d is not None and d.shape[1:] == (len(mask),)
-    replaced = complete and all(abs(entry - 1) < 1e-4 for entry in entries_of_columns(d, mask))
-    assert replaced or not leaked, (
-        f"{case}w1 gets a gradient for the masked columns of d, and d itself was not replaced there."
-    )
-    assert not leaked, (
-        f"{case}w1 gets a gradient for columns of d which it does not determine: for autograd these columns "
-        "still are x @ w1, because it did not see them replaced before they were used.\n\nAsk of every "
-        "write: does autograd see it? For a hidden one, d is still x @ w1."
-    )
-
-
-def gradients_of_d(case, seen, expected):
-    """The same for a loss of d itself, which gives w2 none; a d without a history brings no gradient."""
-    gradients = seen["gradients of d"]
-    if seen["d"] is None or seen["d"].grad_fn is None:
-        return ()
-    assert not raised(gradients, BaseException), f"{case}d cannot go back: {diagnose(gradients)}"
-    return zip(("w1", "w2", "x"), gradients, expected["gradients of d"], strict=False)
-
-
-def assert_gradients(case, mask, seen, gradients, output):
-    """w1 and x get from f, or from d, the gradients that they should."""
-    for name, gradient, right in gradients:
-        if name == "w2" or (gradient is None and not any(right.value)):
-            continue  # where nothing depends on w1, no gradient is as good as one of zeros
-        assert gradient is not None, f"{case}{name} gets no gradient: none arrives there from {output}."
-        if name == "w1":
-            assert_not_leaked(case, mask, seen, right, gradient)
-        message = (
-            f"{case}the gradient of {name} is not that of {output}, where f = d @ w2 and d is x @ w1 with "
-            "ones in the masked columns."
-        )
-        assert_close(gradient, right, message)
+    none = "For autograd no column of d depends on w1."
+    return {"overwritten": SAVED, "w1:zero": none, "w1:wrong": leaked}
 
 
 @points(2)
 def test_w1_gets_the_gradient_of_its_columns(masked):
     """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its own."""
-    for case, mask, seen, expected in products_of(masked):
-        with blaming_changes(seen["kept"]):
-            assert_gradients(case, mask, seen, gradients_of(case, seen, expected), "f")
-            of_d = f"{case}in a loss of the d that you return, "
-            assert_gradients(of_d, mask, seen, gradients_of_d(case, seen, expected), "d")
+    for case in cases(masked):
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["of f"], of="f", but=["w2"], because=about_w1(case))
+            if case.seen["d"].grad_fn is not None:  # a d without a history hurts nobody
+                assert_gradients(*case["of d"], of="the d that you return", because=about_w1(case))
 
 
 @points(1)
 def test_w2_gets_the_gradient_of_the_masked_d(masked):
     """w2 gets the gradient that belongs to the masked d."""
-    for case, _, seen, expected in products_of(masked):
-        with blaming_changes(seen["kept"]):
-            _, (_, gradient, right), *_ = gradients_of(case, seen, expected)
-            assert gradient is not None, f"{case}w2 gets no gradient: none arrives there from f."
-            assert is_close(gradient, right) or is_close(seen["d"], expected["d"]), (
-                f"{case}the gradient of w2 is wrong, and so is d, which it is made of: see to d first."
-            )
-            message = (
-                f"{case}the gradient of w2 does not belong to the masked d.\n\nThe gradient of w2 is d, "
-                "transposed, times the gradient of f. Which d?"
-            )
-            assert_close(gradient, right, message)
+    for case in cases(masked):
+        which = "\n\nThe gradient of w2 is d, transposed, times the gradient of f. Which d?"
+        why = which if is_close(*case["d"]) else "It is made of d, which is wrong too: see to d first."
+        with blaming_changes(case.seen["kept"]):
+            because = {"overwritten": SAVED, "wrong": why}
+            assert_gradients(*case["of f"], of="f", only=["w2"], because=because)
 
 
 @points(1)
 def test_inputs_of_the_product_are_untouched(masked):
     """x, w1, w2 and mask stay as they are."""
-    for _, _, seen, _ in products_of(masked):
-        assert_untouched(seen["kept"])
+    for case in cases(masked):
+        assert_untouched(case.seen["kept"])
 
 
 # The reference's would show how the columns are replaced.

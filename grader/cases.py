@@ -1,0 +1,79 @@
+"""Outside: ``cases``, the named cases of a probe, one after the other, and whose failure an error tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from grader.errors import CourseError
+from grader.evidence import Stopped
+from grader.facts import Raised
+from grader.observation import Sides, StoppedError
+
+
+class Case(Sides):
+    """One case: a name, what was seen, and what is expected.
+
+    Args:
+        name: what a failure begins with; empty for nothing.
+        seen: the facts of the submission.
+        expected: the facts of the reference.
+    """
+
+    def __init__(self, name: str, seen: Any, expected: Any) -> None:
+        self.name, self._seen, self.expected = name, seen, expected
+        self.is_over = False
+
+    @property
+    def seen(self) -> Any:
+        """The facts of the submission.
+
+        Raises:
+            StoppedError: an error was raised instead, and none is expected.
+        """
+        if isinstance(self._seen, Raised) and not isinstance(self.expected, Raised):
+            raise StoppedError(Stopped(self._seen))
+        return self._seen
+
+
+def cases(*probes: Sides | Mapping[str, Sides]) -> Iterator[Case]:
+    """The cases of some probes; an assert that fails in the loop over them is told with the case's name.
+
+    ``for case in cases(masked):`` needs no name in any message: a failure reads ``With no column masked: f is
+    not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as it is looked at.
+
+    Args:
+        probes: each a probe (or a case) whose facts are a dict of cases by name, or a list of cases without a
+            name; or a dict of probes, each of which is one case of that name.
+
+    Raises:
+        CourseError: the facts are no dict and no list.
+    """
+    for probe in probes:
+        for case in _cases_of(probe):
+            yield case
+            case.is_over = True
+
+
+def _cases_of(probe: Sides | Mapping[str, Sides]) -> Iterator[Case]:
+    if isinstance(probe, Mapping):
+        yield from (Case(name, *sides) for name, sides in probe.items())
+        return
+    seen, expected = probe
+    if isinstance(expected, dict):
+        yield from (Case(name, seen.get(name), right) for name, right in expected.items())
+    elif isinstance(expected, list | tuple):
+        yield from (Case("", *pair) for pair in zip(seen, expected, strict=True))
+    else:
+        raise CourseError("cases(...) takes probes that return a dict of cases by name, or a list of them")
+
+
+def names_of(trace: TracebackType | None) -> str:
+    """The names of the cases that were looked at when an error was raised, as a beginning: ``k = 3: ``."""
+    found: list[Case] = []
+    while trace is not None:
+        local = trace.tb_frame.f_locals.values()
+        found += [case for case in local if isinstance(case, Case) and not case.is_over and case not in found]
+        trace = trace.tb_next
+    return "".join(f"{case.name}: " for case in found if case.name)

@@ -1,0 +1,268 @@
+"""Outside: ``assert_gradients``, which tells on which rung from no gradient at all to a wrong one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from grader.check import WithoutHintError, describe, raised
+from grader.closeness import have_all_digits
+from grader.comparison import FEW_DIGITS, assert_close, because, is_close
+from grader.diagnosis import diagnose
+from grader.difference import difference_of
+from grader.facts import Raised, Tensor
+from grader.observation import Sides, is_gradients
+
+OVERWRITTEN = "modified by an inplace operation"
+FREED = "backward through the graph a second time"
+
+#: The rungs, the lowest first, and what is said on each. The last eight are about the numbers; of these,
+#: ``assert_close`` says behind the sentence how they differ.
+RUNGS = {
+    "none": "{Of} is None: no gradient can be asked for.",
+    "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
+    "error": "{Of} cannot be computed: {why}.",
+    "no history": "{Of} does not require grad: autograd recorded nothing that leads from it back to {names}.",
+    "shape of output": "{Of} has the shape {shape}, which is not the one it should have.",
+    "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
+    "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
+    "raised": "{Of} cannot go back: {why}.",
+    "frozen": "{name} does not require grad, so no gradient arrives there from {of}.",
+    "not connected": "{name} gets no gradient: none arrives there from {of}.",
+    "connected": "{name} gets a gradient from {of}, and should get none.",
+    "nan": "The gradient of {name} is not that of {of}.",
+    "zero": "The gradient of {name} is not that of {of}.",
+    "multiple": "The gradient of {name} is not that of {of}.",
+    "length": "The gradient of {name} is not that of {of}.",
+    "shape": "The gradient of {name} is not that of {of}.",
+    "digits": "The gradient of {name} is not that of {of}.",
+    "wrong": "The gradient of {name} is not that of {of}.",
+}
+_OF_NUMBERS = {
+    "not_finite": "nan",
+    "zero": "zero",
+    "multiple": "multiple",
+    "length": "length",
+    "shape": "shape",
+}
+_OWN_TEXT = {"nan", "digits"}  # what explains any wrong number need not be true of these
+
+Explanation = str | Callable[[Any, Any], str]
+
+
+def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
+    seen: Any,
+    expected: Any = None,
+    *,
+    of: str,
+    only: Iterable[str] = ("*",),
+    but: Iterable[str] = (),
+    because: Mapping[str, Explanation] | None = None,
+    others: Mapping[str, Any] | None = None,
+    none_is_zero: bool = True,
+    all_digits: bool = False,
+) -> None:
+    """Fail unless the gradients that the word ``gradients`` told are those of the reference.
+
+    Args:
+        seen: what ``gradients`` gave, or gradients by name in a dict; or a probe or a case of such, and then
+            nothing is given for `expected`.
+        expected: the same of the reference.
+        of: what goes back, as a student knows it: "the penalty".
+        only: the names that are looked at, with ``*`` as in file names.
+        but: names that are not.
+        because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, that is said behind the
+            sentence of this rung: a text, or a function of the gradient that was seen and the right one which
+            gives the text. It may end with a blank line and a hint, or begin with the blank line. That of
+            "wrong" is also said on other rungs of wrong numbers that have none, but for "nan" and "digits".
+        others: what a gradient may have been taken for, by name, as for ``assert_close``.
+        none_is_zero: where a gradient of zeros is expected none is as good, and the other way round.
+        all_digits: gradients of float64 are right to more digits than a float32 holds.
+
+    Raises:
+        AssertionError: the first rung that fails, of the first name that does.
+        TypeError: the expected facts are no gradients.
+    """
+    if expected is None and isinstance(seen, Sides):
+        seen, expected = seen
+    right = _Told.of_fact(expected)
+    if right is None or isinstance(right.gradients, Raised):
+        raise TypeError(
+            f"assert_gradients needs what gradients(...) gives, and {describe(expected)} is expected"
+        )
+    ladder = _Ladder(of, because or {}, others or {}, none_is_zero=none_is_zero, all_digits=all_digits)
+    wanted = {name: gradient for name, gradient in right.gradients.items() if _is_named(name, only, but)}
+    told = _Told.of_fact(seen)
+    if told is None:
+        ladder.fail("none" if seen is None else "type", kind=describe(seen))
+    else:
+        ladder.climb(told, right, wanted)
+
+
+def _is_named(name: str, only: Iterable[str], but: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, one) for one in only) and not any(fnmatchcase(name, one) for one in but)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Gradients by name, or why there are none; and what went back, where that is known."""
+
+    gradients: Any
+    output: Any = None
+    is_known: bool = False
+    frozen: tuple[str, ...] = ()
+
+    @classmethod
+    def of_fact(cls, fact: Any) -> _Told | None:
+        if is_gradients(fact):
+            gradients = fact["gradients"] if isinstance(fact["gradients"], dict | Raised) else {}
+            frozen = fact["frozen"] if isinstance(fact["frozen"], list) else ()
+            return cls(gradients, fact["output"], is_known=True, frozen=tuple(map(str, frozen)))
+        return cls(fact) if isinstance(fact, dict | Raised) else None
+
+
+class _Ladder:
+    """The rungs, and what is said on them."""
+
+    def __init__(
+        self,
+        of: str,
+        because: Mapping[str, Explanation],
+        others: Mapping[str, Any],
+        *,
+        none_is_zero: bool,
+        all_digits: bool,
+    ) -> None:
+        self._of, self._because, self._others = of, because, others
+        self._none_is_zero, self._all_digits = none_is_zero, all_digits
+
+    def climb(self, seen: _Told, right: _Told, wanted: Mapping[str, Any]) -> None:
+        """Fail on the first rung that does not hold."""
+        if seen.is_known:
+            self._look_at_output(seen.output, right.output, wanted)
+        if isinstance(seen.gradients, Raised):
+            self._tell_error(seen.gradients)
+        wrong = [
+            name
+            for name, gradient in wanted.items()
+            if not self._is_right(seen.gradients.get(name), gradient)
+        ]
+        if not wrong:
+            return
+        for name in wrong:
+            self._look_whether_it_arrived(name, seen, wanted[name])
+        self._look_at_all(wrong, seen.gradients, wanted)
+        for name in wrong:
+            self._look_at_numbers(name, seen, right)
+
+    def _look_at_output(self, output: Any, right: Any, wanted: Mapping[str, Any]) -> None:
+        if output is None:
+            self.fail("none")
+        if isinstance(output, Raised):
+            self.fail("error", why=diagnose(output))
+        if not isinstance(output, Tensor):
+            self.fail("type", kind=describe(output))
+        needed = [name for name, gradient in wanted.items() if not self._is_right(None, gradient)]
+        if needed and not output.requires_grad:
+            self.fail("no history", names=_listed(needed))
+        if isinstance(right, Tensor) and output.shape != right.shape:
+            self.fail("shape of output", shape=output.shape)
+
+    def _tell_error(self, error: Raised) -> None:
+        if raised(error, RuntimeError, OVERWRITTEN):
+            self.fail("overwritten")
+        if raised(error, RuntimeError, FREED):
+            self.fail("freed")
+        self.fail("raised", why=diagnose(error))
+
+    def _look_whether_it_arrived(self, name: str, seen: _Told, right: Any) -> None:
+        gradient = seen.gradients.get(name)
+        if gradient is None:
+            self.fail("frozen" if name in seen.frozen else "not connected", name=name, pair=(None, right))
+        if right is None:
+            self.fail("connected", name=name, pair=(gradient, None))
+
+    def _look_at_all(self, names: list[str], seen: Mapping[str, Any], right: Mapping[str, Any]) -> None:
+        """Whether all gradients are wrong by the same factor: then it is what goes back that is wrong."""
+        one, other = (_together([side[name] for name in names]) for side in (seen, right))
+        if len(names) < max(2, len(right)) or one is None or other is None:
+            return
+        difference = difference_of(one, other, {})
+        if difference is not None and difference.kind in {"multiple", "length"}:
+            sentence = f"The gradients of {_listed(names)} are not those of {self._of}."
+            self._fail(
+                f"{because(sentence, f'of each, {difference.clause}')}", "*", difference.kind, (one, other)
+            )
+
+    def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
+        pair = gradient, expected = seen.gradients[name], right.gradients[name]
+        difference = difference_of(gradient, expected, self._others)
+        rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
+        sentence = RUNGS[rung].format(name=name, of=self._of)
+        text = self._explained(name, rung, pair)
+        if is_close(gradient, expected):
+            text = self._explained(name, "digits", pair)
+            raise WithoutHintError(_joined(because(sentence, FEW_DIGITS), text))
+        values_too = difference is None and seen.is_known and not is_close(seen.output, right.output)
+        if values_too and isinstance(seen.output, Tensor):
+            sentence = f"{sentence[:-1]}; and the values of {self._of} are not right, either."
+        try:
+            assert_close(gradient, expected, sentence, self._others)
+        except AssertionError as error:
+            raise type(error)(_joined(str(error), text)) from None
+
+    def _is_right(self, gradient: Any, right: Any) -> bool:
+        if self._none_is_zero and (gradient is None or right is None):
+            return _is_nothing(gradient) and _is_nothing(right)
+        if not is_close(gradient, right):
+            return False
+        is_double = self._all_digits and isinstance(right, Tensor) and right.dtype == "torch.float64"
+        return not is_double or have_all_digits(gradient.value, right.value or ())
+
+    def fail(self, rung: str, *, name: str = "", pair: tuple[Any, Any] = (None, None), **words: Any) -> None:
+        """Fail with the sentence of a rung, and what the author says about it."""
+        capital = self._of[:1].upper() + self._of[1:]
+        self._fail(RUNGS[rung].format(of=self._of, Of=capital, name=name, **words), name, rung, pair)
+
+    def _fail(self, sentence: str, name: str, rung: str, pair: tuple[Any, Any]) -> None:
+        raise AssertionError(_joined(sentence, self._explained(name, rung, pair)))
+
+    def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
+        for key in _keys(name, rung):
+            text = self._because.get(key)
+            if text is not None:
+                return text if isinstance(text, str) else text(*pair)
+        return ""
+
+
+def _keys(name: str, rung: str) -> Iterator[str]:
+    """Under which keys an explanation is looked for, the closest first."""
+    yield from (f"{name}:{rung}", rung)
+    if rung in _OF_NUMBERS.values() and rung not in _OWN_TEXT:
+        yield from (f"{name}:wrong", "wrong")
+
+
+def _joined(sentence: str, text: str) -> str:
+    return f"{sentence}{text}" if text.startswith("\n\n") or not text else f"{sentence} {text}"
+
+
+def _listed(names: list[str]) -> str:
+    """Names as a text: ``a, b and c``; of many the first."""
+    if len(names) > 6:
+        names = [*names[:5], f"{len(names) - 5} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _is_nothing(gradient: Any) -> bool:
+    return gradient is None or (
+        isinstance(gradient, Tensor) and gradient.value is not None and not any(gradient.value)
+    )
+
+
+def _together(gradients: list[Any]) -> list[float] | None:
+    """The numbers of some gradients, one behind the other; None where some cannot be read."""
+    if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
+        return None
+    return [number for gradient in gradients for number in gradient.value]

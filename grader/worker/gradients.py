@@ -1,0 +1,132 @@
+"""Inside: the words ``gradients`` and ``vjp``, by torch's engine and not by its Python functions."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from . import facts, nodes
+from .facts import Raised
+from .graph import tensors_of
+from .spy import snap
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_shape, _dtype = (torch._C.TensorBase.__dict__[name].__get__ for name in ("shape", "dtype"))
+_set_grad = torch._C.TensorBase.__dict__["grad"].__set__
+_run_backward = torch.autograd.Variable._execution_engine.run_backward
+_generator, _randn = torch.Generator(), torch.randn
+_sha256 = hashlib.sha256
+_callable = callable
+_drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
+
+
+def begin_probe(seed: int) -> None:
+    """Let the cotangents start again."""
+    _drawn[:] = [derived(seed, b"cotangents"), 0]
+
+
+def derived(seed: int, use: bytes) -> int:
+    """A seed for one use, from which neither the seed itself nor that for another use can be found."""
+    return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
+
+
+def vjp(output: Any, *inputs: Any) -> list[Any]:
+    """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, one per input.
+
+    v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for
+    the reference. An input the output does not depend on gives None. The graph is kept, and no
+    ``.grad`` is touched.
+    """
+    return list(_asked(output, inputs, _next_cotangent(output)))
+
+
+def gradients(
+    output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", **named: Any
+) -> dict[str, Any]:
+    """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
+
+    It raises no error of a student's code: `assert_gradients` tells what became of it.
+
+    Args:
+        output: what goes back, or a function that computes it.
+        others: more tensors, by names that are no Python names.
+        by: "grad" asks as torch.autograd.grad does; "backward" fills ``.grad`` as backward() does, for what
+            refuses the former (a reentrant checkpoint), and puts back what all leaves that it knows of held.
+        named: tensors; a module stands for its parameters (``model.fc.weight``), a list or a tuple for its
+            items (``losses[0]``).
+
+    Returns:
+        ``{"output", "gradients", "frozen"}``: a snap of the output, or the error that computing it raised; a
+        dict of gradients by name, None where none arrives, or the error that going back raised; and the names
+        of tensors that do not require grad.
+    """
+    _drawn[1] += 1  # so that what becomes of one output changes the cotangent of no other
+    try:
+        if not facts.is_tensor(output) and _callable(output):
+            output = output()
+    except Exception as error:
+        return {"output": Raised(error), "gradients": {}, "frozen": []}
+    leaves = dict(_tensors({**(others or {}), **named}))
+    frozen = [name for name, leaf in leaves.items() if not facts._requires_grad(leaf)]
+    return {
+        "output": snap(output),
+        "gradients": _back(output, leaves, set(frozen), by),
+        "frozen": frozen,
+    }
+
+
+def _tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    modules: set[int] = set()
+    for name, value in named.items():
+        yield from tensors_of(name, value, modules)
+
+
+def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any:
+    """The gradients by name, or the error that was raised."""
+    none = dict.fromkeys(leaves)
+    if not facts.is_tensor(output) or not facts._requires_grad(output):
+        return none
+    asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
+    cotangent = 1000 * _cotangent(output)  # so that a gradient which is clipped on its way shows
+    ways = {"grad": _asked, "backward": _filled}
+    try:
+        arrived = ways[by](output, tuple(asked.values()), cotangent) if asked else ()
+    except Exception as error:
+        return Raised(error)
+    return {**none, **dict(zip(asked, arrived, strict=True))}
+
+
+def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
+    """As torch.autograd.grad does; the graph is kept."""
+    return _run_backward((output,), (cotangent,), True, False, inputs, True, accumulate_grad=False)
+
+
+def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
+    """What backward() puts into ``.grad`` of some leaves; of all leaves that are known it is put back."""
+    behind = (nodes.leaf_of(node) for node in nodes.behind(output))
+    known = [*inputs, *(leaf for leaf in behind if facts.is_tensor(leaf))]
+    before = [(leaf, facts.read_grad(leaf)) for leaf in known]
+    try:
+        for leaf in known:
+            _set_grad(leaf, None)
+        _run_backward((output,), (cotangent,), True, False, (), True, accumulate_grad=True)
+        return [facts.read_grad(leaf) for leaf in inputs]
+    finally:
+        for leaf, gradient in before:
+            _set_grad(leaf, gradient)
+
+
+def _next_cotangent(output: Any) -> Any:
+    _drawn[1] += 1
+    return _cotangent(output)
+
+
+def _cotangent(output: Any) -> Any:
+    """Random numbers in the shape of an output, which depend on nothing but how many came before."""
+    _generator.manual_seed(derived(_drawn[0], b"%d" % _drawn[1]))
+    return _randn(_shape(output), dtype=_dtype(output), generator=_generator)

@@ -1,0 +1,197 @@
+"""The words about gradients: what goes back is told rung by rung, from nothing at all to wrong numbers."""
+
+import pytest
+from observing import look
+
+from grader import assert_gradients
+from grader.check import WithoutHintError
+from grader.observation import Observation
+
+TOLD = """
+w1, w2 = torch.randn(3, 2, requires_grad=True), torch.randn(2, 4, requires_grad=True)
+return gradients(student.f(w1, w2), w1=w1, w2=w2)
+"""
+RIGHT = "return ((w1 @ w2) ** 2).mean()"
+
+
+@pytest.fixture(scope="module")
+def tell(zygote):
+    """What `gradients` tells of a function whose statements are given."""
+
+    def of(statements, probe=TOLD):
+        body = "\n    ".join(statements.split("; "))
+        return look(zygote, ["import torch", f"def f(w1, w2):\n    {body}"], f=probe)["f"]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def right(tell):
+    """What is expected."""
+    return tell(RIGHT)
+
+
+LADDER = {
+    "return None": "The loss is None: no gradient can be asked for.",
+    "return 1.0": "The loss is a float, not a tensor: no gradient can be asked for.",
+    "return (w1 @ w2).detach().mean()": "The loss does not require grad: autograd recorded nothing that "
+    "leads from it back to w1 and w2.",
+    "return ((w1 @ w2) ** 2).mean(1)": "The loss has the shape (3,), which is not the one it should have.",
+    "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "The loss cannot go back: "
+    "a tensor was saved for its backward, and overwritten after that.",
+    "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "The loss cannot go back: a part of its graph "
+    "went back before, which freed what it had saved.",
+    "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "The loss cannot go back: ",
+    "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so no gradient "
+    "arrives there from the loss.",
+    "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient: none arrives there from the loss.",
+    "return (((w1 @ w2) ** 2).mean() * torch.tensor(float('nan')))": "The gradient of w1 is not that of the "
+    "loss (6 of its 6 entries are nan or infinite).",
+    "return 3 * ((w1 @ w2) ** 2).mean()": "The gradients of w1 and w2 are not those of the loss (of each, it "
+    "is 3 times what it should be).",
+    "return 0.37 * ((w1 @ w2) ** 2).mean()": "The gradients of w1 and w2 are not those of the loss (of each, "
+    "it is too small by the same factor everywhere).",
+    "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of w1 "
+    "is not that of the loss (it is 1/2 of what it should be).",
+    "return ((w1 @ w2) ** 4).mean()": "The gradient of w1 is not that of the loss; and the values of the "
+    "loss are not right, either.",
+}
+
+
+@pytest.mark.parametrize("statements", LADDER)
+def test_each_rung_has_its_sentence(tell, right, statements):
+    """What is told names the output, the tensor and what is the matter."""
+    with pytest.raises(AssertionError) as caught:
+        assert_gradients(tell(statements), right, of="the loss")
+    assert str(caught.value).startswith(LADDER[statements])
+    assert statements.startswith("y = (w1 @ w2).mean()") or str(caught.value) == LADDER[statements]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        RIGHT,
+        "return torch.einsum('ij,jk->ik', w1, w2).square().mean()",
+        "y = ((w1 @ w2) ** 2).mean(); y.backward(retain_graph=True); return y",
+    ],
+)
+def test_what_is_right_passes(tell, right, statements):
+    """An answer that computes the same has the same gradients; a probe can be given in the place of both."""
+    assert_gradients(Observation("f", tell(statements), right), of="the loss")
+
+
+def test_by_backward_the_gradients_are_the_same(tell, right):
+    """By backward, a reentrant checkpoint is answered too, and every .grad is what it was."""
+    probe = TOLD.replace("w2=w2)", "w2=w2, by='backward')").replace(
+        "return ", "w1.grad = torch.ones(3, 2)\ntold = "
+    )
+    seen, *grads = tell(
+        "from torch.utils.checkpoint import checkpoint; "
+        "return checkpoint(lambda a, b: ((a @ b) ** 2).mean(), w1, w2, use_reentrant=True)",
+        probe + "return [told, w1.grad, w2.grad]",
+    )
+    assert_gradients(seen, right, of="the loss")
+    assert grads[0].value == (1.0,) * 6
+    assert grads[1] is None
+
+
+def test_a_function_that_fails_is_told(tell, right):
+    """What goes back may be a function; what it raises is told on a rung of its own."""
+    seen = tell("return None", TOLD.replace("student.f(w1, w2)", "lambda: 2 * student.f(w1, w2)"))
+    with pytest.raises(AssertionError, match=r"^The loss cannot be computed: .*TypeError"):
+        assert_gradients(seen, right, of="the loss")
+
+
+def test_names_of_modules_and_lists(tell):
+    """A module stands for its parameters, a list for its items, and a dict for names that Python has not."""
+    body = """
+        model, given = nn.Linear(2, 1), [torch.ones(1, 2, requires_grad=True), torch.ones(2)]
+        told = gradients(model(given[0]).sum(), {"the input": given[0]}, model=model, given=given)
+        return told["frozen"], list(told["gradients"])
+    """
+    names = ["the input", "model.weight", "model.bias", "given[0]", "given[1]"]
+    assert tell(RIGHT, body) == (["given[1]"], names)
+
+
+BECAUSE = {
+    "not connected": "Look.",
+    "w2:wrong": lambda seen, right: f"{len(seen.value)} entries.",
+    "wrong": "\n\nWhy?",
+}
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        ("return ((w1.detach() @ w2) ** 2).mean()", "w1 gets no gradient: none arrives there from it. Look."),
+        ("return ((w1 @ w2.clamp(-9, 0)) ** 2).mean()", "\n\nWhy?"),
+        (
+            "w = w2.clone(); w.register_hook(lambda g: g + 1); return ((w1 @ w) ** 2).mean()",
+            "The gradient of w2 is not that of it (it is off by the same amount everywhere). 8 entries.",
+        ),
+    ],
+)
+def test_an_explanation_is_said_on_its_rung(tell, right, statements, message):
+    """The author's own text stands behind the sentence: that of a name first, that of wrong numbers last."""
+    with pytest.raises(AssertionError) as caught:
+        assert_gradients(tell(statements), right, of="it", because=BECAUSE)
+    assert str(caught.value).endswith(message)
+
+
+def test_what_is_looked_at_is_chosen(tell, right):
+    """A wrong gradient of another name fails nothing."""
+    seen = tell("return ((w1.detach() @ w2) ** 2).mean()")
+    assert_gradients(seen, right, of="it", only=["w2"])
+    assert_gradients(seen, right, of="it", but=["w1"])
+    with pytest.raises(AssertionError, match=r"^w1 gets no gradient"):
+        assert_gradients(seen, right, of="it")
+
+
+def test_none_is_as_good_as_zeros(tell):
+    """Where nothing depends on a tensor, neither form is wrong, unless the question asks for gradients."""
+    zeros, none = (
+        tell("return ((w1 @ w2) ** 2).mean() * 0"),
+        tell("return torch.ones((), requires_grad=True) * 1"),
+    )
+    assert_gradients(none, zeros, of="it")
+    assert_gradients(zeros, none, of="it")
+    with pytest.raises(AssertionError, match=r"^w1 gets no gradient"):
+        assert_gradients(none, zeros, of="it", none_is_zero=False)
+    with pytest.raises(AssertionError, match=r"^w1 gets a gradient from it, and should get none"):
+        assert_gradients(zeros, none, of="it", none_is_zero=False)
+
+
+def test_all_digits_of_a_double(tell):
+    """A gradient that went through float32 is told where all digits are asked for."""
+    probe = TOLD.replace("requires_grad=True", "dtype=torch.float64, requires_grad=True")
+    rounded = tell("return ((w1.float() @ w2.float()) ** 2).mean().double()", probe)
+    assert_gradients(rounded, tell(RIGHT, probe), of="it")
+    with pytest.raises(WithoutHintError, match="it is right to the digits of a float32"):
+        assert_gradients(rounded, tell(RIGHT, probe), of="it", all_digits=True)
+
+
+def test_gradients_that_an_answer_returned(right):
+    """A dict of gradients that a student's function returned climbs the same ladder."""
+    assert_gradients(right["gradients"], right, of="the loss")
+    turned = {**right["gradients"], "w2": None}
+    with pytest.raises(AssertionError, match=r"^w2 gets no gradient"):
+        assert_gradients(turned, right["gradients"], of="the loss")
+    with pytest.raises(AssertionError, match=r"^The loss is a list, not a tensor"):
+        assert_gradients([1], right, of="the loss")
+
+
+def test_the_cotangent_of_one_call_does_not_depend_on_another(tell):
+    """Whatever became of an output before, the next one goes back with the same numbers."""
+    body = """
+        w1 = torch.ones(2, requires_grad=True)
+        gradients(student.f(w1, w1), w1=w1)
+        return gradients(2 * w1, w1=w1)["gradients"]["w1"], vjp(2 * w1, w1)[0]
+    """
+    one, other = (tell(f"return {returned}", body) for returned in ("None", "w1 * 1"))
+    assert [gradient.value for gradient in one] == [gradient.value for gradient in other]
+
+
+def test_expected_facts_have_to_be_gradients(right):
+    """What the reference gives is the author's to mend."""
+    with pytest.raises(TypeError, match="needs what gradients"):
+        assert_gradients(right, 1, of="it")
