@@ -15,6 +15,8 @@ from grader.facts import Raised, Tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+MAX_HINT = 1_000  # characters; a longer one nobody reads
+
 
 @dataclass(frozen=True)
 class Check:
@@ -47,10 +49,12 @@ def points(number: float) -> pytest.MarkDecorator:
     """Say what a check is worth.
 
     Raises:
-        CourseError: the number is not positive, or infinite.
+        CourseError: it is no number, or not positive, or infinite.
     """
-    if not 0 < number < math.inf:
-        raise CourseError(f"@points({number}): a check is worth more than nothing, and no more than a number")
+    if callable(number):
+        raise CourseError("write @points(2): a check is worth a number of points")
+    if not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise CourseError(f"@points({number!r}): a check is worth a number of points, more than nothing")
     return pytest.mark.points(number)
 
 
@@ -68,7 +72,8 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
     """
     text = inspect.getdoc(function)
     if not text:
-        where = f"{function.__name__} in {inspect.getsourcefile(function)}"
+        code = function.__code__
+        where = f"{code.co_filename}, line {code.co_firstlineno}: {function.__name__}"
         raise CourseError(f"{where} has no docstring: its first line is the title students read")
     title, _, rest = text.partition("\n")
     paragraphs = [" ".join(block.split()) for block in rest.split("\n\n")]

@@ -82,8 +82,7 @@ class Course:
         """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
         if stem not in self._rubrics:
             assignment = self.assignments[stem]
-            rubric = read_rubric(self.check_file(stem), assignment.questions)
-            rubric = replace(rubric, handed_out=assignment.demonstrations)
+            rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
             self._rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
         return self._rubrics[stem]
 

@@ -6,16 +6,20 @@ import ast
 import importlib
 import inspect
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+from grader.asked import asked_of_notebook, names_given
 from grader.cause import cause_of
-from grader.check import Check, points_of, title_and_hint
+from grader.check import MAX_HINT, Check, points_of, title_and_hint
+from grader.check_file import read_check_file
 from grader.errors import CourseError
 from grader.probe import PictureProbe, Probe, pictures_of, probes_of
 from grader.question import Question
 from grader.questionnaire import Assigned, Questionnaire
+from grader.suggestion import nearest
 from grader.worth import total
 
 
@@ -89,31 +93,36 @@ class Rubric:
         )
 
 
-def read_rubric(path: Path, questions: tuple[Question, ...]) -> Rubric:
+def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[str, ...] = ()) -> Rubric:
     """Read the check file of an assignment.
+
+    Args:
+        path: the file.
+        questions: of the assignment.
+        handed_out: the code cells that students get besides stubs.
 
     Raises:
         CourseError: the file is missing, does not import, or breaks a rule of checks and probes.
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
-    last_lines = _last_lines(_linted(path))
+    tree = read_check_file(path)
     module = import_checks(path)
     probes, pictures = probes_of(module), pictures_of(module)
-    twice = set(probes) & set(pictures)
-    if twice:
-        raise CourseError(f"{path}: {min(twice)} is a probe and a picture; give one of them another name")
-    asks = {name: _question_of(probe, questions, path) for name, probe in probes.items()}
-    shows = {name: _question_of(picture, questions, path) for name, picture in pictures.items()}
+    given = names_given(handed_out, [question.function for question in questions])
+    asks = {name: _question_of(probe, questions, given) for name, probe in probes.items()}
+    shows = {name: _question_of(picture, questions, given) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
-    checks = tuple(_check(test, asks, last_lines, path) for test in tests)
-    unused = set(probes) - {name for check in checks for name in check.probes}
+    checks = tuple(_check(test, asks, _last_lines(tree), path) for test in tests)
+    unused = [name for name in probes if not any(name in check.probes for check in checks)]
     if unused:
-        raise CourseError(f"{path}: no check judges the probe {min(unused)}; remove it or use it")
+        where = f"{path}, line {probes[unused[0]].source.tree.lineno}"
+        raise CourseError(f"{where}: no check judges the probe {unused[0]}; remove it or use it")
     for question in questions:
         if not any(check.question == question.id for check in checks):
             raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
-    return Rubric(path.stem.removeprefix("test_"), path, questions, checks, probes, asks, pictures, shows)
+    stem = path.stem.removeprefix("test_")
+    return Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
 
 
 def import_checks(path: Path) -> ModuleType:
@@ -126,25 +135,10 @@ def import_checks(path: Path) -> ModuleType:
             del sys.modules[name]
     try:
         return importlib.import_module(path.stem)
-    except CourseError:
-        raise
     except Exception as error:  # whatever goes wrong in it is for its author to mend
-        raise CourseError(f"{path} cannot be imported: {cause_of(error, path.parent)}") from error
-
-
-def _linted(path: Path) -> ast.Module:
-    """The file's syntax; an assertion that could only say that it failed is refused."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), path.name)
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise CourseError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from error
-    except (OSError, SyntaxError) as error:
-        raise CourseError(f"{path} cannot be read: {error}") from error
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assert) and node.msg is None:
-            raise CourseError(f"{path}, line {node.lineno}: this assert has no message; a student reads it")
-    return tree
+        cause = cause_of(error, path.parent)
+        told = cause if cause.startswith(str(path.parent)) else f"{path} cannot be imported: {cause}"
+        raise CourseError(told) from error
 
 
 def _last_lines(tree: ast.Module) -> dict[str, int]:
@@ -152,23 +146,34 @@ def _last_lines(tree: ast.Module) -> dict[str, int]:
     return {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def _question_of(probe: Probe, questions: tuple[Question, ...], path: Path) -> str:
+def _question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
     """The question whose function the probe names, unless the author said it."""
     kind = "picture" if isinstance(probe, PictureProbe) else "probe"
+    where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
+    _require_known(probe, given)
     known = {question.function: question.id for question in questions}
     if probe.question is not None:
         if probe.question not in known.values():
             raise CourseError(
-                f"{path}: {kind} {probe.name} belongs to {probe.question}, which the assignment has not"
+                f"{where} belongs to {probe.question}, which the assignment has not, only"
+                f" {', '.join(known.values())}"
             )
         return probe.question
     named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
     if len(named) != 1:
         found = " and ".join(named) or "no question"
-        raise CourseError(
-            f'{path}: {kind} {probe.name} names {found}; say which it belongs to: @{kind}(question="q1")'
-        )
+        raise CourseError(f'{where} names {found}; say which it belongs to: @{kind}(question="q1")')
     return named[0]
+
+
+def _require_known(probe: Probe, given: Collection[str] | None) -> None:
+    """Refuse a probe that takes a name from the notebook which nothing there gives."""
+    for name, path, line in asked_of_notebook(probe):
+        if given is not None and name not in given:
+            raise CourseError(
+                f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
+                f" cell of the master defines; {nearest(name, given)}"
+            )
 
 
 def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
@@ -176,14 +181,16 @@ def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path:
     assert inspect.isfunction(test)
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
+    where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
     if unknown or not used:
-        raise CourseError(
-            f"{path}: {test.__name__} takes {unknown[0] if unknown else 'no probe'}; take probes of this file"
-        )
+        what = f"{unknown[0]}; {nearest(unknown[0], asks)}" if unknown else "no probe"
+        raise CourseError(f"{where} takes {what}; take probes of this file")
     belongs = {asks[name] for name in used}
     if len(belongs) > 1:
-        raise CourseError(f"{path}: {test.__name__} judges probes of several questions; split it")
+        raise CourseError(f"{where} judges probes of several questions; split it")
     title, hint = title_and_hint(test)
+    if hint and len(hint) > MAX_HINT:
+        raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")
     return Check(
         test.__name__, title, hint, points_of(test), belongs.pop(), used, last_lines.get(test.__name__, 0)
     )

@@ -10,13 +10,20 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import symtable
 import textwrap
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from grader.errors import CourseError
+from grader.suggestion import nearest
 from grader.vocabulary import PLACEHOLDERS
+
+Definition = ast.FunctionDef | ast.ClassDef
+_Placed = ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword
 
 #: Builtins that reach files, other code or the terminal have no business in a probe.
 _REFUSED_BUILTINS = {"open", "eval", "exec", "compile", "__import__", "input", "breakpoint"}
@@ -33,12 +40,16 @@ class Travelling:
         text: its source without decorators, docstrings and comments.
         needs: the ``@inside`` definitions it names, directly.
         attributes: every attribute name it uses; a probe's question follows from them.
+        path: the file it was written in; stays outside.
+        tree: what `text` says, with the lines of that file; stays outside.
     """
 
     name: str
     text: str
     needs: tuple[Travelling, ...]
     attributes: frozenset[str]
+    path: str = field(compare=False)
+    tree: Definition = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, definition: Any) -> Travelling:
@@ -52,9 +63,27 @@ class Travelling:
             text=ast.unparse(tree),
             needs=_needs(definition, tree),
             attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
+            path=inspect.getsourcefile(definition) or "",
+            tree=tree,
         )
         setattr(definition, _KEY, travelling)
         return travelling
+
+    def written(self, line: int, column: int) -> int:
+        """The line of its file on which stands what stands here in `text`.
+
+        Args:
+            line: of `text`, counted from 1.
+            column: in that line, in bytes, counted from 0.
+        """
+        pairs = zip(ast.walk(ast.parse(self.text).body[0]), ast.walk(self.tree), strict=False)
+        places = sorted(
+            (here.lineno, here.col_offset, there.lineno)
+            for here, there in pairs
+            if isinstance(here, _Placed) and isinstance(there, _Placed)
+        )
+        found: int = places[max(bisect_right(places, (line, column, 1 << 31)) - 1, 0)][2]
+        return found
 
     def everything(self, *others: Travelling) -> dict[str, Travelling]:
         """This definition, the others and all they need, by name, needed ones first.
@@ -67,53 +96,65 @@ class Travelling:
             for name, other in needed.everything().items():
                 if found.setdefault(name, other) != other:
                     raise CourseError(
-                        f"{self.name} uses two different @inside definitions named {name}: rename one"
+                        f"{self.path}, line {self.tree.lineno}: {self.name} uses two different @inside"
+                        f" definitions named {name}: rename one"
                     )
         found[self.name] = self
         return found
 
 
-def _definition_tree(definition: Any) -> ast.FunctionDef | ast.ClassDef:
-    """The bare syntax tree of a definition; complains about decorators and defaults that cannot travel."""
-    where = _where(definition)
-    tree = ast.parse(textwrap.dedent(inspect.getsource(definition))).body[0]
-    if not isinstance(tree, ast.FunctionDef | ast.ClassDef):
+def _definition_tree(definition: Any) -> Definition:
+    """The bare syntax tree of a definition; complains about what cannot travel, with its line."""
+    lines, first = inspect.getsourcelines(definition)
+    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    ast.increment_lineno(tree, first - 1)
+    where = _where(definition, tree)
+    if not isinstance(tree, Definition):
         raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
     ours = {"probe", "picture", "inside"}
-    others = [ast.unparse(d) for d in tree.decorator_list if _decorator_name(d) not in ours]
+    others = [d for d in tree.decorator_list if _decorator_name(d) not in ours]
     if others:
-        raise CourseError(f"{where} has the decorator @{others[0]}, which stays outside: remove it")
+        said = f"{_where(definition, others[0])} has the decorator @{ast.unparse(others[0])}"
+        raise CourseError(f"{said}, which stays outside: remove it")
     if tree.name in PLACEHOLDERS or tree.name in _BUILTINS:
         raise CourseError(f"{where} hides what is called {tree.name} inside: give it another name")
     tree.decorator_list = []
     if isinstance(tree, ast.FunctionDef):
-        _refuse_computed_defaults(tree, where)
+        _refuse_computed_defaults(tree, definition)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
-            raise CourseError(
-                f"{where} says `{ast.unparse(node)}`: a probe names only what grader.inside offers"
-            )
-        if isinstance(node, ast.Assert):
-            raise CourseError(f"{where} asserts something: inside there are facts only; assert in the check")
+        _refuse_statement(node, definition)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             _drop_docstring(node)
     return tree
 
 
-def _where(definition: Any) -> str:
-    return f"{definition.__name__} in {inspect.getsourcefile(inspect.unwrap(definition))}"
+def _refuse_statement(node: ast.AST, definition: Any) -> None:
+    if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
+        said = f"{_where(definition, node)} says `{ast.unparse(node)}`"
+        raise CourseError(f"{said}: a probe names only what grader.inside offers")
+    if isinstance(node, ast.Assert):
+        raise CourseError(
+            f"{_where(definition, node)} asserts something: inside there are facts only; assert in the check"
+        )
+
+
+def _where(definition: Any, node: ast.AST) -> str:
+    """As in ``tests/hidden/test_01_leaves.py, line 7: leaves``."""
+    path = inspect.getsourcefile(inspect.unwrap(definition))
+    return f"{path}, line {getattr(node, 'lineno', 0)}: {definition.__name__}"
 
 
 def _decorator_name(decorator: ast.expr) -> str:
     return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
-def _refuse_computed_defaults(function: ast.FunctionDef, where: str) -> None:
+def _refuse_computed_defaults(function: ast.FunctionDef, definition: Any) -> None:
     """Defaults are evaluated where the function is defined, so only literals mean the same on both sides."""
     for default in [*function.args.defaults, *filter(None, function.args.kw_defaults)]:
         try:
             ast.literal_eval(default)
         except ValueError:
+            where = _where(definition, default)
             raise CourseError(
                 f"{where} has the default {ast.unparse(default)}: only literals travel"
             ) from None
@@ -125,11 +166,10 @@ def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         node.body = node.body[1:] or [ast.Pass()]
 
 
-def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Travelling, ...]:
+def _needs(definition: Any, tree: Definition) -> tuple[Travelling, ...]:
     """Look up every global name; complain about the first that may not travel."""
     needs = []
     namespace = inspect.getmodule(definition).__dict__
-    where = _where(definition)
     for name in sorted(_global_names(tree)):
         value = namespace.get(name)
         if name in PLACEHOLDERS and value is PLACEHOLDERS[name]:
@@ -140,15 +180,33 @@ def _needs(definition: Any, tree: ast.FunctionDef | ast.ClassDef) -> tuple[Trave
             continue
         travelling = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
         if not isinstance(travelling, Travelling) or travelling.name != name:
+            uses = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
             raise CourseError(
-                f"{where} uses {name}, which does not travel to the worker: make it a local, "
-                "import it from grader.inside, or mark its definition @inside (above this one)",
+                f"{_where(definition, next(uses, tree))} uses {name}, which does not travel to the worker: "
+                f"{_advice(name, definition)}"
             )
         needs.append(travelling)
     return tuple(needs)
 
 
-def _global_names(tree: ast.FunctionDef | ast.ClassDef) -> set[str]:
+def _advice(name: str, definition: Any) -> str:
+    """What to do about a name that does not travel."""
+    module = inspect.getmodule(definition)
+    assert module is not None
+    namespace = vars(module)
+    if name in _REFUSED_BUILTINS:
+        return "return facts, and do the rest in the check"
+    if name in PLACEHOLDERS:
+        return "import it from grader.inside, by this name"
+    if isinstance(namespace.get(name), ModuleType):
+        return "a probe names only what grader.inside offers"
+    if name in namespace or re.search(rf"(?m)^(def|class) {re.escape(name)}\b", inspect.getsource(module)):
+        return "make it a local, or mark its definition @inside (above this one)"
+    known = {*PLACEHOLDERS, *(n for n, value in namespace.items() if _KEY in getattr(value, "__dict__", ()))}
+    return f"it is defined nowhere, {nearest(name, known)}"
+
+
+def _global_names(tree: Definition) -> set[str]:
     """Names it takes from outside its own scopes: in bases, annotations, nested functions and classes."""
     names: set[str] = set()
 

@@ -41,7 +41,7 @@ def line_of(klass, text):
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        ("made.seeen.is_leaf", "AttributeError: 'Observation' object has no attribute 'seeen'"),
+        ("made.seen.isleaf", "AttributeError: 'Tensor' object has no attribute 'isleaf'"),
         ("made.seen['leaf']", "TypeError: 'Tensor' object is not subscriptable"),
         ("undefined", "NameError: name 'undefined' is not defined"),
         ("not made.seen.is_leaf", "This is not a leaf."),
@@ -58,7 +58,7 @@ def test_a_class_that_was_graded_keeps_its_results(klass):
     """A check that is broken later changes nothing of what is there, though it is only judged again."""
     klass.grade()
     before = klass.files("submissions", "feedback")
-    klass.edit_checks((SEEN, "made.seeen.is_leaf"))
+    klass.edit_checks((SEEN, "made.seen.isleaf"))
     assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code == 2
     assert klass.files("submissions", "feedback") == before
 
@@ -75,12 +75,12 @@ def test_a_check_that_breaks_on_a_student_is_told_to_the_instructor(klass):
 
 def test_the_doctor_tells_a_cause_once(klass, shared_zygote):
     """However many answers a check breaks on, with every seed, its cause is one complaint."""
-    klass.edit_checks((SEEN, "made.seeen.is_leaf"))
+    klass.edit_checks((SEEN, "made.seen.isleaf"))
     course = Course.find(klass.course)
     build(course.assignments.values(), klass.course / "assignments", course.all_points())
     told = [c for one in doctor.examine(course, course.stems, jobs=2, seeds=(1, 2)) for c in one.complaints]
     assert len(told) == 1
-    assert f"line {line_of(klass, 'seeen')}: AttributeError: 'Observation' object has no attribute" in told[0]
+    assert f"line {line_of(klass, 'isleaf')}: AttributeError: 'Tensor' object has no attribute" in told[0]
 
 
 def test_what_an_oracle_replaces_is_judged_as_it_is(klass):

@@ -419,8 +419,9 @@ def test_title_and_hint(function, title, hint):
 
 @pytest.mark.parametrize("function", [blank, without])
 def test_a_check_needs_a_title(function):
-    """A check without a docstring is refused with its name and its file."""
-    with pytest.raises(CourseError, match=rf"^{function.__name__} in .*test_check\.py has no docstring"):
+    """A check without a docstring is refused with its name, its file and its line."""
+    place = rf"test_check\.py, line {function.__code__.co_firstlineno}"
+    with pytest.raises(CourseError, match=rf"{place}: {function.__name__} has no docstring"):
         title_and_hint(function)
 
 

@@ -389,7 +389,7 @@ def test_pictures_are_no_probes(course):
         ('@picture\ndef p(student):\n    """P."""\n    return graph()', "say which it belongs to: @picture"),
         (
             '@picture\ndef made(student):\n    """P."""\n    return student.leaf(1)',
-            "is a probe and a picture",
+            "made is defined in line 13 already",
         ),
         ('@picture\ndef p(student):\n    """P."""\n    return open(student.leaf)', "open"),
         ('def test_p(doubling):\n    """P."""\n    assert doubling, "no"', "takes doubling"),

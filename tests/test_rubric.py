@@ -165,7 +165,7 @@ BROKEN = {
         ('    assert made.seen, "No."', "    if made:\n        assert made.seen"),
         "line 38: this assert has no message",
     ),
-    "no docstring": (('    """It is a leaf."""\n', ""), "test_leaf in "),
+    "no docstring": (('    """It is a leaf."""\n', ""), "line 35: test_leaf has no docstring"),
     "a docstring of nothing": (('"""It is a leaf."""', '"""   """'), "has no docstring"),
     "a probe nobody judges": (
         ("def test_both(gradient, doubled):", "def test_both(doubled):"),
@@ -174,11 +174,11 @@ BROKEN = {
     "a check without a probe": (("def test_leaf(made):", "def test_leaf():"), "test_leaf takes no probe"),
     "a check of something else": (
         ("def test_leaf(made):", "def test_leaf(made, tmp_path):"),
-        "test_leaf takes tmp_path; take probes of this file",
+        "line 35: test_leaf takes tmp_path; there is doubled, gradient, made; take probes of this file",
     ),
     "a check of the submission": (
         ("def test_leaf(made):", "def test_leaf(submission, made):"),
-        "test_leaf takes submission; take probes of this file",
+        "test_leaf takes submission; there is doubled, gradient, made; take probes of this file",
     ),
     "a check of two questions": (
         ("def test_leaf(made):", "def test_leaf(made, doubled):"),
@@ -189,8 +189,12 @@ BROKEN = {
         'probe made names q1 and q2; say which it belongs to: @probe(question="q1")',
     ),
     "a probe of no question": (
-        ("return student.double(torch.ones(3)).grad", "return student.other(torch.ones(3)).grad"),
-        "probe gradient names no question; say which it belongs to",
+        ("return student.double(torch.ones(3)).grad", "return torch.ones(3).grad"),
+        "line 18: probe gradient names no question; say which it belongs to",
+    ),
+    "a probe of an unknown name": (
+        ("return student.double(torch.ones(3)).grad", "return student.duoble(torch.ones(3)).grad"),
+        "line 19: gradient asks for student.duoble, which no question and no other cell of the master",
     ),
     "a probe of an unknown question": (
         ('@probe(question="q2", alone=True)', '@probe(question="q3", alone=True)'),
@@ -205,10 +209,13 @@ BROKEN = {
         "uses points, which does not travel",
     ),
     "a computed default": (("def answer(x):", "def answer(x=points):"), "has the default points"),
-    "a syntax error": (("def test_leaf(made):", "def test_leaf(made)"), "cannot be read: expected ':'"),
+    "a syntax error": (
+        ("def test_leaf(made):", "def test_leaf(made)"),
+        "line 35: this is not valid Python (expected ':')",
+    ),
     "an unknown import": (("import assert_close", "import assert_near"), ", line 3: ImportError: "),
     "an unknown module": (("from grader import", "from greater import"), ", line 3: ModuleNotFoundError"),
-    "an unknown name": (("@points(1)", "@pionts(1)"), ": NameError: name 'pionts'"),
+    "an unknown name": (("@points(1)", "@pionts(1)"), "line 43: test_both has the decorator @pionts"),
     "an error of its own": (("@points(1)", '@points(int("one"))'), ": ValueError: "),
     "a missing file": (("@points(1)", '@points(open("/no/such/file"))'), ": FileNotFound"),
     "the use of a placeholder": (("@points(1)", "@points(torch.ones(1))"), "torch.ones exists only in"),
@@ -233,7 +240,7 @@ def test_a_file_that_cannot_be_read(refused, text, words):
 
 def test_nothing_that_is_worth_nothing(course):
     """A check worth nothing is refused when its file is read."""
-    with pytest.raises(CourseError, match=r"@points\(0\): a check is worth more than nothing"):
+    with pytest.raises(CourseError, match=r"line 43: @points\(0\): a check is worth a number"):
         course(GOOD.replace("@points(1)", "@points(0)"))
 
 

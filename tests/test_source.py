@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import math
+import re
 import sys
 import textwrap
 from types import SimpleNamespace
@@ -118,7 +119,9 @@ FOREIGN_NAMES = {
 def test_a_foreign_name_is_refused(refused, body, name):
     """A name that is not the probe's own is refused wherever in the probe it stands, and named."""
     text = refused("@probe\ndef seen(student):\n" + textwrap.indent(body, "    "))
-    assert f"seen in {sys.modules['check_file_0'].__file__} uses {name}, which does not travel" in text
+    assert re.match(
+        rf"{sys.modules['check_file_0'].__file__}, line \d+: seen uses {name}, which does not", text
+    )
 
 
 @pytest.mark.parametrize("builtin", ["open", "eval", "exec", "compile", "__import__", "input", "breakpoint"])
@@ -168,8 +171,7 @@ def test_a_helper_obeys_the_same_rule(refused, definition, name):
 def test_a_helper_has_to_stand_above(refused):
     """A helper that is defined below its user is refused, for its own names are not checked yet."""
     text = refused("@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n")
-    assert "first in " in text
-    assert "uses second" in text
+    assert ": first uses second" in text
     assert "(above this one)" in text
 
 
@@ -186,8 +188,7 @@ def test_no_statement_fetches_a_name(refused, statement, place):
 def test_a_probe_asserts_nothing(refused):
     """A verdict inside is refused, in a nested function too."""
     text = refused("@probe\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
-    assert "seen in " in text
-    assert "asserts something" in text
+    assert ", line 16: seen asserts something" in text
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_probe_asserts_nothing(refused):
 def test_a_computed_default_is_refused(refused, default, signature):
     """A default that is not a literal is refused, and quoted."""
     text = refused(f"@inside\ndef helper({signature.format(default)}):\n    return 1\n")
-    assert f"helper in {sys.modules['check_file_0'].__file__} has the default {default}" in text
+    assert f"{sys.modules['check_file_0'].__file__}, line 14: helper has the default {default}" in text
 
 
 @pytest.mark.parametrize("decorator", ["functools.cache", "points(2)", "functools.lru_cache(maxsize=2)"])
@@ -442,8 +443,7 @@ def test_an_oracle_obeys_the_rule(refused):
     text = refused(
         "def plain(x):\n    return LIMIT\n@probe(oracle=plain)\ndef seen(student):\n    return student.f\n"
     )
-    assert "plain in " in text
-    assert "uses LIMIT" in text
+    assert ": plain uses LIMIT" in text
 
 
 def test_oracle_and_probe_share_their_helpers_names(load):
