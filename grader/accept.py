@@ -8,6 +8,7 @@ import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from grader.filled import filled_statements
 from grader.known_answers import Named, is_wrong, mark_of
 
 _WIDTH = 110  # of a line
@@ -22,7 +23,7 @@ def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] =
         public: the names of those that their public check passes.
     """
     lines = io.StringIO(path.read_text(encoding="utf-8")).readlines()  # the lines Python counts
-    for node in reversed(ast.parse("".join(lines)).body):
+    for node in reversed(filled_statements(path)):
         mark = mark_of(node)
         if mark is not None and is_wrong(mark) and isinstance(node, Named) and node.name in fails:
             text = _decorator(mark, fails[node.name], public=node.name in public)

@@ -6,7 +6,7 @@ cell `## qK · Title`, a code cell tagged `question qK` (answer and stub) and a 
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +14,9 @@ from typing import Any, Literal
 import jupytext  # type: ignore[import-untyped]
 
 from grader.author_file import not_python, read_text
-from grader.blanks import require_filled
+from grader.blanks import has_blank, require_filled, without_blanks
 from grader.errors import CourseError
+from grader.filled import questions_left_out
 from grader.public_check import validate_check
 from grader.question import Place, Question, read_question
 
@@ -70,25 +71,43 @@ class Assignment:
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
         return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
 
+    def only(self, questions: Collection[str]) -> "Assignment":
+        """The same with some of its questions only, by their ids."""
+        return replace(
+            self,
+            questions=tuple(question for question in self.questions if question.id in questions),
+            cells=tuple(cell for cell in self.cells if cell.question is None or cell.question in questions),
+        )
+
 
 def read_assignment(path: Path) -> Assignment:
-    """Read a master.
+    """Read a master. A cell with a blank is left out; of a question the whole, if its answer has one.
 
     Args:
         path: the master, `solutions/NN_name.py`.
 
     Raises:
-        CourseError: the file cannot be read or contradicts itself; the text names file and question.
+        CourseError: the file cannot be read or contradicts itself, or no question is filled in; the text
+            names file and question.
     """
     name = _STEM.fullmatch(path.stem)
     if name is None:
         raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
-    require_filled(path.parent.parent, path.stem)
-    cells = _read_cells(path)
+    cells, left_out = _read_cells(path), questions_left_out(path)
     title = _title(path, int(name["number"]), cells)
-    questions = tuple(_questions(path, cells))
+    questions = tuple(_questions(path, cells, left_out))
+    if not questions:
+        require_filled(path.parent.parent, path.stem)
     answers = {question.id: question.answer for question in questions}
-    return Assignment(path.stem, path, title, questions, tuple(_with_answer(cell, answers) for cell in cells))
+    written = (cell for cell in cells if cell.question not in left_out and not _is_blank(cell))
+    return Assignment(
+        path.stem, path, title, questions, tuple(_with_answer(cell, answers) for cell in written)
+    )
+
+
+def _is_blank(cell: Cell) -> bool:
+    """Whether a cell of code has a blank; one in prose does no harm."""
+    return cell.role in {"code", "question", "check"} and has_blank(cell.source)
 
 
 def _read_cells(path: Path) -> list[Cell]:
@@ -120,7 +139,7 @@ def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
         identity = heading["question"] if heading else None
         return Cell("task" if heading else "prose", source, identity, line)
     if not tags:
-        _require_python(path, line, source)
+        _require_python(path, line, without_blanks(source))
         return Cell("code", source, None, line)
     tag = _TAG.fullmatch(tags[0])
     if tag is None or len(tags) > 1:
@@ -148,7 +167,7 @@ def _title(path: Path, number: int, cells: list[Cell]) -> str:
     return found["title"].strip()
 
 
-def _questions(path: Path, cells: list[Cell]) -> Iterator[Question]:
+def _questions(path: Path, cells: list[Cell], left_out: Collection[str]) -> Iterator[Question]:
     owned: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.question is not None:
@@ -160,7 +179,9 @@ def _questions(path: Path, cells: list[Cell]) -> Iterator[Question]:
         )
     functions: dict[str, str] = {}
     for identity, own in owned.items():
-        question = _question(path, identity, own)
+        if identity in left_out:
+            continue
+        question = _question(path, identity, [cell for cell in own if not _is_blank(cell)])
         first = functions.setdefault(question.function, identity)
         if first != identity:
             raise CourseError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from grader.blanks import without_blanks
 from grader.errors import CourseError
 
 
@@ -27,13 +28,13 @@ def read_text(path: Path) -> str:
 
 
 def read_syntax(path: Path) -> ast.Module:
-    """The syntax of a Python file of the course.
+    """The syntax of a Python file of the course, with a name in the place of each blank.
 
     Raises:
         CourseError: the file cannot be read, or is not Python; the text names the line.
     """
     try:
-        return ast.parse(read_text(path), path.name)
+        return ast.parse(without_blanks(read_text(path)), path.name)
     except SyntaxError as error:
         raise CourseError(f"{path}, line {error.lineno}: {not_python(error)}") from error
     except ValueError as error:

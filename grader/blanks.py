@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from grader.stem import ANSWERS, CHECKS, MASTER
 if TYPE_CHECKING:
     from grader.course import Course
 
-_BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)")
+_BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)\]?")
 _SHOWN = 3
 
 
@@ -32,6 +33,17 @@ class Blank:
 
     def __str__(self) -> str:
         return f"{self.path}, line {self.line}: {self.wanted}"
+
+
+def has_blank(text: str) -> bool:
+    """Whether a text has a blank."""
+    return _BLANK.search(text) is not None
+
+
+def without_blanks(text: str) -> str:
+    """The same with a name of its own in the place of each blank, so that it can be parsed; lines stay."""
+    numbers = count(1)
+    return _BLANK.sub(lambda _: f"FILL_IN_{next(numbers)}", text)
 
 
 def blanks_in(path: Path) -> list[Blank]:
@@ -69,6 +81,12 @@ def require_filled(root: Path, stem: str) -> None:
     )
 
 
+def finished(course: Course) -> Course:
+    """The course without the assignments that still have blanks; perhaps without any."""
+    stems = tuple(stem for stem in course.stems if not blanks_of(course.root, stem))
+    return course if stems == course.stems else replace(course, stems=stems)
+
+
 def without_unfinished(course: Course, wanted: Collection[str]) -> Course:
     """The course without the assignments that are not written yet: they stop nobody from grading the others.
 
@@ -79,10 +97,8 @@ def without_unfinished(course: Course, wanted: Collection[str]) -> Course:
     Raises:
         CourseError: one of those asked for has blanks, or every assignment has.
     """
-    unfinished = [stem for stem in course.stems if blanks_of(course.root, stem)]
-    for stem in unfinished:
-        if stem in wanted or len(unfinished) == len(course.stems):
+    whole = finished(course)
+    for stem in course.stems:
+        if stem in wanted or not whole.stems:
             require_filled(course.root, stem)
-    if not unfinished:
-        return course
-    return replace(course, stems=tuple(stem for stem in course.stems if stem not in unfinished))
+    return whole

@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.assignment import Assignment, Cell, Question
+from grader.blanks import blanks_of
 from grader.complete_file import write_complete
 from grader.errors import CourseError, GraderError
 from grader.public_check import otter_test
@@ -104,10 +105,19 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
 
 
 def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
-    """Return what `build` would write differently, and what lies in `folder` though no master asks for it."""
+    """Return what `build` would write differently, and what lies in `folder` though no master asks for it.
+
+    What it wrote of an assignment that still has blanks, before they were put in, may stay.
+    """
     built = _files(assignments, folder, points)
     found = [*folder.glob("*.ipynb"), *folder.glob("tests/*/*.py")]
-    return _changed(built) + sorted(path for path in found if path not in built)
+    stray = (path for path in found if path not in built and not blanks_of(folder.parent, stem_of(path)))
+    return _changed(built) + sorted(stray)
+
+
+def stem_of(path: Path) -> str:
+    """The assignment that a file which `build` wrote belongs to."""
+    return path.stem if path.suffix == ".ipynb" else path.parent.name
 
 
 def _files(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> dict[Path, str]:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.author_file import read_syntax
 from grader.errors import CourseError
+from grader.filled import filled_statements
 from grader.suggestion import nearest
 
 #: A line, and what is wrong there.
@@ -18,12 +18,12 @@ _OF_AN_OBSERVATION = {"seen", "expected", "mismatch"}
 
 
 def read_check_file(path: Path) -> ast.Module:
-    """The syntax of a check file.
+    """The syntax of a check file, without what still has a blank.
 
     Raises:
         CourseError: it cannot be read, or has mistakes; the text names each of them, with its line.
     """
-    tree = read_syntax(path)
+    tree = ast.Module(filled_statements(path), type_ignores=[])
     found = sorted({complaint for rule in _RULES for complaint in rule(tree)})
     if found:
         raise CourseError("\n".join(f"{path}, line {line}: {said}" for line, said in found))

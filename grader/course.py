@@ -13,6 +13,7 @@ from pathlib import Path
 from grader import __version__
 from grader.assignment import Assignment, read_assignment
 from grader.errors import CourseError, GraderError
+from grader.filled import questions_left_out
 from grader.own_code import own_code_sha256
 from grader.rubric import Rubric, read_rubric
 from grader.settings import FILE_NAME, Settings, read_settings
@@ -53,6 +54,19 @@ class Course:
         """All assignments by stem; CourseError where a master contradicts itself."""
         return {stem: read_assignment(self.root / MASTER.format(stem)) for stem in self.stems}
 
+    def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
+        """The course of one assignment and, where they are named, of some of its questions, by their ids.
+
+        Raises:
+            CourseError: its files contradict themselves, where questions are named.
+        """
+        reduced = replace(self, stems=(stem,))
+        if questions is not None:
+            assignment, rubric = reduced.assignments[stem], reduced.rubric(stem)
+            reduced.assignments[stem] = assignment.only(questions)
+            reduced.known_rubrics[stem] = rubric.only(questions)
+        return reduced
+
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
         """The names each assignment asks for, by stem."""
@@ -67,7 +81,9 @@ class Course:
         """The questions of every master; None where one cannot be read, as others will say."""
         known: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
         with suppress(CourseError):
-            known.update({stem: [q.id for q in a.questions] for stem, a in self.assignments.items()})
+            for stem, assignment in self.assignments.items():
+                unknown = questions_left_out(assignment.path)
+                known[stem] = [*(q.id for q in assignment.questions), *unknown]
         return known
 
     def check_file(self, stem: str) -> Path:
@@ -80,14 +96,14 @@ class Course:
 
     def rubric(self, stem: str) -> Rubric:
         """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
-        if stem not in self._rubrics:
+        if stem not in self.known_rubrics:
             assignment = self.assignments[stem]
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
-            self._rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
-        return self._rubrics[stem]
+            self.known_rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
+        return self.known_rubrics[stem]
 
     @cached_property
-    def _rubrics(self) -> dict[str, Rubric]:
+    def known_rubrics(self) -> dict[str, Rubric]:
         return {}
 
     def points(self, stem: str) -> dict[str, float]:

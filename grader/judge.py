@@ -176,6 +176,10 @@ class _Session:
     def pytest_configure(self, config: pytest.Config) -> None:
         config.stash[plugin.IS_A_BATCH] = True
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Of a rubric of some questions only the file may have more checks."""
+        items[:] = [item for item in items if item.name in self._checks]
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.trouble = str(report.longrepr).strip().splitlines()[-1]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.author_file import read_syntax
 from grader.errors import CourseError
+from grader.filled import filled_statements, questions_asked
 from grader.notebook import Cell
 
 Named = ast.FunctionDef | ast.ClassDef
@@ -68,7 +68,8 @@ def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
     Raises:
         CourseError: the file is missing, or one of them says too little.
     """
-    return [_equal(call, functions, path) for node in _statements(path) if (call := _equal_call(node))]
+    calls = (_equal_call(node) for node in _statements(path, functions))
+    return [_equal(call, functions, path) for call in calls if call]
 
 
 def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
@@ -81,7 +82,7 @@ def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
     Raises:
         CourseError: the file is missing, or an answer belongs to no question.
     """
-    marked = [(node, mark_of(node)) for node in _statements(path)]
+    marked = [(node, mark_of(node)) for node in _statements(path, functions)]
     preamble = "\n".join(ast.unparse(node) for node, mark in marked if mark is None and not _is_ours(node))
     lines: dict[str, int] = {}
     for node, mark in marked:
@@ -97,8 +98,19 @@ def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
     return [_answer(node, mark, preamble, functions, path) for node, mark in marked if mark is not None]
 
 
-def _statements(path: Path) -> list[ast.stmt]:
-    return read_syntax(path).body
+def _statements(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
+    """What stands in the file, without blanks and without what belongs to questions that are left out."""
+    others = questions_asked(path) - set(functions)
+    return [node for node in filled_statements(path) if _question_said(node) not in others]
+
+
+def _question_said(node: ast.stmt) -> str | None:
+    """The question that an answer, or a call at the top of the file, names first."""
+    call = mark_of(node) or (node.value if isinstance(node, ast.Expr) else None)
+    match call:
+        case ast.Call(args=[ast.Constant(value=str(question)), *_]):
+            return question
+    return None
 
 
 def _equal_call(node: ast.stmt) -> ast.Call | None:

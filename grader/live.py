@@ -66,7 +66,8 @@ class LiveSubjects:
 
     def of(self, check_file: Path) -> list[LiveSubject]:
         """The subjects of a check file."""
-        course, stem = Course.find(check_file.parent), check_file.stem.removeprefix("test_")
+        stem = check_file.stem.removeprefix("test_")
+        course = Course.find(check_file.parent).only(stem)
         if not self._notebooks:
             return [LiveSubject("reference", reference_cells(course, stem), stem, course, self)]
         return [LiveSubject(path.stem, read.cells, stem, course, self) for path, read in self._notebooks]

@@ -6,19 +6,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import pytest
 
+from grader.blanks import blanks_of
 from grader.cases import names_of
-from grader.errors import GraderError
+from grader.errors import CourseError, GraderError
+from grader.filled import is_whole
 from grader.live import LiveSubject, LiveSubjects
 from grader.probe import probes_of
+from grader.rubric import import_checks
+from grader.stem import MASTER
 
 IS_A_BATCH = pytest.StashKey[bool]()
 """Set where whoever runs the checks hands them what was observed, so that nobody need be observed for it."""
 _LIVE = pytest.StashKey[LiveSubjects]()
+_LEFT_OUT = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker of ``@points``, and read what ``--submission`` names."""
     config.addinivalue_line("markers", "points(number): what a hidden check is worth")
+    config.stash[_LEFT_OUT] = []
     try:
         config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
     except GraderError as error:
@@ -46,6 +52,34 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Let go of the worker processes, if any were started."""
     if _LIVE in config.stash:
         config.stash[_LIVE].close()
+
+
+class _PartlyBlank(pytest.Module):
+    """A check file with blanks; collected is what has none."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Import it without its blanks, before pytest would with them."""
+        try:
+            import_checks(self.path)
+        except CourseError as error:
+            raise self.CollectError(str(error)) from None
+        return super().collect()
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Of a check file that is being written, collect what is filled in, and say that there is more."""
+    root, stem = module_path.parent.parent.parent, module_path.stem.removeprefix("test_")
+    if not (root / MASTER.format(stem)).is_file() or is_whole(module_path):
+        return None
+    blanks = blanks_of(root, stem)
+    parent.config.stash[_LEFT_OUT].append(f"{stem} still has {len(blanks)} blanks, left out: {blanks[0]}")
+    module: pytest.Module = _PartlyBlank.from_parent(parent, path=module_path)
+    return module
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Where the blanks are of what was left out."""
+    return config.stash[_LEFT_OUT]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

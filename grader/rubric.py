@@ -7,15 +7,17 @@ import importlib
 import inspect
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
 from grader.asked import asked_of_notebook, names_given
+from grader.blanks import blanks_in
 from grader.cause import cause_of
 from grader.check import MAX_HINT, Check, points_of, title_and_hint
 from grader.check_file import read_check_file
 from grader.errors import CourseError
+from grader.filled import import_filled, is_whole
 from grader.probe import PictureProbe, Probe, pictures_of, probes_of
 from grader.question import Question
 from grader.questionnaire import Assigned, Questionnaire
@@ -52,6 +54,20 @@ class Rubric:
     def checks_of(self, question: str) -> list[Check]:
         """The checks of one question."""
         return [check for check in self.checks if check.question == question]
+
+    def only(self, questions: Collection[str]) -> Rubric:
+        """The same with some of the questions only, by their ids, and what belongs to them."""
+        asks = {name: question for name, question in self.asks.items() if question in questions}
+        shows = {name: question for name, question in self.shows.items() if question in questions}
+        return replace(
+            self,
+            questions=tuple(question for question in self.questions if question.id in questions),
+            checks=tuple(check for check in self.checks if check.question in questions),
+            probes={name: self.probes[name] for name in asks},
+            asks=asks,
+            pictures={name: self.pictures[name] for name in shows},
+            shows=shows,
+        )
 
     def max_score(self, question: str) -> float:
         """What a question is worth: the sum of its checks' points."""
@@ -94,7 +110,7 @@ class Rubric:
 
 
 def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[str, ...] = ()) -> Rubric:
-    """Read the check file of an assignment.
+    """Read the check file of an assignment, without what still has a blank.
 
     Args:
         path: the file.
@@ -114,15 +130,23 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     shows = {name: _question_of(picture, questions, given) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
     checks = tuple(_check(test, asks, _last_lines(tree), path) for test in tests)
+    stem = path.stem.removeprefix("test_")
+    rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
+    if not blanks_in(path):  # with one, a probe may wait for its check, and a question for its first
+        _require_use(rubric)
+    return rubric
+
+
+def _require_use(rubric: Rubric) -> None:
+    """Refuse probes that no check judges, and questions without checks."""
+    path, probes, checks = rubric.path, rubric.probes, rubric.checks
     unused = [name for name in probes if not any(name in check.probes for check in checks)]
     if unused:
         where = f"{path}, line {probes[unused[0]].source.tree.lineno}"
         raise CourseError(f"{where}: no check judges the probe {unused[0]}; remove it or use it")
-    for question in questions:
+    for question in rubric.questions:
         if not any(check.question == question.id for check in checks):
             raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
-    stem = path.stem.removeprefix("test_")
-    return Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
 
 
 def import_checks(path: Path) -> ModuleType:
@@ -134,7 +158,7 @@ def import_checks(path: Path) -> ModuleType:
         if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
             del sys.modules[name]
     try:
-        return importlib.import_module(path.stem)
+        return importlib.import_module(path.stem) if is_whole(path) else import_filled(path)
     except Exception as error:  # whatever goes wrong in it is for its author to mend
         cause = cause_of(error, path.parent)
         told = cause if cause.startswith(str(path.parent)) else f"{path} cannot be imported: {cause}"

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tiny_course import RIGHT, write_course, write_notebook
 
 from grader import doctor
-from grader.blanks import blanks_of
+from grader.blanks import blanks_of, without_unfinished
 from grader.build import build
 from grader.cli import main
 from grader.course import Course
@@ -43,10 +43,10 @@ FILLED = {
     "why this is right, too": "A power is a product.",
     "a right answer, as different from the reference as can be": "x**2",
     "the list of checks it fails; with an empty one, `doctor --accept` writes it": (
-        '["test_the_gradient"], public=True'
+        '["test_signs_gradient"], public=True'
     ),
     "what somebody believes who writes this": "The graph does not matter.",
-    "the same for this one": '["test_the_value", "test_the_gradient"]',
+    "the same for this one": '["test_signs_value", "test_signs_gradient"]',
 }
 #: The two wrong answers, which the scaffold asks for in the same words.
 BELIEVED = ["(x * x).detach()", "x + x"]
@@ -80,8 +80,8 @@ def test_it_agrees_with_itself_once_it_is_filled_in(root, shared_zygote):
     build(course.assignments.values(), root / "assignments", course.all_points())
     found = list(doctor.examine(course, course.stems, jobs=2))
     assert [complaint for one in found for complaint in one.complaints] == []
-    assert found[1].kills == {"test_the_value": 1, "test_the_gradient": 2}
-    assert list(course.rubric(STEM).pictures) == ["graph_of_the_result"]
+    assert found[1].kills == {"test_signs_value": 1, "test_signs_gradient": 2}
+    assert list(course.rubric(STEM).pictures) == ["signs_graph"]
 
 
 def test_a_blank_is_named_with_its_file_and_line(root):
@@ -103,8 +103,9 @@ def test_the_last_blank_is_found_in_any_of_the_files(root):
     fill(root)
     answers = root / "tests" / "answers" / f"{STEM}.py"
     answers.write_text(answers.read_text(encoding="utf-8").replace("x + x", "[FILL IN]"), encoding="utf-8")
+    assert Course.find(root).assignments[STEM].title == "Signs"
     with pytest.raises(CourseError, match=rf"one blank.*\n.*tests/answers/{STEM}\.py, line \d+: "):
-        _ = Course.find(root).assignments
+        without_unfinished(Course.find(root), [STEM])
 
 
 def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygote):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.blanks import without_unfinished
-from grader.build import outdated
+from grader.build import outdated, stem_of
 from grader.course import Course
 from grader.errors import CourseError, GraderError
 from grader.release.contents import contents
@@ -57,7 +57,7 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
     masters = [course.assignments[stem] for stem in stems]
     points = {stem: course.points(stem) for stem in stems}
     try:
-        old = [path for path in outdated(masters, folder, points) if _stem_of(path) in stems]
+        old = [path for path in outdated(masters, folder, points) if stem_of(path) in stems]
     except OSError as error:
         raise CourseError(f"{error.filename} cannot be read ({error.strerror}): make it readable.") from error
     if old:
@@ -66,7 +66,3 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
             f"{names}: not what the masters in solutions/ say. Run `make build`, look at what changed,"
             " and release again."
         )
-
-
-def _stem_of(path: Path) -> str:
-    return path.stem if path.suffix == ".ipynb" else path.parent.name

@@ -1,0 +1,157 @@
+"""Outside: the text of a scaffold: what the three files of an assignment say of a question that is new."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from grader.blanks import without_blanks
+from grader.errors import GraderError
+from grader.stem import ANSWERS, CHECKS, MASTER
+from grader.text import inert
+from grader.vocabulary import PLACEHOLDERS
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAMES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_TAKEN = {*PLACEHOLDERS, "student", "result"}  # the probe of the scaffold needs these itself
+_LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')
+_QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
+_WIDTH = 110
+
+Import = ast.Import | ast.ImportFrom
+
+
+@dataclass(frozen=True)
+class NewQuestion:
+    """A question that shall be written: the function students complete, and what it takes."""
+
+    function: str
+    parameters: tuple[str, ...] = ("x",)
+
+    @classmethod
+    def parse(cls, text: str) -> NewQuestion:
+        """As in ``total:losses,weights``, or ``total`` for a function of ``x``.
+
+        Raises:
+            GraderError: a parameter cannot be called so.
+        """
+        function, colon, listed = text.partition(":")
+        parameters = tuple(name.strip() for name in listed.split(",")) if colon else ("x",)
+        for name in parameters:
+            is_name = _PARAMETER.fullmatch(name) is not None and not keyword.iskeyword(name)
+            if not is_name or name in {*_TAKEN, function} or parameters.count(name) > 1:
+                raise GraderError(
+                    f"{inert(text)!r}: {inert(name)!r} cannot be a parameter: write the function and what it"
+                    " takes, each name once, as in --question total:losses,weights"
+                )
+        return cls(function.strip(), parameters)
+
+    def part(self, place: str, question: str) -> str:
+        """What one of the files says of it.
+
+        Args:
+            place: which of the files, as in ``grader.stem``.
+            question: its id, such as ``q2``.
+        """
+        values = {
+            "question": question,
+            "function": self.function,
+            "parameters": ", ".join(self.parameters),
+            "first": self.parameters[0],
+            "draws": self._assigned("torch.randn(4, requires_grad=True)", "{}, drawn at random"),
+            "examples": self._assigned(
+                "torch.tensor([1.0, 2.0], requires_grad=True)", "a small example of {}"
+            ),
+        }
+        return _template(f"{_NAMES[place]}_question", values)
+
+    def _assigned(self, of_x: str, wanted: str) -> str:
+        """A line for each parameter: an example where it is called x, else a blank."""
+        given = {name: f"[FILL IN: {wanted.format(name)}]" for name in self.parameters} | {"x": of_x}
+        return "\n".join(f"    {name} = {given[name]}" for name in self.parameters)
+
+
+def head(place: str, stem: str) -> str:
+    """How a file begins, before its first question."""
+    return _template(_NAMES[place], {"stem": stem, "number": str(int(stem[:2]))})
+
+
+def next_question(master: str) -> int:
+    """The number of the question that is added next to a master, from its text."""
+    return 1 + max((int(number) for number in _QUESTION.findall(master)), default=0)
+
+
+def with_part(place: str, text: str, part: str) -> str:
+    """The text of a file with one more question's part: in a master before the prose that closes it.
+
+    Raises:
+        SyntaxError: a file of checks or answers is no Python, apart from its blanks.
+    """
+    if place == MASTER:
+        cells = [match.end() for match in _LAST_CELL.finditer(text)]
+        end = cells[-1] if cells else len(text)
+        closing = text[end:]
+        return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
+    return f"{_with_imports(text, head(place, '00_any')).rstrip()}\n\n\n{part}"
+
+
+def _template(name: str, values: Mapping[str, str]) -> str:
+    return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")).substitute(values)
+
+
+def _with_imports(text: str, needed: str) -> str:
+    """The text with every import that another one has; names join those of the same module."""
+    for wanted in _imports(needed):
+        if not any(
+            _module(node) == _module(wanted) and _names(node) >= _names(wanted) for node in _imports(text)
+        ):
+            text = _with_import(text, wanted)
+    return text
+
+
+def _with_import(text: str, wanted: Import) -> str:
+    lines, there = text.splitlines(keepends=True), _imports(text)
+    for node in there:
+        if _module(node) == _module(wanted) is not None:
+            names = _names(node) | _names(wanted)
+            lines[node.lineno - 1 : node.end_lineno] = [_import_line(_module(node) or "", names)]
+            return "".join(lines)
+    last = max((node.end_lineno or 0 for node in there), default=_docstring_end(text))
+    return "".join([*lines[:last], f"{ast.unparse(wanted)}\n", *lines[last:]])
+
+
+def _module(node: Import) -> str | None:
+    """What an import takes names from; None for ``import torch``."""
+    return node.module if isinstance(node, ast.ImportFrom) else None
+
+
+def _names(node: Import) -> set[str]:
+    return {ast.unparse(name) for name in node.names}
+
+
+def _import_line(module: str, names: set[str]) -> str:
+    """As the formatter writes it."""
+    listed = sorted(names, key=lambda name: (name.lower() == name, name))  # classes before functions
+    line = f"from {module} import {', '.join(listed)}\n"
+    if len(line) <= _WIDTH:
+        return line
+    return f"from {module} import (\n{''.join(f'    {name},' + chr(10) for name in listed)})\n"
+
+
+def _imports(text: str) -> list[Import]:
+    body = ast.parse(without_blanks(text)).body
+    return [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def _docstring_end(text: str) -> int:
+    first = ast.parse(without_blanks(text)).body[:1]
+    match first:
+        case [ast.Expr(value=ast.Constant(value=str())) as docstring]:
+            return docstring.end_lineno or 0
+    return 0
