@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import binascii
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from operator import itemgetter
 from typing import Any
@@ -91,6 +91,7 @@ class Raised:
         rebound: the name behind it that one cell took from another, or None.
         function: the function that line stands in; empty outside of any.
         line: the line itself, cut; a student's text.
+        probe: line and column in what travelled of the probe that it came through; for the probe's author.
     """
 
     types: tuple[str, ...]
@@ -99,6 +100,7 @@ class Raised:
     rebound: Rebound | None = None
     function: str = ""
     line: str = ""
+    probe: tuple[int, int] | None = field(default=None, compare=False)
 
     @property
     def type(self) -> str:
@@ -132,7 +134,7 @@ def decode(answer: Any) -> Any:
 
 def decode_raised(fields: Any) -> Raised:
     """One ``{"types", "text", "where"}`` of the wire, perhaps with what else is known, as a fact."""
-    more = {"rebound", "function", "line"}
+    more = {"rebound", "function", "line", "probe"}
     _need(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
     types = fields["types"]
     _need(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
@@ -140,7 +142,16 @@ def decode_raised(fields: Any) -> Raised:
     function, line = fields.get("function", ""), fields.get("line", "")
     _need(_is_text(function) and _is_text(line))
     rebound = _decode_rebound(fields.get("rebound"))
-    return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line)
+    probe = _decode_place(fields.get("probe"))
+    return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line, probe)
+
+
+def _decode_place(fields: Any) -> tuple[int, int] | None:
+    if fields is None:
+        return None
+    _need(type(fields) is list and len(fields) == 2)
+    _need(all(type(number) is int and 0 <= number < MAX_INT for number in fields))
+    return fields[0], fields[1]
 
 
 def _decode_rebound(fields: Any) -> Rebound | None:

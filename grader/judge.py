@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader import plugin
+from grader.broken_probe import broken_probes
 from grader.cases import names_of
 from grader.cause import cause_of
 from grader.check import Check, WithoutHintError
@@ -69,9 +70,8 @@ def judge(
     verdicts: dict[str, dict[str, Verdict]] = {}
     expected = cache(reference.outcome)  # decoded once, not for every submission
     for batch in _batches(submissions):
-        session = _Session(
-            rubric, [_Subject(name, evidence, expected, reference) for name, evidence in batch]
-        )
+        subjects = [_Subject(name, evidence, expected, reference) for name, evidence in batch]
+        session = _Session(rubric, subjects, reference)
         status = pytest.main(
             [*_ARGUMENTS, f"--rootdir={rubric.path.parent}", str(rubric.path)], plugins=[plugin, session]
         )
@@ -164,8 +164,9 @@ class _Session:
     An item of pytest's for every subject and check would cost ten times what the check does.
     """
 
-    def __init__(self, rubric: Rubric, subjects: Sequence[_Subject]) -> None:
-        self._subjects = subjects
+    def __init__(self, rubric: Rubric, subjects: Sequence[_Subject], reference: Evidence) -> None:
+        self._subjects, self._reference = subjects, reference
+        self._probes = rubric.probes
         self._checks = {check.id: check for check in rubric.checks}
         self._functions = {question.id: question.function for question in rubric.questions}
         self._last = {probe: check.id for check in rubric.checks for probe in check.probes}
@@ -194,7 +195,8 @@ class _Session:
             except MalformedError as malformed:  # evidence that was stored and spoiled costs nobody else
                 error = malformed
             except CourseError as course_error:
-                self.course_error = f"{pyfuncitem.path}: {check.id}: {course_error}"
+                broken = broken_probes(self._probes, self._reference, check.probes)
+                self.course_error = "\n".join(broken) or f"{pyfuncitem.path}: {check.id}: {course_error}"
                 break
             verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
             verdict = subject.told(check, verdict, self._functions[check.question])

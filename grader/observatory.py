@@ -12,14 +12,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Self
 
+from grader.broken_probe import broken_probes
 from grader.course import Course
 from grader.errors import CourseError
-from grader.evidence import Evidence, Fault, Stopped
+from grader.evidence import Evidence
 from grader.folder import ResultsFolder
 from grader.handout import texts_in_common
 from grader.live import REFERENCE_LIMITS, asked_of_oracles, asked_of_stubs, reference_cells, stub_cells
 from grader.notebook import NotebookError
-from grader.observation import why_no_facts
 from grader.questionnaire import Limits
 from grader.reference_check import require_sound_checks
 from grader.rubric import Rubric
@@ -184,11 +184,9 @@ class Observatory:
         return self._fingerprint(["reference", self._questions(stem, seed, oracle=True)])
 
     def _refuse_faults(self, stem: str, evidence: Evidence) -> None:
-        for probe in self._rubrics[stem].probes:
-            outcome = evidence.outcome(probe)
-            if isinstance(outcome, Stopped | Fault):
-                path, why = self._rubrics[stem].path, why_no_facts(outcome)
-                raise CourseError(f"{path}: probe {probe} fails on the reference: {why}")
+        broken = list(broken_probes(self._rubrics[stem].probes, evidence))
+        if broken:
+            raise CourseError("\n".join(broken))
 
     def is_current(self, submission: Submission) -> bool:
         """Whether what was observed of a submission before is what would be observed now."""

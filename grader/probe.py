@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: The names in a check file's namespace under which its probes and pictures stand, in their order there.
 _PROBES, _PICTURES = "__probes__", "__pictures__"
 
+_SEPARATOR = "\n\n"  # between the definitions of a bundle
 PROBE_SECONDS = 10.0
 PICTURE_SECONDS = 2.0
 
@@ -47,18 +48,37 @@ class Probe:
     @property
     def bundle(self) -> str:
         """Everything a worker has to define to run this probe on a submission; never the oracle."""
-        return "\n\n".join(part.text for part in self.source.everything().values())
+        return _SEPARATOR.join(part.text for part in self.parts())
 
     @property
     def bundle_with_oracle(self) -> str:
         """The same for the reference, whose answer the oracle replaces."""
-        parts = self.source.everything(*filter(None, [self.oracle]))
-        return "\n\n".join(part.text for part in parts.values())
+        return _SEPARATOR.join(part.text for part in self.parts(oracle=True))
+
+    def parts(self, *, oracle: bool = False) -> tuple[Travelling, ...]:
+        """The definitions of a bundle, in its order."""
+        others = [self.oracle] if oracle and self.oracle else []
+        return tuple(self.source.everything(*others).values())
+
+    def written(self, line: int, column: int, *, oracle: bool = False) -> tuple[Travelling, int] | None:
+        """The definition that a place of a bundle belongs to, and the line of its file on which it stands.
+
+        Args:
+            line: of the bundle, counted from 1.
+            column: in that line, in bytes, counted from 0.
+            oracle: whether it is the bundle of the reference.
+        """
+        for part in self.parts(oracle=oracle):
+            lines = (part.text + _SEPARATOR).count("\n")
+            if line < lines:
+                return part, part.written(line, column)
+            line -= lines
+        return None
 
     @property
     def attributes(self) -> frozenset[str]:
         """Attribute names the probe and its helpers use; those of the student's functions are among them."""
-        return frozenset().union(*(part.attributes for part in self.source.everything().values()))
+        return frozenset().union(*(part.attributes for part in self.parts()))
 
     def seed(self, run_seed: int, stem: str) -> int:
         """The seed of this probe in a run: the same for every submission, unknown before the run."""

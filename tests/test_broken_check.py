@@ -88,4 +88,4 @@ def test_what_an_oracle_replaces_is_judged_as_it_is(klass):
     (klass.course / "tests" / "hidden" / "test_01_tiny.py").write_text(
         ORACLE.replace("return 2 * x, 'of the oracle'", "return 3 * x"), encoding="utf-8"
     )
-    assert "This is not twice as much (it is too small" in refused(klass)
+    assert "This is not twice as much (y: it is too small" in refused(klass)

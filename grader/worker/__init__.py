@@ -29,5 +29,6 @@ noticed: whatever happens in the process afterwards cannot take it back. In the 
 the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace itself.
 
 An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that one cell took from another is
-behind it. Facts are described in ``facts.py``.
+behind it, and ``"probe"``, [line, column] of a probe's code, where it came through one. Facts are described
+in ``facts.py``.
 """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import binascii
 import builtins
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,7 @@ _class_name, _class_mro, _class_dict = (
 )
 _error_args, _error_trace = (BaseException.__dict__[name].__get__ for name in ("args", "__traceback__"))
 _exact_str = str.__str__
+_positions = CodeType.co_positions
 _SYNTAX_ERRORS = (SyntaxError, IndentationError, TabError)
 _syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("filename", "lineno"))
 
@@ -279,11 +280,13 @@ def _key(key: Any) -> str:
 def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception as its class names, its text, and the line of the notebook it came from.
 
-    Read past whatever a class of the student's puts over it.
+    Read past whatever a class of the student's puts over it. Where it came through a probe, the last line of
+    that is told too, for the author of a probe that fails on the reference.
     """
     file, number, function = _place(error)
     types = [_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    return {
+    in_probe = _place_in_probe(error)
+    return ({"probe": in_probe} if in_probe else {}) | {
         "types": types[:50],
         "text": error_text(error),
         "where": _printable(f"{file[1:-1]}, line {number}"[:80]) if file else "",
@@ -320,6 +323,15 @@ def _place(error: BaseException) -> tuple[str, int, str]:
     return "", 0, ""
 
 
+def _place_in_probe(error: BaseException) -> list[int] | None:
+    """Line and column of the text that travelled, of the last line of a probe or its helpers."""
+    place = innermost(error, "<probe>")
+    if place is None:
+        return None
+    positions = [*_positions(place.tb_frame.f_code)]
+    return [place.tb_lineno or 0, positions[place.tb_lasti // 2][2] or 0]
+
+
 def _function(frame: FrameType | None) -> str:
     """The function a frame belongs to; a comprehension is part of the one it stands in."""
     while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
@@ -328,11 +340,11 @@ def _function(frame: FrameType | None) -> str:
     return _NAMED.get(name, name)
 
 
-def innermost(error: BaseException) -> TracebackType | None:
-    """The last place of a traceback that lies in the notebook."""
+def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType | None:
+    """The last place of a traceback that lies in the notebook, or in files that begin otherwise."""
     found, trace = None, _error_trace(error)
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename.startswith("<cell "):
+        if trace.tb_frame.f_code.co_filename.startswith(beginning):
             found = trace
         trace = trace.tb_next
     return found

@@ -1,0 +1,66 @@
+"""Outside: a probe that has no facts of the reference, in the words of its author: which line, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from grader.diagnosis import quoted
+from grader.evidence import Evidence, Fault, Stopped
+from grader.facts import Raised
+from grader.probe import Probe
+
+
+def broken_probes(
+    probes: Mapping[str, Probe],
+    reference: Evidence,
+    names: Iterable[str] | None = None,
+    *,
+    oracle: bool = True,
+) -> Iterator[str]:
+    """One sentence for each probe (or picture) that stopped, or was stopped, on the reference.
+
+    Args:
+        probes: of a rubric, by name.
+        reference: what was observed of the reference.
+        names: of the probes of interest; all where this is None.
+        oracle: whether oracles took the place of its answers.
+    """
+    for name in probes if names is None else names:
+        outcome = reference.outcome(name)
+        if isinstance(outcome, Stopped | Fault):
+            yield broken_probe(probes[name], outcome, oracle=oracle)
+
+
+def broken_probe(probe: Probe, outcome: Stopped | Fault, *, oracle: bool = True) -> str:
+    """As in ``.../test_01_leaves.py, line 44: probe grown fails on the reference with KeyError: 'w'``.
+
+    Args:
+        probe: the probe.
+        outcome: what became of it.
+        oracle: whether its oracle, if it has one, took the place of the answer.
+    """
+    if isinstance(outcome, Fault):
+        where = f"{probe.source.path}, line {probe.source.tree.lineno}"
+        return f"{where}: probe {probe.name} got no facts of the reference: {outcome.reason}"
+    error = outcome.error
+    return f"{place_in_probe(probe, error, oracle=oracle)} fails on the reference with {said_in_probe(error)}"
+
+
+def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
+    """Where an error came through a probe, as in ``.../inside.py, line 7: sizes, called by probe grown,``.
+
+    Args:
+        probe: the probe.
+        error: what it raised, or what ``attempt`` caught in it.
+        oracle: whether its oracle, if it has one, took the place of the answer.
+    """
+    found = probe.written(*error.probe, oracle=oracle) if error.probe else None
+    part, line = found or (probe.source, probe.source.tree.lineno)
+    who = f"probe {probe.name}"
+    return f"{part.path}, line {line}: {who if part.name == probe.name else f'{part.name}, called by {who},'}"
+
+
+def said_in_probe(error: Raised) -> str:
+    """An error's class and its first line and, where a line of the notebook was involved, that line."""
+    own = f"{error.type}: {error.text.strip().partition(chr(10))[0]}".removesuffix(": ")
+    return f"{own} (by way of {quoted(error.line)} in code {error.where})" if error.line else own
