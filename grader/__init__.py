@@ -31,6 +31,7 @@ from grader.diagnosis import diagnose
 from grader.difference import how_it_differs
 from grader.gradients import assert_gradients
 from grader.probe import picture, probe
+from grader.steps import chunks, steps
 from grader.untouched import assert_changed, assert_untouched, blaming_changes
 from grader.xray import xray
 
@@ -42,6 +43,7 @@ __all__ = [
     "assert_untouched",
     "blaming_changes",
     "cases",
+    "chunks",
     "diagnose",
     "how_it_differs",
     "is_close",
@@ -49,6 +51,7 @@ __all__ = [
     "points",
     "probe",
     "raised",
+    "steps",
     "xray",
 ]
 

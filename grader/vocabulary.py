@@ -47,6 +47,7 @@ VOCABULARY = {
     "reaches": "reaches(tensor, leaf): whether the graph of tensor ends in leaf",
     "freed": "freed(tensor): whether the saved tensors of its graph are gone",
     "graph": "graph(name=tensor, ...): the autograd graph behind named tensors, as a picture shows it",
+    "graph_at": "graph_at(module, n, name=tensor, ...): the graph when module is called the n-th time",
     "saved": "saved(f, *args): what f returns, and the bytes it saved for backward",
     "untouched": "with untouched(name=thing, ...) as kept: all of them, before and after",
     "gradients": "gradients(output, name=tensor, ...): what arrives at each of them, or why nothing does",

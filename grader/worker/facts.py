@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from . import wrappers
+
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 MAX_ELEMENTS = 4096  # of one tensor
@@ -99,8 +101,11 @@ class Raised:
 
 
 def _storage_of(tensor: Any) -> Any:
-    """Its storage; a sparse tensor has none, and the tensors that torch.func passes around show none."""
+    """Its storage; a sparse tensor has none. Of what torch.func passes around, that of its content."""
     try:
+        if wrappers.is_wrapped(tensor):
+            with wrappers.outside_of_transforms():
+                tensor = wrappers.content(tensor)
         return _storage(tensor) if _layout(tensor) is _strided else None
     except (RuntimeError, NotImplementedError):
         return None
@@ -115,7 +120,25 @@ def read_grad(tensor: Any) -> Any:
 
 
 def tensor_fields(tensor: Any) -> dict[str, Any]:
-    """All facts of a tensor that do not refer to other tensors."""
+    """All facts of a tensor that do not refer to other tensors.
+
+    Within torch.func, shape and value are those of what is in all wrappers.
+    """
+    if wrappers.is_in_transform() or wrappers.is_wrapped(tensor):
+        return _fields_in_transform(tensor)
+    return _fields(tensor)
+
+
+def _fields_in_transform(tensor: Any) -> dict[str, Any]:
+    with wrappers.outside_of_transforms():
+        try:
+            content = wrappers.content(tensor)
+        except RuntimeError:  # a wrapper of another kind
+            return _fields(tensor)
+        return {**_fields(tensor), "shape": [*_shape(content)], "value": _elements(content)}
+
+
+def _fields(tensor: Any) -> dict[str, Any]:
     grad_fn = _grad_fn(tensor)
     return {
         "kind": "Parameter" if _type(tensor) is _Parameter else "Tensor",

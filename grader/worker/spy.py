@@ -24,7 +24,7 @@ def snap(tensor: Any) -> Any:
     return facts.Snap(tensor) if facts.is_tensor(tensor) else tensor
 
 
-def spy(module: Any, *, gradients: bool = False) -> list[dict[str, Any]]:
+def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
     """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
 
     A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
@@ -38,8 +38,12 @@ def spy(module: Any, *, gradients: bool = False) -> list[dict[str, Any]]:
         gradients: whether each record also has ``"gradient"``: what arrived at the output (at the first of a
             tuple) in all backward passes since, None where nothing did. A call that no loss depends on is
             no part of what was computed, whatever it shows.
+        once_per: the name of an argument whose values differ from step to step. Then the list has one record
+            for each of its values, in the order in which these came, and `steps` reads it outside. Of several
+            calls the first that recorded a history counts, else the first: whoever looks at a loss under
+            no_grad, or lets a checkpoint compute again, makes no step by that.
     """
-    calls: list[dict[str, Any]] = []
+    records = _Records(once_per)
     forward = module.forward
     code = getattr(forward, "__wrapped__", forward).__code__
     names = code.co_varnames[1 : code.co_argcount]  # without self
@@ -47,17 +51,48 @@ def spy(module: Any, *, gradients: bool = False) -> list[dict[str, Any]]:
     def watched(*args: Any, **kwargs: Any) -> Any:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         inputs = {name: _snap_all(value) for name, value in given.items()}
-        calls.append(record := {"inputs": inputs, "output": None, "nodes": 0})
+        record = records.begin({"inputs": inputs, "output": None, "nodes": 0})
         output = forward(*args, **kwargs)
         first = next(tuple.__iter__(output), None) if _is_tuple(output) else output
         record.update(output=_snap_all(output), nodes=len(nodes.behind(first)))
+        records.end(record)
         if gradients:
             record["gradient"] = None
             _listen(first, record)
         return output
 
-    _module_dict(module)["forward"] = _in_its_place(module, forward, watched)
-    return calls
+    _module_dict(module)["forward"] = in_its_place(module, forward, watched)
+    return records.calls
+
+
+class _Records:
+    """The records of a spy: of every call, or one for each value of an argument."""
+
+    def __init__(self, once_per: str | None) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self._once_per = once_per
+        self._places: dict[Any, int] = {}
+
+    def begin(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Take up a call, so that it is known if it stops with an error."""
+        if self._key(record) not in self._places:
+            self._places[self._key(record)] = len(self.calls)
+            self.calls.append(record)
+        return record
+
+    def end(self, record: dict[str, Any]) -> None:
+        """A call that recorded a history takes the place of one that did not."""
+        place = self._places[self._key(record)]
+        if record["nodes"] and not self.calls[place]["nodes"]:
+            self.calls[place] = record
+
+    def _key(self, record: dict[str, Any]) -> Any:
+        """What is equal for calls that are one step."""
+        given = record["inputs"].get(self._once_per)
+        if self._once_per is None or _type(given) is not facts.Snap:
+            return _id(record)
+        value = given.fields["value"]
+        return _id(given.tensor) if value is None else (*given.fields["shape"], value)
 
 
 def _listen(output: Any, record: dict[str, Any]) -> None:
@@ -76,7 +111,7 @@ def _listen(output: Any, record: dict[str, Any]) -> None:
     nodes.register_prehook(node, opaque(arrived))
 
 
-def _in_its_place(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
+def in_its_place(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
     """What stands for a module's forward; a copy of the module has its own, which nobody watches."""
     standing = opaque(watched)
 

@@ -23,6 +23,7 @@ from torch.nn import functional
 from . import contents, facts, gradients, saved_tensors
 from .facts import Raised
 from .graph import graph
+from .graph_at import graph_at
 from .nodes import behind, leaf_of
 from .opaque import opaque
 from .spy import snap, spy
@@ -211,6 +212,7 @@ WORDS = {
     "reaches": reaches,
     "freed": freed,
     "graph": graph,
+    "graph_at": graph_at,
     "saved": saved,
     "untouched": Untouched,
     "gradients": gradients.gradients,
