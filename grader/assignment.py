@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import jupytext  # type: ignore[import-untyped]
-
 from grader.author_file import not_python, read_text
 from grader.blanks import has_blank, require_filled, without_blanks
 from grader.errors import CourseError
@@ -79,6 +77,25 @@ class Assignment:
             cells=tuple(cell for cell in self.cells if cell.question is None or cell.question in questions),
         )
 
+    def cells_for(self, question: str, *, stub: bool = False) -> tuple[str, ...]:
+        """The code cells that one question needs.
+
+        These are all but the answers to other questions; an answer whose function they name is needed, too.
+
+        Args:
+            question: its id.
+            stub: whether stubs stand in the place of answers.
+        """
+        code = [cell for cell in self.cells if cell.role in ("code", "question")]
+        needed, before = {question}, set[str]()
+        while needed != before:
+            before = set(needed)
+            text = "\n".join(cell.source for cell in code if cell.question in {None, *needed})
+            needed |= {q.id for q in self.questions if re.search(rf"\b{q.function}\b", text)}
+        stubs = {q.id: q.stub for q in self.questions} if stub else {}
+        kept = [cell for cell in code if cell.question in {None, *needed}]
+        return tuple(stubs.get(cell.question or "", cell.source) for cell in kept)
+
 
 def read_assignment(path: Path) -> Assignment:
     """Read a master. A cell with a blank is left out; of a question the whole, if its answer has one.
@@ -111,6 +128,8 @@ def _is_blank(cell: Cell) -> bool:
 
 
 def _read_cells(path: Path) -> list[Cell]:
+    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and often all is known
+
     text = read_text(path)
     notebook = jupytext.reads(text, fmt="py:percent")
     return [

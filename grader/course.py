@@ -49,10 +49,20 @@ class Course:
             f"{here} is not inside a course: go to the folder that holds solutions/ and tests/hidden/"
         )
 
-    @cached_property
+    @property
     def assignments(self) -> dict[str, Assignment]:
         """All assignments by stem; CourseError where a master contradicts itself."""
-        return {stem: read_assignment(self.root / MASTER.format(stem)) for stem in self.stems}
+        return {stem: self.assignment(stem) for stem in self.stems}
+
+    def assignment(self, stem: str) -> Assignment:
+        """What the master of an assignment says; CourseError where it contradicts itself."""
+        if stem not in self.known_assignments:
+            self.known_assignments[stem] = read_assignment(self.root / MASTER.format(stem))
+        return self.known_assignments[stem]
+
+    @cached_property
+    def known_assignments(self) -> dict[str, Assignment]:
+        return {}
 
     def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
         """The course of one assignment and, where they are named, of some of its questions, by their ids.
@@ -62,8 +72,8 @@ class Course:
         """
         reduced = replace(self, stems=(stem,))
         if questions is not None:
-            assignment, rubric = reduced.assignments[stem], reduced.rubric(stem)
-            reduced.assignments[stem] = assignment.only(questions)
+            assignment, rubric = reduced.assignment(stem), reduced.rubric(stem)
+            reduced.known_assignments[stem] = assignment.only(questions)
             reduced.known_rubrics[stem] = rubric.only(questions)
         return reduced
 
@@ -97,7 +107,7 @@ class Course:
     def rubric(self, stem: str) -> Rubric:
         """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
         if stem not in self.known_rubrics:
-            assignment = self.assignments[stem]
+            assignment = self.assignment(stem)
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
             self.known_rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
         return self.known_rubrics[stem]
@@ -110,7 +120,7 @@ class Course:
         """What every question of an assignment is worth, by its id."""
         return {
             q.id: total(check.points for check in self.rubric(stem).checks_of(q.id))
-            for q in self.assignments[stem].questions
+            for q in self.assignment(stem).questions
         }
 
     def all_points(self) -> dict[str, dict[str, float]]:
@@ -121,7 +131,7 @@ class Course:
         """SHA-256 of all that decides an assignment's verdicts: master, checks, helpers, points, grader."""
         hashed = hashlib.sha256(f"{__version__} {own_code_sha256()}".encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
-        for path in (self.assignments[stem].path, self.check_file(stem), helpers):
+        for path in (self.assignment(stem).path, self.check_file(stem), helpers):
             if path.is_file():
                 hashed.update(hashlib.sha256(path.read_bytes()).digest())
         chosen = [self.settings.partial_credit, self.settings.points.get(stem, {})]

@@ -1,67 +1,43 @@
 """Outside: the doctor, who proves that the course agrees with itself.
 
-For every assignment: the reference passes everything; the untouched notebook earns nothing; every stub
-fails its public check; every accepted answer passes everything, its public check included; every wrong
-answer fails exactly the checks it names and earns no more than partial credit; every check catches
-something; several seeds give the same verdicts; every picture shows a graph of the reference; every edit
-that is written down as equal can still be made; the four files of a stem are there; ``assignments/`` is what
-``build`` would write.
+For every question: the reference passes everything; the stub earns nothing and fails its public check; every
+accepted answer passes everything, its public check included; every wrong answer fails exactly the checks it
+names and earns no more than partial credit; every check catches something; several seeds give the same
+verdicts; every picture shows a graph; every edit that is written down as equal can still be made. For the
+whole: the notebook runs untouched, the four files of a stem are there, and ``assignments/`` is what ``build``
+would write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from grader.accept import accept
 from grader.blanks import without_unfinished
 from grader.build import outdated, student_notebook
+from grader.complaints import Judged, add_complaints, lists_to_accept
 from grader.course import Course
-from grader.drawing.graph_facts import read_graph
-from grader.evidence import Evidence, Fault, Stopped
+from grader.doctor_memory import FOLDER, Memory, contents, fingerprint
+from grader.examination import Examination
 from grader.failed_cell import FailedCell
-from grader.judge import Verdict, judge
-from grader.kill_matrix import Diagnosis
+from grader.hidden_trial import REFERENCE, HiddenTrial
 from grader.known_answers import Answer, read_answers
-from grader.live import asked_of_stubs, observe_reference, stub_cells
-from grader.misspelt import complaints_about_attributes, complaints_about_names
+from grader.misspelt import complaints_about_names
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
-from grader.observation import why_no_facts
 from grader.observer import observe
+from grader.public_trial import PublicTrial
 from grader.question import Question
-from grader.reason import UNJUDGED
-from grader.score import PartialCredit, earned, is_passed
-from grader.stops import complaints_about_stops
-from grader.trial import Trial, misjudged
-from grader.worth import total
+from grader.settings import FILE_NAME
+from grader.stem import ANSWERS, CHECKS, MASTER
 from grader.zygote import Zygote
 
 SEEDS = (1, 2, 3, 4, 5)
-_NO_GRAPH = "return graph(name=tensor, ...)"
-_REFERENCE, _STUBS = "", "the stubs"  # among the names of answers, which are those of functions
-
-
-@dataclass
-class Examination:
-    """What was examined of one assignment, and what was found.
-
-    Attributes:
-        stem: the assignment's.
-        complaints: one sentence for each contradiction.
-        kills: for each check, how many wrong answers it fails, without those that stopped before.
-        diagnoses: for each wrong answer, what became of it.
-        answers: how many accepted and wrong answers were tried.
-        public: (question, name) of each wrong answer that its public check passes.
-    """
-
-    stem: str
-    complaints: list[str] = field(default_factory=list)
-    kills: dict[str, int] = field(default_factory=dict)
-    diagnoses: list[Diagnosis] = field(default_factory=list)
-    answers: tuple[int, int] = (0, 0)
-    public: list[tuple[str, str]] = field(default_factory=list)
+_HELPERS = "tests/hidden/inside.py"
 
 
 def examine(  # noqa: PLR0913 - the options of the command
@@ -69,8 +45,11 @@ def examine(  # noqa: PLR0913 - the options of the command
     stems: Sequence[str],
     *,
     jobs: int,
+    question: str | None = None,
     accept_lists: bool = False,
     seeds: Sequence[int] = SEEDS,
+    memory: Path | None = None,
+    forget: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Examination]:
     """Examine assignments one by one.
@@ -79,206 +58,172 @@ def examine(  # noqa: PLR0913 - the options of the command
         course: the course.
         stems: the assignments to examine.
         jobs: how many workers at a time.
+        question: the id of the one question of interest; None for all.
         accept_lists: write the lists of failed checks into the answers' files, instead of complaining.
         seeds: seeds of the runs that must agree.
+        memory: the folder that remembers what was found, so that only what has changed is tried; or None.
+        forget: whether what is remembered is tried again all the same.
         progress: is told what is being examined.
 
     Raises:
         CourseError: an assignment cannot even be read.
     """
-    is_whole = set(stems) == set(course.stems)
+    is_whole = set(stems) == set(course.stems) and question is None
     course = course if is_whole else without_unfinished(course, stems)
-    with Zygote() as zygote:
+    with ExitStack() as stack:
+        zygote = _Starting(stack)
         for stem in stems:
+            known = Memory(memory and memory / f"{stem}.json", forget=forget)
+            key = fingerprint("whole", list(seeds), contents(_files(course.root, stem)))
+            stored = None if question or accept_lists else known.recall(key)
+            if stored is not None:
+                yield Examination.from_json(stored)
+                continue
+            zygote.begin()
             progress(stem)
-            yield _Doctor(course, stem, zygote, jobs).examine(seeds, accept_lists=accept_lists)
+            doctor = _Doctor(course, stem, zygote, jobs, seeds, known)
+            found, is_certain = doctor.examine(question, accept_lists=accept_lists)
+            if is_certain and question is None and not accept_lists:
+                known.remember(key, found.to_json())
+            known.save(everything=question is None)
+            yield found
     if is_whole:
-        yield _house(course)
+        yield _files_and_notebooks(course, memory)
 
 
-def _house(course: Course) -> Examination:
-    """What concerns all assignments: the four files of a stem agree, and ``assignments/`` is current."""
-    tests = course.root / "tests"
-    stray = {p.stem.removeprefix("test_") for p in (tests / "hidden").glob("test_*.py")} - set(course.stems)
-    stray |= {p.stem for p in (tests / "answers").glob("*.py")} - set(course.stems)
+def memory_folder(course: Course) -> Path:
+    """Where the doctor of a course remembers what was found."""
+    return course.root / FOLDER
+
+
+def _files(root: Path, stem: str) -> list[Path]:
+    """The files that an assignment's examination depends on."""
+    return [root / place.format(stem) for place in (MASTER, CHECKS, ANSWERS, _HELPERS, FILE_NAME)]
+
+
+def _files_and_notebooks(course: Course, folder: Path | None) -> Examination:
+    """What concerns all assignments: the files of a stem are there, and ``assignments/`` is current."""
+    known = Memory(folder and folder / "assignments.json")
+    read = [path for stem in course.stems for path in _files(course.root, stem)]
+    key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), _stray(course))
+    title = "files and notebooks"
+    if known.recall(key) is not None:
+        return Examination(title)
     complaints = [
-        f"{stem} has hidden checks or answers, but no master in solutions/" for stem in sorted(stray)
+        f"{stem} has hidden checks or answers, but no master in solutions/" for stem in _stray(course)
     ]
     old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
     complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
-    return Examination("files and notebooks", complaints)
+    if not complaints:
+        known.remember(key, [])
+        known.save(everything=True)
+    return Examination(title, complaints)
 
 
+def _stray(course: Course) -> list[str]:
+    """The stems that have checks or answers, but no master."""
+    tests = course.root / "tests"
+    found = {path.stem.removeprefix("test_") for path in (tests / "hidden").glob("test_*.py")}
+    found |= {path.stem for path in (tests / "answers").glob("*.py")}
+    return sorted(found - set(course.stems))
+
+
+class _Starting:
+    """The one zygote, which starts while files are read; two seconds, and often nothing is to be tried."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._pool = stack.enter_context(ThreadPoolExecutor(1))
+        self._zygote: Future[Zygote] | None = None
+
+    def begin(self) -> None:
+        """Start it, unless it was started."""
+        if self._zygote is None:
+            self._zygote = self._pool.submit(lambda: self._stack.enter_context(Zygote()))
+
+    def __call__(self) -> Zygote:
+        """The zygote, once it has started."""
+        self.begin()
+        assert self._zygote is not None
+        return self._zygote.result()
+
+
+@dataclass
 class _Doctor:
     """Examines one assignment."""
 
-    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int) -> None:
-        self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
-        self._assignment, self._rubric = course.assignments[stem], course.rubric(stem)
-        self._points, self._settings = course.points(stem), course.settings
-        self._functions = {q.id: q.function for q in self._assignment.questions}
-        self._causes: set[str] = set()  # of checks that broke
-        self._found = Examination(stem, kills={check.id: 0 for check in self._rubric.checks})
+    course: Course
+    stem: str
+    zygote: Callable[[], Zygote]
+    jobs: int
+    seeds: Sequence[int]
+    memory: Memory
 
-    def examine(self, seeds: Sequence[int], *, accept_lists: bool) -> Examination:
-        path = self._course.answers_file(self._stem)
-        answers = read_answers(path, self._functions)
-        self._complain(*complaints_about_names(answers, path))
-        by_seed = [self._verdicts(answers, seed) for seed in seeds]
-        passed = self._passed_in_public(answers)
+    def examine(self, only: str | None, *, accept_lists: bool) -> tuple[Examination, bool]:
+        """What is found, and whether another look would find the same."""
+        questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
+        path, answers = self.course.answers_file(self.stem), self._answers()
+        judged = [self._judged(question, answers) for question in questions]
         if accept_lists:
-            wrong = {
-                a.name: self._failed(a, by_seed[0])
-                for a in answers
-                if a.fails is not None and not self._misjudged_stops(a, by_seed[0])
-            }
-            accept(path, wrong, passed)
-            answers = read_answers(path, self._functions)
-        for answer in answers:
-            judged = by_seed[0][answer.name]
-            self._complain(*complaints_about_attributes(answer, judged, answers, path))
-        self._check_answers(answers, by_seed, seeds)
-        self._check_public(answers, passed)
-        self._check_untouched()
-        self._complain(*rotten(self._course, self._stem))
-        self._found.answers = (
-            sum(a.fails is None for a in answers),
-            sum(a.fails is not None for a in answers),
+            accept(path, *lists_to_accept(judged))
+            answers = self._answers()
+            judged = [one.of(answers) for one in judged]
+        found = Examination(self.stem)
+        found.complaints += complaints_about_names([a for one in judged for a in one.answers], path)
+        for one in judged:
+            add_complaints(found, one)
+        found.complaints += rotten(self.course, self.stem, answers, only)
+        if only is None:
+            found.complaints += self._untouched()
+        return found, all(one.is_certain for one in judged)
+
+    @property
+    def _functions(self) -> dict[str, str]:
+        """The function's name of each question."""
+        return {q.id: q.function for q in self.course.assignment(self.stem).questions}
+
+    def _answers(self) -> list[Answer]:
+        return read_answers(self.course.answers_file(self.stem), self._functions)
+
+    def _judged(self, question: Question, answers: Sequence[Answer]) -> Judged:
+        """What becomes of everything that is known to answer a question."""
+        own = [answer for answer in answers if answer.question == question.id]
+        hidden = HiddenTrial(
+            self.course, self.stem, question, self.seeds, self.jobs, self.zygote, self.memory
         )
-        return self._found
-
-    def _complain(self, *complaints: str) -> None:
-        self._found.complaints.extend(complaints)
-
-    def _has_broken(self, check: str, verdict: Verdict | None) -> bool:
-        """Whether a check broke instead of judging; each cause is complained about once."""
-        if verdict is None or verdict.cause is None:
-            return False
-        if verdict.cause not in self._causes:
-            self._causes.add(verdict.cause)
-            self._complain(f"{check} broke: {verdict.cause}")
-        return True
-
-    def _verdicts(self, answers: list[Answer], seed: int) -> dict[str, dict[str, Verdict]]:
-        """The verdicts on the reference, on the stubs and on every answer, with one seed."""
-        reference = observe_reference(self._zygote, self._course, self._stem, seed)
-
-        def observed(answer: Answer) -> Evidence:
-            asked = self._rubric.questionnaire(seed, only=answer.question)
-            return observe(self._zygote, answer.cells, asked, self._settings.limits)
-
-        with ThreadPoolExecutor(self._jobs) as pool:
-            evidence = dict(zip((a.name for a in answers), pool.map(observed, answers), strict=True))
-        for probe in self._rubric.probes:
-            outcome = reference.outcome(probe)
-            if isinstance(outcome, Stopped | Fault):
-                self._complain(f"probe {probe} has no facts of the reference: {why_no_facts(outcome)}")
-        for picture in self._rubric.pictures:
-            outcome = reference.outcome(picture)
-            if read_graph(outcome) is None:
-                why = why_no_facts(outcome) if isinstance(outcome, Stopped | Fault) else _NO_GRAPH
-                self._complain(f"picture {picture} shows no graph of the reference: {why}")
-        submitted = observe_reference(self._zygote, self._course, self._stem, seed, oracle=False)
-        cells, asked = stub_cells(self._course, self._stem), asked_of_stubs(self._rubric, seed)
-        stubs = observe(self._zygote, cells, asked, self._settings.limits)
-        return judge(self._rubric, {_REFERENCE: submitted, _STUBS: stubs, **evidence}, reference)
-
-    def _failed(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:
-        checks = self._rubric.checks_of(answer.question)
-        return [check.id for check in checks if not is_passed(check, verdicts[answer.name])]
-
-    def _check_answers(
-        self, answers: list[Answer], by_seed: list[dict[str, dict[str, Verdict]]], seeds: Sequence[int]
-    ) -> None:
-        for seed, verdicts in zip(seeds, by_seed, strict=True):
-            for check in self._rubric.checks:
-                verdict = verdicts[_REFERENCE].get(check.id)
-                if not is_passed(check, verdicts[_REFERENCE]) and not self._has_broken(check.id, verdict):
-                    why = verdict.message if verdict else UNJUDGED
-                    self._complain(f"{check.id} fails the reference (seed {seed}): {why}")
-            for answer in answers:
-                if verdicts is by_seed[0]:
-                    self._check_answer(answer, verdicts)
-                elif self._failed(answer, verdicts) != self._failed(answer, by_seed[0]):
-                    self._complain(
-                        f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {seeds[0]}"
-                    )
-        for answer in (a for a in answers if a.fails is not None):
-            failed = self._failed(answer, by_seed[0])
-            judged = by_seed[0][answer.name]
-            stopped = frozenset(name for name in failed if name in judged and judged[name].stopped)
-            for name in {*failed} - stopped:
-                self._found.kills[name] += 1
-            message = judged[failed[0]].message if failed else ""
-            self._found.diagnoses.append(
-                Diagnosis(answer.question, answer.name, failed, message or "", stopped)
-            )
-        self._complain(
-            *(
-                f"{check} fails no wrong answer: what is it for?"
-                for check, n in self._found.kills.items()
-                if n == 0
-            )
+        public = PublicTrial(question, self.course.settings.limits, self.jobs, self.zygote, self.memory)
+        notebooks = hidden.notebooks(own)
+        right = [REFERENCE, *(answer.name for answer in own if answer.fails is None)]
+        return Judged(
+            question=question,
+            checks=hidden.rubric.checks,
+            answers=own,
+            tried=hidden.verdicts(notebooks),
+            told=public.told(notebooks, together=right) if question.public_check else {},
+            path=self.course.answers_file(self.stem),
+            seeds=self.seeds,
+            partial_credit=self.course.settings.partial_credit,
         )
 
-    def _check_answer(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> None:
-        judged = verdicts[answer.name]
-        unpassed = self._failed(answer, verdicts)
-        broken = {check for check in unpassed if self._has_broken(check, judged.get(check))}
-        failed = [check for check in unpassed if check not in broken]
-        who = f"{answer.question}, {answer.name} (line {answer.line})"
-        if answer.fails is None and failed:
-            message = verdicts[answer.name][failed[0]].message
-            self._complain(f"{who} is right, but fails {', '.join(failed)}: {message}")
-        stops = self._misjudged_stops(answer, verdicts)
-        self._complain(*stops)
-        if answer.fails is not None and not stops and set(failed) != answer.fails - broken:
-            self._complain(f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}")
-        checks = self._rubric.checks_of(answer.question)
-        credit = PartialCredit.of(self._settings.partial_credit, checks, verdicts[_STUBS])
-        most = credit.most * total(check.points for check in checks)
-        if answer.fails is not None and earned(checks, verdicts[answer.name], credit) > most:
-            part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
-            self._complain(f"{who} is wrong and earns more than {part}")
-
-    def _misjudged_stops(self, answer: Answer, verdicts: dict[str, dict[str, Verdict]]) -> list[str]:
-        judged = verdicts[answer.name]
-        failed = {name: judged[name] for name in self._failed(answer, verdicts) if name in judged}
-        return complaints_about_stops(answer, failed, self._course.answers_file(self._stem))
-
-    def _passed_in_public(self, answers: list[Answer]) -> set[str]:
-        """The names of the wrong answers that their public check passes."""
-        wrong = [answer for answer in answers if answer.fails is not None]
-        asked = {question.id: question for question in self._assignment.questions}
-        trials = {name: Trial(self._zygote, q, self._settings.limits) for name, q in asked.items()}
-        with ThreadPoolExecutor(self._jobs) as pool:
-            passed = pool.map(lambda answer: trials[answer.question].passes(answer), wrong)
-            return {answer.name for answer, passes in zip(wrong, passed, strict=True) if passes}
-
-    def _check_public(self, answers: list[Answer], passed: set[str]) -> None:
-        """What public checks say of the stubs, of the reference and of all answers."""
-        notebook = student_notebook(self._assignment, self._points)
-        stubs = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-
-        def tried(question: Question) -> list[str]:
-            trial = Trial(self._zygote, question, self._settings.limits)
-            return trial.complaints(stubs, self._assignment.reference, answers)
-
-        with ThreadPoolExecutor(self._jobs) as pool:
-            for complaints in pool.map(tried, self._assignment.questions):
-                self._complain(*complaints)
-        self._found.public = [(a.question, a.name) for a in answers if a.name in passed]
-        self._complain(*misjudged(answers, passed))
-
-    def _check_untouched(self) -> None:
+    def _untouched(self) -> list[str]:
         """The notebook as students get it runs, and every question in it counts as untouched."""
-        sources = [
-            c.source for c in student_notebook(self._assignment, self._points).cells if c.cell_type == "code"
-        ]
+        assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
+        notebook = student_notebook(assignment, self.course.points(self.stem))
+        sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        key = fingerprint("untouched", sources)
+        if self.memory.recall(key) is not None:
+            return []
         cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-        evidence = observe(self._zygote, cells, self._rubric.questionnaire(SEEDS[0]), self._settings.limits)
-        for cell in evidence.cells:
-            self._complain(f"the untouched notebook fails: {FailedCell.of(cell).sentence}")
-        for function, status in evidence.names.items():
-            if status != "untouched":
-                self._complain(f"the stub of {function} counts as {status} in the untouched notebook")
+        asked = replace(rubric.questionnaire(self.seeds[0]), probes={})
+        evidence = observe(self.zygote(), cells, asked, self.course.settings.limits)
+        complaints = [
+            f"the untouched notebook fails: {FailedCell.of(cell).sentence}" for cell in evidence.cells
+        ]
+        complaints += [
+            f"the stub of {function} counts as {status} in the untouched notebook"
+            for function, status in evidence.names.items()
+            if status != "untouched"
+        ]
+        if not complaints:
+            self.memory.remember(key, [])
+        return complaints

@@ -7,7 +7,7 @@ answer stopped before: the check fails it, and is not justified by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -26,7 +26,7 @@ class Diagnosis(NamedTuple):
     name: str
     failed: list[str]
     message: str
-    stopped: frozenset[str] = frozenset()
+    stopped: Collection[str] = ()
 
     def mark(self, check: str) -> str:
         """What stands in the matrix."""

@@ -92,13 +92,13 @@ class LiveSubjects:
 
 def reference_cells(course: Course, stem: str) -> list[Cell]:
     """The code cells of an assignment's master, answers in place."""
-    sources = course.assignments[stem].reference
+    sources = course.assignment(stem).reference
     return [Cell(number, source) for number, source in enumerate(sources, start=1)]
 
 
 def stub_cells(course: Course, stem: str) -> list[Cell]:
     """The code cells of an assignment as they are handed out."""
-    sources = course.assignments[stem].handed_out
+    sources = course.assignment(stem).handed_out
     return [Cell(number, source) for number, source in enumerate(sources, start=1)]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from textwrap import dedent
 
 from grader.block_edits import BLOCK_EDITS
@@ -80,10 +82,21 @@ def mutants(source: str) -> Iterator[Mutant]:
     definition = _without_docstrings(source)
     before = ast.unparse(definition)
     known = {before}
-    for edit, place, text, cut in _edited(definition):
+    for edit in _edits(definition):
+        with edit.made():
+            text = ast.unparse(edit.whole)
         if text not in known and _compiles(text):
-            yield Mutant(edit, place, text, before, cut)
+            yield Mutant(edit.name, edit.place, text, before, edit.cut)
         known.add(text)
+
+
+def places_of_edits(source: str) -> set[str]:
+    """Where edits of a definition can be made, each as the ``place`` of its mutant; none of them is made.
+
+    Args:
+        source: of one function or class, alone.
+    """
+    return {edit.place for edit in _edits(_without_docstrings(source))}
 
 
 def gist(source: str) -> str:
@@ -97,23 +110,32 @@ def nameless(source: str) -> str:
     return re.sub(rf"\b{name[1]}\b", "_", source) if name else source
 
 
-def _edited(definition: ast.stmt) -> Iterator[tuple[str, str, str, Span | None]]:
-    """An edit's name and place, what it makes of the definition, and what it cuts; then all is as before."""
+@dataclass(frozen=True)
+class _Edit:
+    """An edit that can be made, and taken back: its name and place, how, in what tree, and what it cuts."""
+
+    name: str
+    place: str
+    made: Callable[[], AbstractContextManager[None]]
+    whole: ast.AST
+    cut: Span | None
+
+
+def _edits(definition: ast.stmt) -> Iterator[_Edit]:
+    """The edits of a definition; each is to be taken back before the next is asked for."""
     whole = ast.Module([definition], [])
     for block in blocks(whole):
-        for edit, rewrite_block in BLOCK_EDITS.items():
+        for name, rewrite_block in BLOCK_EDITS.items():
             for statements in rewrite_block(block):
-                place = _rewritten(block, statements) or f"{edit}: {_subject(block, statements)}"
-                cut = _span(_changed(block, statements)) if edit == _CUTS_ALL else None
-                with block.replaced(statements):
-                    yield edit, place, ast.unparse(whole), cut
+                place = _rewritten(block, statements) or f"{name}: {_subject(block, statements)}"
+                cut = _span(_changed(block, statements)) if name == _CUTS_ALL else None
+                yield _Edit(name, place, partial(block.replaced, statements), whole, cut)
     for one in places(definition):
-        for edit, rewrite in EXPRESSION_EDITS.items():
+        for name, rewrite in EXPRESSION_EDITS.items():
             for expression in rewrite(one):
                 place = _exchange(one.node, expression)
-                cut = _span(one.node) if edit in _CUTS and is_cut_only(one, _CUTS[edit]) else None
-                with one.replaced(expression):
-                    yield edit, place, ast.unparse(definition), cut
+                cut = _span(one.node) if name in _CUTS and is_cut_only(one, _CUTS[name]) else None
+                yield _Edit(name, place, partial(one.replaced, expression), definition, cut)
 
 
 def _exchange(old: ast.expr, new: ast.expr) -> str:

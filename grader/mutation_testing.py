@@ -17,7 +17,7 @@ from grader.evidence import Evidence
 from grader.judge import MAX_BATCH, judge
 from grader.known_answers import Answer, Equal, read_answers, read_equals
 from grader.live import observe_reference, reference_cells
-from grader.mutants import Mutant, gist, mutants, nameless
+from grader.mutants import Mutant, gist, mutants, nameless, places_of_edits
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.questionnaire import Limits
@@ -129,18 +129,24 @@ def try_mutants(
             yield _Tester(course, stem, zygote, jobs).test(question, tell)
 
 
-def rotten(course: Course, stem: str) -> list[str]:
-    """One sentence for each `equal` of an assignment that names an edit which cannot be made any more."""
-    equals = _equals(course, stem)
-    origins = [
-        origin for origin in _origins(course, stem) if any(e.question == origin.question for e in equals)
-    ]
-    made = [(origin, mutant) for origin in origins for mutant in mutants(origin.source)]
+def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str | None = None) -> list[str]:
+    """One sentence for each `equal` that names an edit which cannot be made any more.
+
+    Args:
+        course: the course.
+        stem: the assignment.
+        answers: its known answers.
+        question: the id of the one question of interest; None for all.
+    """
+    equals = [equal for equal in _equals(course, stem) if question in {None, equal.question}]
+    origins = _origins(course, stem, answers)
+    meant = [origin for origin in origins if any(_is_meant(equal, origin) for equal in equals)]
+    places = [(origin, places_of_edits(origin.source)) for origin in meant]
     return [
         f"{equal} names an edit that cannot be made: {edit}; remove it, or copy what doctor --mutants prints"
         for equal in equals
         for edit in equal.edits
-        if not any(_covers(equal, edit, origin, mutant) for origin, mutant in made)
+        if not any(_is_meant(equal, origin) and edit in made for origin, made in places)
     ]
 
 
@@ -215,7 +221,7 @@ def _made(course: Course, stem: str, question: str | None) -> list[Survivor]:
     answers = _answers(course, stem)
     known = {(answer.question, gist(answer.cells[1].source)) for answer in answers}
     made = []
-    for origin in _origins(course, stem):
+    for origin in _origins(course, stem, answers):
         for mutant in mutants(origin.source) if question in {None, origin.question} else ():
             key = origin.question, nameless(mutant.source)
             if key not in known:
@@ -224,13 +230,13 @@ def _made(course: Course, stem: str, question: str | None) -> list[Survivor]:
     return made
 
 
-def _origins(course: Course, stem: str) -> Iterator[Origin]:
+def _origins(course: Course, stem: str, answers: Sequence[Answer]) -> Iterator[Origin]:
     """The reference of every question, and every accepted answer."""
     cells = tuple(reference_cells(course, stem))
-    for question in course.assignments[stem].questions:
+    for question in course.assignment(stem).questions:
         place = next(i for i, cell in enumerate(cells) if cell.source == question.answer)
         yield Origin(question.id, "reference", None, cells, place)
-    for answer in _answers(course, stem):
+    for answer in answers:
         if answer.fails is None:
             yield Origin(answer.question, answer.name, answer.line, answer.cells, 1)
 
@@ -244,10 +250,13 @@ def _equals(course: Course, stem: str) -> list[Equal]:
 
 
 def _functions(course: Course, stem: str) -> Mapping[str, str]:
-    return {question.id: question.function for question in course.assignments[stem].questions}
+    return {question.id: question.function for question in course.assignment(stem).questions}
 
 
 def _covers(equal: Equal, edit: str, origin: Origin, mutant: Mutant) -> bool:
     """Whether one of the edits written down is the one that was made."""
-    is_meant = equal.question == origin.question and (not equal.answers or origin.name in equal.answers)
-    return is_meant and edit == mutant.place
+    return _is_meant(equal, origin) and edit == mutant.place
+
+
+def _is_meant(equal: Equal, origin: Origin) -> bool:
+    return equal.question == origin.question and (not equal.answers or origin.name in equal.answers)

@@ -20,7 +20,7 @@ from grader.kill_matrix import kill_matrices
 from grader.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
-    from grader.doctor import Examination
+    from grader.examination import Examination
     from grader.mutation_testing import Mutation, Survivor
 
 

@@ -53,7 +53,7 @@ def _mutants_are_those_of_the_page(course, page):
     told = [line for line in shown.splitlines() if "✗" in line]
     assert all("\n".join(f"      {line}" for line in made[place].change) in shown for place in told)
     assert len(told) == len(read_equals(path, {"q1": "safe_root"})) == 2
-    assert rotten(course, "09_branches") == []
+    assert rotten(course, "09_branches", answers) == []
 
 
 def _a_student_is_told(course, folder):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.processors import cores
+
+if TYPE_CHECKING:
+    from grader.course import Course
 
 
 @click.command()
@@ -25,7 +29,8 @@ from grader.processors import cores
     "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
 )
 @click.option("--mutants", is_flag=True, help="Only look for mistakes in answers that no check finds.")
-@click.option("--question", metavar="q1", help="With --mutants: only this question.")
+@click.option("--question", metavar="q1", help="Only this question.")
+@click.option("--force", is_flag=True, help="Forget what was found before, and try everything again.")
 @click.option(
     "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
 )
@@ -36,9 +41,13 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     wanted: tuple[str, ...],
     mutants: bool,
     question: str | None,
+    force: bool,
     jobs: int,
 ) -> None:
     """Prove that the course agrees with itself.
+
+    What was found before is remembered in .doctor/, which may be deleted: only what has changed since is
+    tried again.
 
     With --cage, show instead that students' code is confined. With --mutants, look instead for mistakes in
     the reference and in accepted answers that no check finds.
@@ -49,24 +58,31 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     if cage:
         _examine_cage()
         return
-    if question is not None and not mutants:
-        raise click.UsageError("--question goes with --mutants")
     if mutants:
         _try_mutants(wanted, question, jobs)
         return
     from rich.console import Console
 
     from grader.course import Course
-    from grader.doctor import examine
+    from grader.doctor import examine, memory_folder
     from grader.terminal import print_examination
 
     course = Course.find()
-    stems = course.select(wanted)
+    stems = _with_question(course, course.select(wanted), question)
     console = Console()
     complaints = 0
     with console.status("starting") as status:
         tell: Callable[[str], None] = lambda stem: status.update(f"examining {stem}")  # noqa: E731
-        for found in examine(course, stems, jobs=jobs, accept_lists=accept_lists, progress=tell):
+        for found in examine(
+            course,
+            stems,
+            jobs=jobs,
+            question=question,
+            accept_lists=accept_lists,
+            memory=memory_folder(course),
+            forget=force,
+            progress=tell,
+        ):
             complaints += len(found.complaints)
             print_examination(console, found, verbose=verbose)
     if complaints:
@@ -84,10 +100,7 @@ def _try_mutants(wanted: tuple[str, ...], question: str | None, jobs: int) -> No
     from grader.terminal import print_mutation
 
     course = Course.find()
-    stems = course.select(wanted)
-    known = {q.id for stem in stems for q in course.assignments[stem].questions}
-    if question is not None and question not in known:
-        raise click.BadParameter(f"there is no question {question}; here are {', '.join(sorted(known))}")
+    stems = _with_question(course, course.select(wanted), question)
     console = Console()
     complaints = 0
     with console.status("making mutants") as status:
@@ -101,6 +114,22 @@ def _try_mutants(wanted: tuple[str, ...], question: str | None, jobs: int) -> No
         click.echo("Kill each survivor by a check or a better input, or write down why it is equal.")
         sys.exit(1)
     click.echo("No survivor is unexplained.")
+
+
+def _with_question(course: Course, stems: Sequence[str], question: str | None) -> list[str]:
+    """The assignments that have the question; all where none is asked for.
+
+    Raises:
+        BadParameter: no assignment has it.
+    """
+    if question is None:
+        return list(stems)
+    known = {stem: [q.id for q in course.assignment(stem).questions] for stem in stems}
+    having = [stem for stem in stems if question in known[stem]]
+    if not having:
+        names = ", ".join(dict.fromkeys(name for ids in known.values() for name in ids))
+        raise click.BadParameter(f"there is no question {question}; here are {names}")
+    return having
 
 
 def _examine_cage() -> None:

@@ -51,10 +51,10 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
     """
     found: dict[str, list[Picture]] = {}
     for name, asked in rubric.pictures.items():
-        seen = _picture(evidence, name, asked.caption)
+        seen = picture_of(evidence, name, asked.caption)
         if seen is None:
             continue
-        expected = _picture(reference, name, asked.caption) if asked.reference else None
+        expected = picture_of(reference, name, asked.caption) if asked.reference else None
         if expected is not None:
             same = expected.svg == seen.svg
             seen = replace(seen, reference=None if same else expected, is_the_references=same)
@@ -62,7 +62,8 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
     return found
 
 
-def _picture(evidence: Evidence, name: str, caption: str) -> Picture | None:
+def picture_of(evidence: Evidence, name: str, caption: str) -> Picture | None:
+    """What one picture shows of a submission; None where it shows nothing that can be drawn."""
     facts = evidence.probes.get(name, {}).get("facts")
     text = json.dumps(facts)
     picture = _drawn(text) if len(text) <= _MAX_FACTS else None

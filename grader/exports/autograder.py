@@ -129,7 +129,7 @@ def _version(name: str) -> str:
 
 def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
     """The files of a course that grade one assignment, by their names in the zip."""
-    places = [course.assignments[stem].path, course.check_file(stem)]
+    places = [course.assignment(stem).path, course.check_file(stem)]
     helpers = course.root / "tests" / "hidden" / "inside.py"
     places += [helpers] if helpers.is_file() else []
     for path in places:

@@ -89,7 +89,7 @@ def _export(asked: Asked, out: Path, chosen: Mapping[str, Sequence[Stored]], not
             f"The last run into {asked.results} was stopped: grade again, or some results are missing."
         )
     course, settings = asked.course, asked.course.settings
-    titles = {name: course.assignments[name].title for name in chosen if name in course.stems}
+    titles = {name: course.assignment(name).title for name in chosen if name in course.stems}
     return Export(chosen, out, titles, settings.feedback, settings.partial_credit, notes=notes)
 
 

@@ -54,7 +54,7 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
 
 def _require_current(course: Course, stems: Sequence[str]) -> None:
     folder = course.root / "assignments"
-    masters = [course.assignments[stem] for stem in stems]
+    masters = [course.assignment(stem) for stem in stems]
     points = {stem: course.points(stem) for stem in stems}
     try:
         old = [path for path in outdated(masters, folder, points) if stem_of(path) in stems]

@@ -50,7 +50,7 @@ def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, byt
     for stem in stems:
         notebook = _read(assignments / f"{stem}.ipynb")
         files[f"{stem}.ipynb"] = files[f"{HANDOUT}/{stem}.ipynb"] = notebook
-        for question in course.assignments[stem].questions:
+        for question in course.assignment(stem).questions:
             if question.public_check is not None:
                 path = f"tests/{stem}/{question.id}.py"
                 files[path] = _read(assignments / path)
@@ -83,7 +83,7 @@ def _said(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, Any]:
 
 
 def _assignment(course: Course, stem: str) -> dict[str, Any]:
-    assignment, points = course.assignments[stem], course.points(stem)
+    assignment, points = course.assignment(stem), course.points(stem)
     questions = [
         {
             "id": q.id,

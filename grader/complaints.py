@@ -1,0 +1,166 @@
+"""Outside: what the doctor complains about, of one question whose answers were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.check import Check
+from grader.examination import Examination
+from grader.hidden_trial import REFERENCE, STUB, Tried
+from grader.judge import Verdict
+from grader.kill_matrix import Diagnosis
+from grader.known_answers import Answer
+from grader.misspelt import complaints_about_attributes
+from grader.public_trial import Told, public_complaints
+from grader.question import Question
+from grader.reason import UNJUDGED
+from grader.score import PartialCredit, earned, is_passed
+from grader.stops import complaints_about_stops
+from grader.worth import total
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A question, and what became of everything that is known to answer it.
+
+    Attributes:
+        question: the question.
+        checks: its hidden checks.
+        answers: its known answers.
+        tried: what hidden checks say, by name, of the reference and the stub, too.
+        told: what the public check says, by name.
+        path: the file of answers.
+        seeds: of the runs.
+        partial_credit: the most that a wrong answer may earn, as a part of the points.
+    """
+
+    question: Question
+    checks: Sequence[Check]
+    answers: Sequence[Answer]
+    tried: dict[str, Tried]
+    told: dict[str, Told]
+    path: Path
+    seeds: Sequence[int]
+    partial_credit: float
+
+    def of(self, answers: Sequence[Answer]) -> Judged:
+        """The same with what the answers say of themselves now."""
+        return replace(self, answers=[a for a in answers if a.question == self.question.id])
+
+    @property
+    def wrong(self) -> list[Answer]:
+        """Its wrong answers."""
+        return [answer for answer in self.answers if answer.fails is not None]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether another look would find the same."""
+        return all(tried.is_certain for tried in self.tried.values())
+
+    def failed(self, name: str) -> list[str]:
+        """The checks that an answer fails with the first seed."""
+        return self.tried[name].failed(self.checks)
+
+    def killed_by(self, answer: Answer) -> list[str]:
+        """The checks it fails that judged something; where it stopped before, a check found out nothing."""
+        verdicts = self.tried[answer.name].verdicts
+        return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
+
+    def misjudged_stops(self, answer: Answer) -> list[str]:
+        """What is wrong with what it says about stopping: a sentence, or nothing."""
+        verdicts = self.tried[answer.name].verdicts
+        failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
+        return complaints_about_stops(answer, failed, self.path)
+
+    def passes_public(self, answer: Answer) -> bool:
+        """Whether there is a public check, and an answer passes it."""
+        return not self.told.get(answer.name, {"": "there is none"})
+
+
+def add_complaints(found: Examination, judged: Judged) -> None:
+    """Add what is found about one question to the examination of its assignment."""
+    found.complaints += _broken(judged)
+    found.complaints += judged.tried[REFERENCE].without_facts
+    found.complaints += _of_the_reference(judged)
+    for answer in judged.answers:
+        found.complaints += _of_an_answer(judged, answer)
+    failures = [check for answer in judged.wrong for check in judged.killed_by(answer)]
+    kills = {check.id: failures.count(check.id) for check in judged.checks}
+    idle = [check for check, number in kills.items() if number == 0]
+    found.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
+    found.complaints += public_complaints(
+        judged.question, judged.told, judged.answers, reference=REFERENCE, stub=STUB
+    )
+    found.kills.update(kills)
+    for answer in judged.wrong:
+        failed, verdicts = judged.failed(answer.name), judged.tried[answer.name].verdicts
+        message = verdicts[failed[0]].message if failed else ""
+        stopped = [check for check in failed if check not in judged.killed_by(answer)]
+        found.diagnoses.append(Diagnosis(answer.question, answer.name, failed, message or "", stopped))
+    found.public += [(a.question, a.name) for a in judged.wrong if judged.passes_public(a)]
+    right, wrong = found.answers
+    found.answers = right + len(judged.answers) - len(judged.wrong), wrong + len(judged.wrong)
+
+
+def lists_to_accept(judged: Sequence[Judged]) -> tuple[dict[str, list[str]], set[str]]:
+    """The checks that each wrong answer fails, by name; and the names of those that pass in public.
+
+    An answer that stops, and does not say so, is left out: its author has to say that first.
+    """
+    fails = {
+        answer.name: one.failed(answer.name)
+        for one in judged
+        for answer in one.wrong
+        if not one.misjudged_stops(answer)
+    }
+    return fails, {answer.name for one in judged for answer in one.wrong if one.passes_public(answer)}
+
+
+def _broken(judged: Judged) -> Iterator[str]:
+    """Checks that broke instead of judging, each cause once."""
+    causes: dict[str, str] = {}
+    for tried in judged.tried.values():
+        for check, verdict in tried.all_verdicts():
+            if verdict.cause is not None:
+                causes.setdefault(verdict.cause, check)
+    for cause, check in causes.items():
+        yield f"{check} broke: {cause}"
+
+
+def _is_broken(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.cause is not None
+
+
+def _of_the_reference(judged: Judged) -> Iterator[str]:
+    """Every check passes it, with every seed."""
+    tried = judged.tried[REFERENCE]
+    for seed, verdicts in {judged.seeds[0]: tried.verdicts, **tried.otherwise}.items():
+        for check in judged.checks:
+            verdict = verdicts.get(check.id)
+            if not is_passed(check, verdicts) and not _is_broken(verdict):
+                why = verdict.message if verdict else UNJUDGED
+                yield f"{check.id} fails the reference (seed {seed}): {why}"
+
+
+def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
+    """A right one passes, a wrong one fails what it names and earns little; every seed says the same."""
+    tried = judged.tried[answer.name]
+    broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
+    failed = [check for check in judged.failed(answer.name) if check not in broken]
+    who = f"{answer.question}, {answer.name} (line {answer.line})"
+    if answer.fails is None and failed:
+        yield f"{who} is right, but fails {', '.join(failed)}: {tried.verdicts[failed[0]].message}"
+    stops = judged.misjudged_stops(answer)
+    yield from stops
+    if answer.fails is not None and not stops and set(failed) != answer.fails - broken:
+        yield f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
+    credit = PartialCredit.of(judged.partial_credit, judged.checks, judged.tried[STUB].verdicts)
+    most = credit.most * total(check.points for check in judged.checks)
+    if answer.fails is not None and earned(judged.checks, tried.verdicts, credit) > most:
+        part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
+        yield f"{who} is wrong and earns more than {part}"
+    yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
+    for seed in tried.otherwise:
+        yield f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {judged.seeds[0]}"

@@ -1,0 +1,210 @@
+"""Outside: the verdicts of a question's hidden checks on its reference, its stub and its known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from itertools import product
+from typing import Any
+
+from grader.check import Check
+from grader.course import Course
+from grader.definitions import needed_text
+from grader.doctor_memory import Memory, fingerprint
+from grader.drawing.picture import picture_of
+from grader.evidence import Evidence, Fault, Stopped
+from grader.judge import Verdict, judge
+from grader.known_answers import Answer
+from grader.live import REFERENCE_LIMITS
+from grader.notebook import Cell
+from grader.observation import why_no_facts
+from grader.observer import observe
+from grader.question import Question
+from grader.rubric import Rubric
+from grader.score import is_passed
+from grader.zygote import Zygote
+
+_NO_GRAPH = "return graph(name=tensor, ...)"
+REFERENCE, STUB = "", "the stub"  # among the names of answers, which are those of functions
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What the hidden checks of its question say of one answer.
+
+    Attributes:
+        verdicts: by the check's id, with the first seed.
+        otherwise: the same by seed, of those with which other checks fail.
+        pictures: for each picture, a hash of what it shows with the first seed; empty where it shows nothing.
+        without_facts: of the reference, why probes and pictures have no facts, a sentence each.
+    """
+
+    verdicts: dict[str, Verdict]
+    otherwise: dict[int, dict[str, Verdict]] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
+    without_facts: tuple[str, ...] = ()
+
+    def failed(self, checks: Sequence[Check]) -> list[str]:
+        """The ids of the checks it fails with the first seed."""
+        return _failed(checks, self.verdicts)
+
+    def all_verdicts(self) -> Iterator[tuple[str, Verdict]]:
+        """Every verdict with its check's id, of all seeds that are kept."""
+        for verdicts in (self.verdicts, *self.otherwise.values()):
+            yield from verdicts.items()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether another look would find the same, so that it is worth remembering."""
+        return not self.without_facts and all(v.cause is None for _, v in self.all_verdicts())
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that is remembered."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Tried:
+        """What a remembered form says."""
+        read: Callable[[Any], dict[str, Verdict]] = lambda found: {c: Verdict(**v) for c, v in found.items()}  # noqa: E731
+        otherwise = {int(seed): read(found) for seed, found in stored["otherwise"].items()}
+        return cls(read(stored["verdicts"]), otherwise, stored["pictures"])
+
+
+@dataclass(frozen=True)
+class HiddenTrial:
+    """A question and its hidden checks.
+
+    Attributes:
+        course: the course.
+        stem: the assignment.
+        question: the question.
+        seeds: of the runs that must agree; the first one's verdicts are told.
+        jobs: how many workers at a time.
+        zygote: gives the process that workers are forked from.
+        memory: what earlier trials found.
+    """
+
+    course: Course
+    stem: str
+    question: Question
+    seeds: Sequence[int]
+    jobs: int
+    zygote: Callable[[], Zygote]
+    memory: Memory
+
+    def notebooks(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
+        """The sources of the cells of the reference, of the stub and of some answers, by name."""
+        assignment = self.course.assignment(self.stem)
+        found = {
+            REFERENCE: list(assignment.cells_for(self.question.id)),
+            STUB: list(assignment.cells_for(self.question.id, stub=True)),
+        }
+        return found | {answer.name: [cell.source for cell in answer.cells] for answer in answers}
+
+    def verdicts(self, notebooks: Mapping[str, Sequence[str]]) -> dict[str, Tried]:
+        """What becomes of notebooks, by name; only what has changed since it was tried is tried.
+
+        Args:
+            notebooks: as ``notebooks`` gives them.
+        """
+        decisive = fingerprint(*self._decisive(notebooks[REFERENCE]))
+        keys = {name: fingerprint(decisive, name == STUB, own) for name, own in notebooks.items()}
+        keys[REFERENCE] = fingerprint(decisive, REFERENCE)
+        known = {name: self.memory.recall(key) for name, key in keys.items()}
+        found = {name: Tried.from_json(stored) for name, stored in known.items() if stored is not None}
+        missing = {name: own for name, own in notebooks.items() if name not in found}
+        if missing:
+            for name, (tried, is_sure) in self._try(missing, notebooks[REFERENCE]).items():
+                found[name] = tried
+                if is_sure and tried.is_certain:
+                    self.memory.remember(keys[name], tried.to_json())
+        return found
+
+    @property
+    def rubric(self) -> Rubric:
+        """The checks, probes and pictures of this question."""
+        return self.course.rubric(self.stem).only([self.question.id])
+
+    def _decisive(self, reference: Sequence[str]) -> Iterator[Any]:
+        """All that a verdict depends on, besides the answer."""
+        rubric = self.rubric
+        names = [*(check.id for check in rubric.checks), *rubric.probes, *rubric.pictures]
+        yield from (self.stem, self.question.id, self.question.function, list(self.seeds))
+        yield needed_text(rubric.path, names)
+        yield reference
+        yield asdict(self.course.settings.limits)
+
+    def _try(
+        self, notebooks: Mapping[str, Sequence[str]], reference: Sequence[str]
+    ) -> dict[str, tuple[Tried, bool]]:
+        """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
+        rubric, zygote, limits = self.rubric, self.zygote(), self.course.settings.limits
+        cells = {name: _cells(sources) for name, sources in notebooks.items()}
+        right = _cells(reference)
+
+        def observed(name: str, seed: int) -> Evidence:
+            asked = rubric.questionnaire(seed, only=self.question.id)
+            if name == STUB:  # nothing counts as a stub, so that it is asked all that an answer is asked
+                asked = replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
+            return observe(zygote, cells[name], asked, REFERENCE_LIMITS if name == REFERENCE else limits)
+
+        def expected(seed: int) -> Evidence:
+            asked = rubric.questionnaire(seed, only=self.question.id, oracle=True)
+            return observe(zygote, right, asked, REFERENCE_LIMITS)
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            references = dict(zip(self.seeds, pool.map(expected, self.seeds), strict=True))
+            pairs = list(product(cells, self.seeds))
+            evidence = dict(zip(pairs, pool.map(lambda pair: observed(*pair), pairs), strict=True))
+        verdicts = {
+            seed: judge(rubric, {name: evidence[name, seed] for name in cells}, references[seed])
+            for seed in self.seeds
+        }
+        first = self.seeds[0]
+        found = {}
+        for name in cells:
+            by_seed = {seed: verdicts[seed][name] for seed in self.seeds}
+            tried = _tried(rubric, by_seed, _pictures(rubric, evidence[name, first]))
+            if name == REFERENCE:
+                tried = replace(tried, without_facts=tuple(_without_facts(rubric, references[first])))
+            found[name] = tried, not any(evidence[name, seed].starved for seed in self.seeds)
+        return found
+
+
+def _tried(rubric: Rubric, by_seed: Mapping[int, dict[str, Verdict]], pictures: dict[str, str]) -> Tried:
+    first, *others = by_seed
+    failed = _failed(rubric.checks, by_seed[first])
+    otherwise = {seed: by_seed[seed] for seed in others if _failed(rubric.checks, by_seed[seed]) != failed}
+    return Tried(by_seed[first], otherwise, pictures)
+
+
+def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
+    """For each picture of a rubric, a hash of what it shows of a notebook; empty where it shows nothing."""
+    drawn = {name: picture_of(evidence, name, "") for name in rubric.pictures}
+    return {
+        name: sha256(picture.mermaid.encode()).hexdigest()[:16] if picture else ""
+        for name, picture in drawn.items()
+    }
+
+
+def _without_facts(rubric: Rubric, reference: Evidence) -> Iterator[str]:
+    outcomes = {name: reference.outcome(name) for name in (*rubric.probes, *rubric.pictures)}
+    why = {
+        name: why_no_facts(found) for name, found in outcomes.items() if isinstance(found, Stopped | Fault)
+    }
+    for probe in rubric.probes:
+        if probe in why:
+            yield f"probe {probe} has no facts of the reference: {why[probe]}"
+    for picture, shown in _pictures(rubric, reference).items():
+        if not shown:
+            yield f"picture {picture} shows no graph of the reference: {why.get(picture, _NO_GRAPH)}"
+
+
+def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
+    return [check.id for check in checks if not is_passed(check, verdicts)]
+
+
+def _cells(sources: Sequence[str]) -> list[Cell]:
+    return [Cell(number, source) for number, source in enumerate(sources, start=1)]
