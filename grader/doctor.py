@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.accept import accept
-from grader.blanks import without_unfinished
+from grader.blanks import blanks_of, without_unfinished
 from grader.build import outdated, student_notebook
 from grader.complaints import Judged, add_complaints, lists_to_accept
 from grader.course import Course
 from grader.doctor_memory import FOLDER, Memory, contents, fingerprint
 from grader.examination import Examination
 from grader.failed_cell import FailedCell
+from grader.filled import filled
 from grader.hidden_trial import REFERENCE, HiddenTrial
 from grader.known_answers import Answer, read_answers
 from grader.misspelt import complaints_about_names
@@ -69,7 +70,10 @@ def examine(  # noqa: PLR0913 - the options of the command
         CourseError: an assignment cannot even be read.
     """
     is_whole = set(stems) == set(course.stems) and question is None
-    course = course if is_whole else without_unfinished(course, stems)
+    if is_whole:
+        yield from _unfinished(course)
+        course = without_unfinished(course, ())
+        stems = course.stems
     with ExitStack() as stack:
         zygote = _Starting(stack)
         for stem in stems:
@@ -81,14 +85,24 @@ def examine(  # noqa: PLR0913 - the options of the command
                 continue
             zygote.begin()
             progress(stem)
-            doctor = _Doctor(course, stem, zygote, jobs, seeds, known)
+            reduced, blanks = filled(course, stem)
+            doctor = _Doctor(reduced, stem, zygote, jobs, seeds, known)
             found, is_certain = doctor.examine(question, accept_lists=accept_lists)
+            found.blanks = [str(blank) for blank in blanks]
             if is_certain and question is None and not accept_lists:
                 known.remember(key, found.to_json())
-            known.save(everything=question is None)
+            known.save(everything=question is None and not blanks)
             yield found
     if is_whole:
         yield _files_and_notebooks(course, memory)
+
+
+def _unfinished(course: Course) -> Iterator[Examination]:
+    """The assignments that still have blanks; what is filled in of them is examined where they are asked for."""
+    for stem in course.stems:
+        blanks = blanks_of(course.root, stem)
+        if blanks:
+            yield Examination(stem, blanks=[str(blank) for blank in blanks])
 
 
 def memory_folder(course: Course) -> Path:
@@ -173,7 +187,7 @@ class _Doctor:
         for one in judged:
             add_complaints(found, one)
         found.complaints += rotten(self.course, self.stem, answers, only)
-        if only is None:
+        if only is None and not blanks_of(self.course.root, self.stem):
             found.complaints += self._untouched()
         return found, all(one.is_certain for one in judged)
 

@@ -20,6 +20,7 @@ class Examination:
         diagnoses: of each wrong answer, what became of it.
         answers: how many accepted and wrong answers there are.
         public: (question, name) of each wrong answer that its public check passes.
+        blanks: where its author has still to write; what has a blank was left out.
     """
 
     stem: str
@@ -28,6 +29,7 @@ class Examination:
     diagnoses: list[Diagnosis] = field(default_factory=list)
     answers: tuple[int, int] = (0, 0)
     public: list[tuple[str, str]] = field(default_factory=list)
+    blanks: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """The form that is remembered."""
@@ -43,4 +45,5 @@ class Examination:
             diagnoses=[Diagnosis(*one) for one in stored["diagnoses"]],
             answers=tuple(stored["answers"]),
             public=[(question, name) for question, name in stored["public"]],
+            blanks=stored["blanks"],
         )

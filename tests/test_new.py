@@ -119,12 +119,15 @@ def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygot
 
 
 def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
-    """The doctor, asked for a finished one, neither refuses nor complains about the one being written."""
+    """The doctor tells where the one being written has blanks, and examines the others."""
     course = Course.find(root)
-    (found,) = doctor.examine(course, ["01_tiny"], jobs=2, seeds=(1,))
-    assert (found.stem, found.complaints) == ("01_tiny", [])
+    (alone,) = doctor.examine(course, ["01_tiny"], jobs=2, seeds=(1,))
+    assert (alone.stem, alone.complaints) == ("01_tiny", [])
+    unfinished, tiny, _ = doctor.examine(course, course.stems, jobs=2, seeds=(1,))
+    assert (unfinished.stem, len(unfinished.blanks)) == (STEM, 29)
+    assert tiny == alone
     with pytest.raises(CourseError, match="still has 29 blanks"):
-        list(doctor.examine(course, course.stems, jobs=2, seeds=(1,)))
+        list(doctor.examine(course, [STEM], jobs=2, seeds=(1,)))
 
 
 @pytest.mark.parametrize(
