@@ -98,7 +98,7 @@ def examine(  # noqa: PLR0913 - the options of the command
 
 
 def _unfinished(course: Course) -> Iterator[Examination]:
-    """The assignments that still have blanks; what is filled in is examined where one is asked for by name."""
+    """The assignments that still have blanks; what is filled in is examined where they are asked for."""
     for stem in course.stems:
         blanks = blanks_of(course.root, stem)
         if blanks:
