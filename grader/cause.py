@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
 from pathlib import Path
+from types import TracebackType
 
 from grader.author_file import not_python
 from grader.errors import CourseError
+from grader.missing_fact import told_of
 
 
 def cause_of(error: BaseException, folder: Path) -> str:
@@ -22,6 +23,25 @@ def cause_of(error: BaseException, folder: Path) -> str:
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
         return f"{error.filename}, line {error.lineno}: {not_python(error)}"
     said = own if isinstance(error, AssertionError | CourseError) else f"{type(error).__name__}: {own}"
-    steps = traceback.extract_tb(error.__traceback__)
-    places = [step for step in steps if Path(step.filename).parent == folder]
-    return f"{places[-1].filename}, line {places[-1].lineno}: {said}" if places else said
+    place = _last_place(error, folder)
+    if place is None:
+        return said
+    there = what_is_there(error, folder)
+    where = f"{place.tb_frame.f_code.co_filename}, line {place.tb_lineno}"
+    return f"{where}: {said}; {there}" if there else f"{where}: {said}"
+
+
+def what_is_there(error: BaseException, folder: Path) -> str:
+    """What there is where an author's file asked for something else; empty where nothing can be said."""
+    place = _last_place(error, folder)
+    return "" if place is None or isinstance(error, AssertionError) else told_of(error, place)
+
+
+def _last_place(error: BaseException, folder: Path) -> TracebackType | None:
+    """The last place of a traceback that lies in a file of this folder."""
+    found, place = None, error.__traceback__
+    while place is not None:
+        if Path(place.tb_frame.f_code.co_filename).parent == folder:
+            found = place
+        place = place.tb_next
+    return found

@@ -13,6 +13,7 @@ import pytest
 
 from grader.blanks import blanks_of
 from grader.cases import names_of
+from grader.cause import what_is_there
 from grader.errors import CourseError, GraderError
 from grader.filled import is_whole
 from grader.live import LiveSubject, LiveSubjects
@@ -93,14 +94,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call() -> Generator[None, object, object]:
-    """Say which case a failed check was looking at."""
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Say which case a failed check was looking at, and of one that breaks, what there is instead."""
     try:
         return (yield)
     except AssertionError as error:
         case = names_of(error.__traceback__)
         if case:
             error.add_note(f"in the case {case.removesuffix(': ')}")
+        raise
+    except Exception as error:
+        there = what_is_there(error, pyfuncitem.path.parent)
+        if there:
+            error.add_note(there)
         raise
 
 
