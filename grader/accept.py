@@ -5,47 +5,103 @@ from __future__ import annotations
 import ast
 import io
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from grader.answer_edits import edits_call
+from grader.author_file import read_text
 from grader.filled import filled_statements
 from grader.known_answers import Named, is_wrong, mark_of
 
-_WIDTH = 110  # of a line
+_WIDTH, _STEP = 110, 4  # of a line, and of an indentation
 
 
 def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:
-    """Write what becomes of each wrong answer into its decorator; all else in the file stays as it is.
+    """Write what becomes of each wrong answer beside it; all else in the file stays as it is.
+
+    It is written into the decorator or, where the answer is an edit, into its ``edit(...)``.
 
     Args:
         path: the file of answers.
         fails: for each wrong answer by name, the checks it fails.
         public: the names of those that their public check passes.
     """
-    lines = io.StringIO(path.read_text(encoding="utf-8")).readlines()  # the lines Python counts
-    for node in reversed(filled_statements(path)):
-        mark = mark_of(node)
-        if mark is not None and is_wrong(mark) and isinstance(node, Named) and node.name in fails:
-            text = _decorator(mark, fails[node.name], public=node.name in public)
-            last = (mark.end_lineno or mark.lineno) - 1
-            remark = lines[last].encode()[mark.end_col_offset :].decode()
-            lines[mark.lineno - 1 : last + 1] = [text, remark]
-    path.write_text("".join(lines), encoding="utf-8")
+    text = read_text(path)
+    lines = [line.encode() for line in io.StringIO(text).readlines()]  # those that Python counts
+    for name, node in reversed([*_wrong_answers(filled_statements(path))]):
+        if name in fails:
+            parts = [ast.get_source_segment(text, part) or "" for part in _written(node)]
+            call = _call(node, parts, fails[name], public=name in public)
+            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+            before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+            indent = len(before) - len(before.lstrip())
+            laid_out = _laid_out(call, indent, len(before.decode()), tail=int(indent > 0))
+            lines[first : last + 1] = [before + laid_out.encode() + after]
+    path.write_bytes(b"".join(lines))
 
 
-def _decorator(mark: ast.Call, fails: list[str], *, public: bool) -> str:
-    """A decorator on one line where it fits, else as the formatter would write it."""
-    names = [_quoted(name) for name in fails]
-    before = [_quoted(ast.literal_eval(mark.args[0]))]
-    before += [f"stops={_quoted(ast.literal_eval(k.value))}" for k in mark.keywords if k.arg == "stops"]
-    after = ["public=True"] if public else []
-    line = "@wrong(" + ", ".join([*before, "fails=[" + ", ".join(names) + "]", *after]) + ")"
-    if len(line) <= _WIDTH:
-        return line
-    listed = ["fails=[", *(f"    {name}," for name in names), "],"]
-    inner = [*(f"{one}," for one in before), *listed, *(f"{one}," for one in after)]
-    return "\n".join(["@wrong(", *(f"    {one}" for one in inner), ")"])
+def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """The names of the wrong answers, and the expressions that say what they fail."""
+    for node in statements:
+        mark, edits = mark_of(node), edits_call(node)
+        if mark is not None and is_wrong(mark) and isinstance(node, Named):
+            yield node.name, mark
+        if edits is not None and is_wrong(edits):
+            match edits.args:
+                case [_, ast.Dict(keys=names, values=values)]:
+                    yield from zip(map(ast.literal_eval, names), values, strict=True)  # type: ignore[arg-type]
+
+
+def _written(node: ast.expr) -> list[ast.expr]:
+    """What the author has written of it, which stays."""
+    return node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, ast.Tuple) else []
+
+
+@dataclass(frozen=True)
+class _Brackets:
+    """A call or a list; as text, on one line."""
+
+    opening: str
+    items: Sequence[str | _Brackets]
+    closing: str
+
+    def __str__(self) -> str:
+        return self.opening + ", ".join(map(str, self.items)) + self.closing
+
+
+def _call(node: ast.expr, written: list[str], fails: list[str], *, public: bool) -> _Brackets:
+    """``wrong(...)`` or ``edit(...)`` with what was written and what was observed."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    stops = [_quoted(ast.literal_eval(keyword.value)) for keyword in keywords if keyword.arg == "stops"]
+    items: list[str | _Brackets] = [*written, *(f"stops={error}" for error in stops)]
+    items += [_Brackets("fails=[", [*map(_quoted, fails)], "]"), *(["public=True"] if public else [])]
+    is_mark = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "wrong"
+    return _Brackets("wrong(" if is_mark else "edit(", items, ")")
 
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+def _laid_out(item: str | _Brackets, indent: int, begins: int, tail: int) -> str:
+    """Code on one line where it fits, else as the formatter would write it.
+
+    Args:
+        item: the code.
+        indent: of the line it begins on.
+        begins: where on that line.
+        tail: how many characters follow it.
+    """
+    if isinstance(item, str) or _fits(str(item), begins + tail):
+        return str(item)
+    inner, all_items = indent + _STEP, ", ".join(map(str, item.items))
+    body = [f"{_laid_out(one, inner, inner, tail=1)}," for one in item.items]
+    if item.opening.endswith("(") and _fits(all_items, inner):
+        body = [all_items]
+    lines = [item.opening, *(" " * inner + line for line in body), " " * indent + item.closing]
+    return "\n".join(lines)
+
+
+def _fits(text: str, beside: int) -> bool:
+    return "\n" not in text and beside + len(text) <= _WIDTH

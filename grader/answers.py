@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 Definition = TypeVar("Definition")
@@ -31,6 +31,46 @@ def wrong(
     """
     del question, fails, stops, public
     return lambda definition: definition
+
+
+def edit(
+    *what: object, fails: list[str], stops: str | None = None, public: bool = False
+) -> tuple[object, ...]:
+    """One answer among ``wrong_edits``, as ``doctor --accept`` writes it. Does nothing.
+
+    Args:
+        what: what stands in the other answer, what shall stand there, and what is believed; for several
+            places a list of pairs, and what is believed.
+        fails: as for ``wrong``; so are the others.
+        stops: the class of the error with which it stops.
+        public: whether the public check passes it.
+    """
+    del fails, stops, public
+    return what
+
+
+def wrong_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of: str = "reference") -> None:
+    """Write down wrong answers that differ from another answer in few places. Does nothing.
+
+    Args:
+        question: the id of their question.
+        edits: for each answer by name ``(what stands there, what shall stand there, what is believed)``, or
+            ``edit(...)`` with the same and the checks it must fail. What stands there is found as it is
+            written in the file, as whole words, exactly once, and not in a comment or a docstring.
+        of: the name of the accepted answer that is edited; the reference of the master where none is named.
+    """
+    del question, edits, of
+
+
+def accepted_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of: str = "reference") -> None:
+    """Write down right answers that differ from another answer in few places. Does nothing.
+
+    Args:
+        question: the id of their question.
+        edits: for each answer by name ``(what stands there, what shall stand there, why it is right)``.
+        of: as in ``wrong_edits``.
+    """
+    del question, edits, of
 
 
 def equal(question: str, *edits: str, why: str, answers: Sequence[str] = ()) -> None:

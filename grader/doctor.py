@@ -26,7 +26,7 @@ from grader.examination import Examination
 from grader.failed_cell import FailedCell
 from grader.filled import filled
 from grader.hidden_trial import REFERENCE, HiddenTrial
-from grader.known_answers import Answer, read_answers
+from grader.known_answers import Answer, answers_of
 from grader.misspelt import complaints_about_names
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
@@ -176,11 +176,11 @@ class _Doctor:
     def examine(self, only: str | None, *, accept_lists: bool) -> tuple[Examination, bool]:
         """What is found, and whether another look would find the same."""
         questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
-        path, answers = self.course.answers_file(self.stem), self._answers()
+        path, answers = self.course.answers_file(self.stem), answers_of(self.course, self.stem)
         judged = [self._judged(question, answers) for question in questions]
         if accept_lists:
             accept(path, *lists_to_accept(judged))
-            answers = self._answers()
+            answers = answers_of(self.course, self.stem)
             judged = [one.of(answers) for one in judged]
         found = Examination(self.stem)
         found.complaints += complaints_about_names([a for one in judged for a in one.answers], path)
@@ -190,14 +190,6 @@ class _Doctor:
         if only is None and not blanks_of(self.course.root, self.stem):
             found.complaints += self._untouched()
         return found, all(one.is_certain for one in judged)
-
-    @property
-    def _functions(self) -> dict[str, str]:
-        """The function's name of each question."""
-        return {q.id: q.function for q in self.course.assignment(self.stem).questions}
-
-    def _answers(self) -> list[Answer]:
-        return read_answers(self.course.answers_file(self.stem), self._functions)
 
     def _judged(self, question: Question, answers: Sequence[Answer]) -> Judged:
         """What becomes of everything that is known to answer a question."""

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.answer_edits import Original, edits_call, edits_in, whole
+from grader.author_file import read_text
+from grader.course import Course
 from grader.errors import CourseError
 from grader.filled import filled_statements, questions_asked
 from grader.notebook import Cell
+from grader.suggestion import nearest
 
 Named = ast.FunctionDef | ast.ClassDef
+REFERENCE = "reference"  # the name of the reference among the answers
 
 
 @dataclass(frozen=True)
@@ -38,67 +44,48 @@ class Answer:
     stops: str | None = None
 
 
-@dataclass(frozen=True)
-class Equal:
-    """Edits that leave answers right; as text, where they are written down.
-
-    Attributes:
-        question: the id of the question.
-        edits: each as ``doctor --mutants`` names it.
-        answers: names of the answers meant; all where there is none.
-        line: where it stands.
-    """
-
-    question: str
-    edits: tuple[str, ...]
-    answers: tuple[str, ...]
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.question}, equal (line {self.line})"
-
-
-def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
-    """Read the edits that are written down as equal.
-
-    Args:
-        path: the file of answers.
-        functions: the function's name for each question's id.
-
-    Raises:
-        CourseError: the file is missing, or one of them says too little.
-    """
-    calls = (_equal_call(node) for node in _statements(path, functions))
-    return [_equal(call, functions, path) for call in calls if call]
-
-
-def read_answers(path: Path, functions: Mapping[str, str]) -> list[Answer]:
+def read_answers(
+    path: Path, functions: Mapping[str, str], references: Mapping[str, str] | None = None
+) -> list[Answer]:
     """Read the known answers of an assignment.
 
     Args:
         path: the file.
         functions: the function's name for each question's id.
+        references: the reference's source for each question's id, of which answers may be edits.
 
     Raises:
-        CourseError: the file is missing, or an answer belongs to no question.
+        CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
     """
-    marked = [(node, mark_of(node)) for node in _statements(path, functions)]
-    preamble = "\n".join(ast.unparse(node) for node, mark in marked if mark is None and not _is_ours(node))
+    statements = statements_about(path, functions)
+    preamble = "\n".join(ast.unparse(node) for node in statements if not _is_ours(node))
+    originals = _originals(path, statements, functions, references or {})
+    found = []
+    for node in statements:
+        mark, edits = mark_of(node), edits_call(node)
+        if mark is not None and isinstance(node, Named):
+            found.append(_marked(node, mark, path))
+        elif edits is not None:
+            found += _edited(edits, originals, functions, path)
     lines: dict[str, int] = {}
-    for node, mark in marked:
-        if (
-            mark is not None
-            and isinstance(node, Named)
-            and lines.setdefault(node.name, node.lineno) != node.lineno
-        ):
+    for one in found:
+        if lines.setdefault(one.name, one.line) != one.line:
             raise CourseError(
-                f"{path}, line {node.lineno}: two answers are called {node.name} (the first in line"
-                f" {lines[node.name]}); give each a name of its own"
+                f"{path}, line {one.line}: two answers are called {one.name} (the first in line"
+                f" {lines[one.name]}); give each a name of its own"
             )
-    return [_answer(node, mark, preamble, functions, path) for node, mark in marked if mark is not None]
+    return [_answer(one, preamble, functions, path) for one in found]
 
 
-def _statements(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
+def answers_of(course: Course, stem: str) -> list[Answer]:
+    """The known answers of an assignment; CourseError as in `read_answers`."""
+    questions = course.assignment(stem).questions
+    functions = {question.id: question.function for question in questions}
+    references = {question.id: question.answer for question in questions}
+    return read_answers(course.answers_file(stem), functions, references)
+
+
+def statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
     """What stands in the file, without blanks and without what belongs to questions that are left out."""
     others = questions_asked(path) - set(functions)
     return [node for node in filled_statements(path) if _question_said(node) not in others]
@@ -113,28 +100,8 @@ def _question_said(node: ast.stmt) -> str | None:
     return None
 
 
-def _equal_call(node: ast.stmt) -> ast.Call | None:
-    match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id="equal")) as call):
-            return call
-    return None
-
-
-def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
-    where = f"{path}, line {call.lineno}"
-    try:
-        question, *edits = [ast.literal_eval(argument) for argument in call.args]
-        said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except ValueError:
-        question, edits, said = None, [], {}
-    if not edits or not said.get("why") or not set(said) <= {"why", "answers"}:
-        raise CourseError(f'{where}: write equal("q1", "x -> x.clone()", why="...") with literals')
-    if question not in tuple(functions):
-        raise CourseError(f"{where}: {_no_question(question, functions)}")
-    return Equal(question, tuple(edits), tuple(said.get("answers", ())), call.lineno)
-
-
-def _no_question(question: Any, functions: Mapping[str, str]) -> str:
+def no_question(question: Any, functions: Mapping[str, str]) -> str:
+    """That there is no such question, and which there are."""
     return f"the assignment has no question {question!r}, only {', '.join(functions)}"
 
 
@@ -149,37 +116,98 @@ def mark_of(node: ast.stmt) -> ast.Call | None:
 
 
 def is_wrong(mark: ast.Call) -> bool:
-    """Whether a mark is that of a wrong answer."""
-    return isinstance(mark.func, ast.Name) and mark.func.id == "wrong"
+    """Whether a mark, or a table of edits, is that of wrong answers."""
+    return isinstance(mark.func, ast.Name) and mark.func.id in {"wrong", "wrong_edits"}
 
 
 def _is_ours(node: ast.stmt) -> bool:
-    """Whether a statement is for this file only: its docstring, and the import of the decorators."""
-    if isinstance(node, ast.ImportFrom):
-        return node.module == "grader.answers"
-    return _equal_call(node) is not None or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    """Whether a statement is for this file only: its docstring, the words about answers and their import."""
+    match node:
+        case ast.ImportFrom(module="grader.answers") | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id="equal"))):
+            return True
+    return mark_of(node) is not None or edits_call(node) is not None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """An answer as it stands in the file: its source, whether it is wrong, and what its author says of it."""
+
+    name: str
+    question: Any
+    line: int
+    source: str
+    is_wrong: bool
+    said: dict[str, Any]
+
+
+def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) -> _Written:
+    """A definition that bears a mark."""
+    question, said = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
+    node.decorator_list.remove(mark)
+    return _Written(node.name, question, mark.lineno, ast.unparse(node), is_wrong(mark), said)
+
+
+def _edited(
+    call: ast.Call, originals: Mapping[tuple[Any, str], Original], functions: Mapping[str, str], path: Path
+) -> Iterator[_Written]:
+    """The answers of a table of edits."""
+    question, named = _literals(
+        call, path, 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="a_name")'
     )
-
-
-def _answer(node: Any, mark: ast.Call, preamble: str, functions: Mapping[str, str], path: Path) -> Answer:
-    where = f"{path}, line {mark.lineno}"
-    try:
-        question = ast.literal_eval(mark.args[0])
-        said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in mark.keywords}
-    except (ValueError, IndexError):
-        raise CourseError(
-            f'{where}: write @accepted("q1") or @wrong("q1", fails=[...]) with literals'
-        ) from None
+    of = named.get("of", REFERENCE)
+    known = {name for asked, name in originals if asked == question}
     if question not in tuple(functions):
-        raise CourseError(f"{where}: {_no_question(question, functions)}")
+        raise CourseError(f"{path}, line {call.lineno}: {no_question(question, functions)}")
+    if of not in known:
+        near = nearest(str(of), known)
+        raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}")
+    wrong = is_wrong(call)
+    for edited in edits_in(call, path):
+        said = {"fails": [], **edited.said} if wrong else edited.said
+        source = whole(originals[question, of], edited, path)
+        yield _Written(edited.name, question, edited.line, source, wrong, said)
+
+
+def _literals(call: ast.Call, path: Path, form: str) -> tuple[Any, dict[str, Any]]:
+    """The question that a mark names, and all that it says by name."""
+    try:
+        return ast.literal_eval(call.args[0]), {k.arg or "": ast.literal_eval(k.value) for k in call.keywords}
+    except (ValueError, IndexError):
+        raise CourseError(f"{path}, line {call.lineno}: write {form} with literals") from None
+
+
+def _answer(one: _Written, preamble: str, functions: Mapping[str, str], path: Path) -> Answer:
+    where, said = f"{path}, line {one.line}", one.said
+    if one.question not in tuple(functions):
+        raise CourseError(f"{where}: {no_question(one.question, functions)}")
     fails = frozenset(said["fails"]) if isinstance(said.get("fails"), list) else None
-    if is_wrong(mark) != (fails is not None) or (fails is None and {"public", "stops"} & said.keys()):
+    if one.is_wrong != (fails is not None) or (fails is None and {"public", "stops"} & said.keys()):
         raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
     stops = said.get("stops")
     if not isinstance(stops, str | None):
         raise CourseError(f'{where}: stops= is the name of an error, such as "RuntimeError"')
-    node.decorator_list.remove(mark)
-    sources = (preamble, ast.unparse(node), f"{functions[question]} = {node.name}")
+    sources = (preamble, one.source, f"{functions[one.question]} = {one.name}")
     cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
-    return Answer(node.name, question, fails, mark.lineno, cells, said.get("public") is True, stops)
+    return Answer(one.name, one.question, fails, one.line, cells, said.get("public") is True, stops)
+
+
+def _originals(
+    path: Path, statements: list[ast.stmt], functions: Mapping[str, str], references: Mapping[str, str]
+) -> dict[tuple[Any, str], Original]:
+    """What can be edited, by question and name: references and accepted answers, as they are written."""
+    found: dict[tuple[Any, str], Original] = {
+        (question, REFERENCE): Original(functions[question], f"the reference of {question}", source)
+        for question, source in references.items()
+    }
+    lines = io.StringIO(read_text(path)).readlines()
+    for node in statements:
+        match mark_of(node), node:
+            case ast.Call(
+                func=ast.Name(id="accepted"), args=[ast.Constant(question)]
+            ) as mark, ast.FunctionDef() | ast.ClassDef():
+                first = min(decorator.lineno for decorator in node.decorator_list)
+                above, below = lines[first - 1 : mark.lineno - 1], lines[mark.end_lineno : node.end_lineno]
+                found[question, node.name] = Original(node.name, node.name, "".join([*above, *below]))
+    return found

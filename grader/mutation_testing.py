@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from grader.course import Course
+from grader.equal_edits import Equal, read_equals
 from grader.evidence import Evidence
 from grader.judge import MAX_BATCH, judge
-from grader.known_answers import Answer, Equal, read_answers, read_equals
+from grader.known_answers import Answer, answers_of
 from grader.live import observe_reference, reference_cells
 from grader.mutants import Mutant, gist, mutants, nameless, places_of_edits
 from grader.notebook import Cell
@@ -218,7 +219,7 @@ class _Tester:
 
 def _made(course: Course, stem: str, question: str | None) -> list[Survivor]:
     """The mutants of an assignment, each once, and none that is a known answer; none has been tried."""
-    answers = _answers(course, stem)
+    answers = answers_of(course, stem)
     known = {(answer.question, gist(answer.cells[1].source)) for answer in answers}
     made = []
     for origin in _origins(course, stem, answers):
@@ -239,10 +240,6 @@ def _origins(course: Course, stem: str, answers: Sequence[Answer]) -> Iterator[O
     for answer in answers:
         if answer.fails is None:
             yield Origin(answer.question, answer.name, answer.line, answer.cells, 1)
-
-
-def _answers(course: Course, stem: str) -> list[Answer]:
-    return read_answers(course.answers_file(stem), _functions(course, stem))
 
 
 def _equals(course: Course, stem: str) -> list[Equal]:

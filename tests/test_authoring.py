@@ -11,8 +11,9 @@ from tiny_course import write_course, write_notebook
 
 from grader.build import build
 from grader.course import Course
+from grader.equal_edits import read_equals
 from grader.grading import Options, grade
-from grader.known_answers import read_answers, read_equals
+from grader.known_answers import answers_of
 from grader.mutants import mutants
 from grader.mutation_testing import rotten
 from grader.vocabulary import VOCABULARY
@@ -46,7 +47,7 @@ def _mutants_are_those_of_the_page(course, page):
     """The edits that the page shows can be made in its answers, and what it calls equal is not rotten."""
     (shown,) = [block.text for block in blocks(page) if block.language == "text"]
     path = course.answers_file("09_branches")
-    answers = read_answers(path, {"q1": "safe_root"})
+    answers = answers_of(course, "09_branches")
     sources = [course.assignments["09_branches"].questions[0].answer]
     sources += [answer.cells[1].source for answer in answers if answer.fails is None]
     made = {f"  ✗ q1, {one.place}": one for source in sources for one in mutants(source)}

@@ -6,7 +6,7 @@ import pytest
 
 from grader.course import Course
 from grader.drawing.picture import pictures_of
-from grader.known_answers import read_answers
+from grader.known_answers import answers_of
 from grader.live import observe_reference
 from grader.observer import observe
 from grader.questionnaire import Limits
@@ -50,8 +50,7 @@ def reference(zygote, stem):
 
 @functools.cache
 def answers(stem):
-    functions = {question.id: question.function for question in COURSE.assignments[stem].questions}
-    return {answer.name: answer for answer in read_answers(COURSE.answers_file(stem), functions)}
+    return {answer.name: answer for answer in answers_of(COURSE, stem)}
 
 
 def test_every_picture_has_its_mistake():

@@ -9,7 +9,7 @@ from grader import doctor
 from grader.build import build
 from grader.course import Course
 from grader.doctor_memory import Memory
-from grader.known_answers import read_answers
+from grader.known_answers import answers_of
 from grader.public_trial import PublicTrial
 
 ROOT = Path(__file__).parent.parent
@@ -159,7 +159,7 @@ def test_no_right_answer_fails_a_public_check_of_this_course(stem, shared_zygote
     """Whoever answers in a way of their own is not told that it is wrong."""
     course = Course.find(ROOT)
     questions = course.assignments[stem].questions
-    answers = read_answers(course.answers_file(stem), {q.id: q.function for q in questions})
+    answers = answers_of(course, stem)
     refused = []
     for question in questions:
         trial = PublicTrial(question, course.settings.limits, 2, lambda: shared_zygote, Memory(None))

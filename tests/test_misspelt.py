@@ -6,7 +6,7 @@ import pytest
 
 from grader.course import Course
 from grader.judge import Verdict
-from grader.known_answers import read_answers
+from grader.known_answers import answers_of, read_answers
 from grader.misspelt import complaints_about_attributes, complaints_about_names
 
 COURSE = Course.find(Path(__file__))
@@ -130,7 +130,6 @@ def test_an_attribute_that_looks_misspelt_is_told(told, line, missed, near):
 def test_the_answers_of_this_course_have_no_slip(stem):
     """No answer uses a name that nothing defines, and none that is defined is called undefined."""
     path = COURSE.answers_file(stem)
-    functions = {question.id: question.function for question in COURSE.assignments[stem].questions}
-    answers = read_answers(path, functions)
+    answers = answers_of(COURSE, stem)
     assert answers
     assert complaints_about_names(answers, path) == []

@@ -8,8 +8,9 @@ from grader import mutation_testing
 from grader.answers import equal
 from grader.cli import main
 from grader.course import Course
+from grader.equal_edits import read_equals
 from grader.errors import CourseError
-from grader.known_answers import read_answers, read_equals
+from grader.known_answers import answers_of
 from grader.mutation_testing import rotten, try_mutants
 
 AROUND = "no_grad is put around: the function"
@@ -90,8 +91,7 @@ def test_an_equal_that_a_check_finds_is_complained_about(course, shared_zygote):
 def rotten_of(root):
     """What the plain doctor says of the edits that are written down as equal."""
     course = Course.find(root)
-    functions = {question.id: question.function for question in course.assignment("01_tiny").questions}
-    return rotten(course, "01_tiny", read_answers(course.answers_file("01_tiny"), functions))
+    return rotten(course, "01_tiny", answers_of(course, "01_tiny"))
 
 
 def test_an_equal_whose_edit_is_gone_is_rotten(course):
