@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 from grader.errors import CourseError
 from grader.evidence import Stopped
 from grader.facts import Raised
-from grader.observation import Sides, StoppedError
+from grader.observation import NothingSeenError, Observation, Sides, StoppedError, other_form
 
 
 class Case(Sides):
@@ -22,19 +23,22 @@ class Case(Sides):
     """
 
     def __init__(self, name: str, seen: Any, expected: Any) -> None:
-        self.name, self._seen, self.expected = name, seen, expected
+        self.name, self._came, self.expected = name, seen, expected
         self.is_over = False
 
-    @property
+    @cached_property
     def seen(self) -> Any:
-        """The facts of the submission.
+        """The facts of the submission, in the form the reference's have.
 
         Raises:
             StoppedError: an error was raised instead, and none is expected.
+            NothingSeenError: they have another form.
         """
-        if isinstance(self._seen, Raised) and not isinstance(self.expected, Raised):
-            raise StoppedError(Stopped(self._seen))
-        return self._seen
+        if isinstance(self._came, Raised) and not isinstance(self.expected, Raised):
+            raise StoppedError(Stopped(self._came))
+        if mismatch := other_form(self._came, self.expected):
+            raise NothingSeenError(f"In what came back, {mismatch}.")
+        return self._came
 
 
 def cases(*probes: Sides | Mapping[str, Sides]) -> Iterator[Case]:
@@ -60,13 +64,20 @@ def _cases_of(probe: Sides | Mapping[str, Sides]) -> Iterator[Case]:
     if isinstance(probe, Mapping):
         yield from (Case(name, *sides) for name, sides in probe.items())
         return
-    seen, expected = probe
+    expected, seen = probe.expected, _came(probe)
     if isinstance(expected, dict):
         yield from (Case(name, seen.get(name), right) for name, right in expected.items())
     elif isinstance(expected, list | tuple):
         yield from (Case("", *pair) for pair in zip(seen, expected, strict=True))
     else:
         raise CourseError("cases(...) takes probes that return a dict of cases by name, or a list of them")
+
+
+def _came(probe: Sides) -> Any:
+    """What came back; the form of one case says nothing of the others, so each is looked at by itself."""
+    came: Any = probe.came if isinstance(probe, Observation) else None
+    is_alike = isinstance(came, dict | list | tuple) and type(came) is type(probe.expected)
+    return came if is_alike and len(came) == len(probe.expected) else probe.seen
 
 
 def names_of(trace: TracebackType | None) -> str:

@@ -93,7 +93,8 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
             f"assert_gradients needs what gradients(...) gives, and {describe(expected)} is expected"
         )
     ladder = _Ladder(of, because or {}, others or {}, none_is_zero=none_is_zero, all_digits=all_digits)
-    wanted = {name: gradient for name, gradient in right.gradients.items() if _is_named(name, only, but)}
+    asked = {name: gradient for name, gradient in right.gradients.items() if name not in right.frozen}
+    wanted = {name: gradient for name, gradient in asked.items() if _is_named(name, only, but)}
     told = _Told.of_fact(seen)
     if told is None:
         ladder.fail("none" if seen is None else "type", kind=describe(seen))

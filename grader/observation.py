@@ -81,11 +81,21 @@ class Observation(Sides):
             StoppedError: there are none.
             NothingSeenError: they have another form.
         """
+        came = self.came
+        if self._other_form:
+            raise NothingSeenError(f"In what came back, {self._other_form}.")
+        return came
+
+    @property
+    def came(self) -> Any:
+        """The facts of the submission, in whatever form.
+
+        Raises:
+            StoppedError: there are none.
+        """
         _ = self.expected
         if isinstance(self._seen, Stopped | Fault):
             raise StoppedError(self._seen)
-        if self._other_form:
-            raise NothingSeenError(f"In what came back, {self._other_form}.")
         return self._seen
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from math import isclose, isfinite, isnan
+from math import isclose, isfinite
 
 from inside import MixedModel, count, sizes
 
@@ -647,18 +647,6 @@ def decided_input(rows, columns):
 
 
 @inside
-def call_block(student, x, w, *before):
-    """The block for this x and w: value, gradients that show a clip, and the inputs before and after.
-
-    The gradients are those of w, of x where it requires one, and of the w and x of the block before.
-    """
-    leaves = [w, x, *before] if x.requires_grad else [w]
-    with untouched(x=x, w=w) as kept:
-        y = student.residual_block(x, w)
-    return {"kept": kept, "y": snap(y), "gradients": attempt(lambda: vjp(1000 * y, *leaves))}
-
-
-@inside
 def weight_for(x):
     """A random w of the dtype of x, with a gradient of an earlier loss; w[0, 0] meets the large x[0, 0]."""
     w = torch.randn(x.shape[1], x.shape[1], dtype=x.dtype)
@@ -667,7 +655,15 @@ def weight_for(x):
     return w
 
 
-@probe
+@inside
+def call_block(student, x, w, before=None):
+    """The block for this x and w: its value, its gradients, those of what came before, and the inputs."""
+    with untouched(x=x, w=w) as kept:
+        y = student.residual_block(x, w)
+    return {"kept": kept, "y": snap(y), "gradients": gradients(y, before, w=w, x=x)}
+
+
+@inside
 def trained_input(student):
     """A leaf that requires grad, with a row of zeros that makes relu's input exactly 0.
 
@@ -679,25 +675,30 @@ def trained_input(student):
     w = weight_for(leaf)
     with torch.no_grad():
         w[0, -1] = -100
-    return [call_block(student, leaf, w)]
+    return call_block(student, leaf, w)
 
 
-@probe
+@inside
 def chained_input(student):
     """The result of another block with the same shape and dtype, above 1, so that relu lets all through."""
     first = (decided_input(1, count(2, 4)).abs() + 1).float().requires_grad_()
     w = weight_for(first)
     x = student.residual_block(first, w)
-    x = x if isinstance(x, torch.Tensor) else first * 1
-    return [call_block(student, x, weight_for(first), w, first)]
+    before = {"the w of the block before": w, "the x of the block before": first}
+    return call_block(student, x if isinstance(x, torch.Tensor) else first * 1, weight_for(first), before)
 
 
 @probe
-def plain_input(student):
-    """Plain data, which nothing protects: one is not contiguous, of the other relu lets nothing through."""
+def blocks(student):
+    """A block for x of every kind; plain data, which nothing protects, is not contiguous."""
     rows, columns = sizes(2)
-    inputs = [decided_input(columns, rows).t(), -decided_input(rows, 1).float().abs()]
-    return [call_block(student, x, weight_for(x)) for x in inputs]
+    matrix, column = decided_input(columns, rows).t(), -decided_input(rows, 1).float().abs()
+    return {
+        "": attempt(trained_input, student),
+        "Where x is the result of a block": attempt(chained_input, student),
+        "Where x is plain data": attempt(call_block, student, matrix, weight_for(matrix)),
+        "Where relu lets nothing through": attempt(call_block, student, column, weight_for(column)),
+    }
 
 
 @probe
@@ -707,107 +708,64 @@ def block_while_switched_off(student):
     return while_switched_off(student.residual_block, x, weight_for(x))
 
 
-def blocks_of(*probes):
-    """What was seen of each block, and what is expected."""
-    for calls in probes:
-        yield from zip(calls.seen, calls.expected, strict=True)
-
-
 @points(1)
-def test_block_has_the_values(trained_input, chained_input, plain_input):
+def test_block_has_the_values(blocks):
     """The result is relu(sigmoid(x @ w) + x - 0.5)."""
-    for seen, expected in blocks_of(trained_input, chained_input, plain_input):
-        assert_close(seen["y"], expected["y"], "The values are not those of relu(sigmoid(x @ w) + x - 0.5).")
-        assert has_all_digits(seen["y"], expected["y"]), (
-            "x and w are float64, and the values are right to fewer digits than that: was something computed "
-            "in float32, or rounded?"
-        )
+    for case in cases(blocks):
+        message = "The values are not those of relu(sigmoid(x @ w) + x - 0.5)."
+        assert_close(*case["y"], message, all_digits=True)
 
 
-def at_the_kink(gradient, x):
-    """The entries of x's gradient where x and relu's input are 0; and the gradient with 0 in their place."""
-    kinks = [place == 0 for place in x.value]
-    entries = [entry for entry, kink in zip(gradient.value, kinks, strict=True) if kink]
-    others = tuple(0.0 if kink else entry for entry, kink in zip(gradient.value, kinks, strict=True))
-    return entries, replace(gradient, value=others)
+WRONG = (
+    "What autograd differentiates is not what you computed.\n\nWhich value was changed, or which path cut, "
+    "without autograd seeing it?"
+)
+BECAUSE = {
+    "overwritten": "The sigmoid and the relu have saved their outputs, and the product x and w.\n\nWhich "
+    "tensor has the sigmoid saved, and does it still hold the same values when backward comes to it?",
+    "nan": "On the way back, 0 meets infinity.\n\nWhich of your operations overflows where x @ w is -800 or "
+    "800, or has an infinite derivative at 0?",
+    "wrong": WRONG,
+}
 
 
-def assert_block_gradient(name, gradient, right, x):
-    """One gradient of the block is right; relu's at 0 last, for that is a mistake of its own."""
-    assert gradient is not None, f"{name} gets no gradient: none arrives there from the result."
-    kinks, elsewhere = at_the_kink(gradient, x) if name == "x" else ([], gradient)
-    assert not any(map(isnan, gradient.value)), (
-        f"The result is right, but the gradient of {name} has entries that are nan: on the way back, 0 meets "
-        "infinity.\n\nWhich of your operations overflows where x @ w is -800 or 800, or has an infinite "
-        "derivative at 0?"
-    )
-    assert_close(
-        elsewhere,
-        right,
-        f"The result is right, but the gradient of {name} is not: what autograd differentiates is not what "
-        "you computed.\n\nWhich value was changed, or which path cut, without autograd seeing it?",
-    )
-    assert not any(kinks), (
-        "The gradient of x is right but for where relu's input is exactly 0: there, relu lets none through."
-    )
-    assert has_all_digits(elsewhere, right), (
-        f"x and w are float64, and the gradient of {name} is right to fewer digits than that: was something "
-        "computed in float32, or rounded?"
-    )
+def because_of(case):
+    """What is said of wrong gradients; relu's at 0 is a mistake of its own."""
+    kinks = [entry == 0 for entry in case.expected["kept"]["before"]["x"]["tensor"].value]
 
+    def of_x(gradient, right):
+        elsewhere = (0.0 if kink else entry for entry, kink in zip(gradient.value, kinks, strict=True))
+        at_0 = "It is right but for where relu's input is exactly 0: there, relu lets none through."
+        return at_0 if is_close(replace(gradient, value=tuple(elsewhere)), right) else WRONG
 
-def gradients_of_the_block(seen, expected):
-    """The gradients of w and, where it requires grad, of x; fails where there are none."""
-    gradients = seen["gradients"]
-    assert seen["y"] is not None, "You returned None."
-    assert not raised(gradients, RuntimeError, OVERWRITTEN), (
-        "backward() raises: a value it needs was overwritten. The sigmoid and the relu "
-        "have saved their outputs, and the product has saved x and w.\n\nWhich tensor has the sigmoid saved, "
-        "and does it still hold the same values when backward comes to it?"
-    )
-    zeros = " Here relu lets nothing through: the gradients are 0, but they exist."
-    assert not raised(gradients, RuntimeError, NO_GRAPH), (
-        "backward() raises: no graph leads from the result to x and w."
-        f"{'' if any(expected['y'].value) else zeros}"
-    )
-    assert not raised(gradients, BaseException), f"The result cannot go back: {diagnose(gradients)}"
-    assert_close(
-        seen["y"], expected["y"], "The result is wrong already; its gradients count once it is right."
-    )
-    return gradients
-
-
-#: Whose gradients ``call_block`` returns.
-GRADIENTS_OF = ("w", "x", "the w of the block before", "the x of the block before")
+    zeros = "" if any(case.expected["y"].value) else "Here the gradients are 0, but they exist."
+    return {**BECAUSE, "no history": zeros, "x:wrong": of_x}
 
 
 @points(3)
-def test_block_has_the_gradients(trained_input, chained_input, plain_input):
+def test_block_has_the_gradients(blocks):
     """Both x and w get the gradients of this function, and w also where x is plain data."""
-    for seen, expected in blocks_of(trained_input, chained_input, plain_input):
-        x = expected["kept"]["before"]["x"]["tensor"]
-        with blaming_changes(seen["kept"]):
-            gradients = gradients_of_the_block(seen, expected)
-            for name, gradient, right in zip(GRADIENTS_OF, gradients, expected["gradients"], strict=False):
-                assert_block_gradient(name, gradient, right, x)
+    for case in cases(blocks):
+        with blaming_changes(case.seen["kept"]):
+            assert_close(*case["y"], "The result is wrong already; its gradients count once it is right.")
+            options = {"none_is_zero": False, "all_digits": True, "because": because_of(case)}
+            assert_gradients(*case["gradients"], of="the result", **options)
 
 
 @points(1)
-def test_inputs_of_the_block_are_untouched(
-    trained_input, chained_input, plain_input, block_while_switched_off
-):
+def test_inputs_of_the_block_are_untouched(blocks, block_while_switched_off):
     """The caller's x and w stay as they are, even if x is plain data."""
     hint = "Whose memory does each of your operations write to?"
-    for seen, expected in blocks_of(trained_input, chained_input, plain_input):
-        y = seen["y"]
+    for case in cases(blocks):
+        (y, right), kept = case["y"], case.seen["kept"]
         assert y is not None, (
-            "You returned None; that the caller's tensors are left alone counts once a result comes back."
+            "You returned None; that x and w are left alone counts once a result comes back."
         )
-        assert y.shape == expected["y"].shape, f"What came back has the shape {y.shape}, not that of x."
-        assert_untouched(seen["kept"], only=["*:value", "*:version"], hint=hint)
-        assert_untouched(seen["kept"])
+        assert y.shape == right.shape, f"What came back has the shape {y.shape}, not that of x."
+        assert_untouched(kept, only=["*:value", "*:version"], hint=hint)
+        assert_untouched(kept)
         for name in "xw":
-            given = seen["kept"]["before"][name]["tensor"]  # and now, for it is untouched
+            given = kept["before"][name]["tensor"]  # and now, for it is untouched
             assert y.identity != given.identity, f"What came back is the caller's {name} itself."
             assert y.storage != given.storage, (
                 f"What came back lies in the memory of the caller's {name}.\n\n{hint}"
