@@ -39,6 +39,7 @@ class Travelling:
         name: what it is called.
         text: its source without decorators, docstrings and comments.
         needs: the ``@inside`` definitions it names, directly.
+        words: the words of ``grader.inside`` that it uses.
         attributes: every attribute name it uses; a probe's question follows from them.
         path: the file it was written in; stays outside.
         tree: what `text` says, with the lines of that file; stays outside.
@@ -47,6 +48,7 @@ class Travelling:
     name: str
     text: str
     needs: tuple[Travelling, ...]
+    words: frozenset[str]
     attributes: frozenset[str]
     path: str = field(compare=False)
     tree: Definition = field(compare=False, repr=False)
@@ -58,10 +60,13 @@ class Travelling:
         if isinstance(known, cls):
             return known
         tree = _definition_tree(definition)
+        names = _global_names(tree) - {tree.name}
+        needs = _needs(definition, tree, names)
         travelling = cls(
             name=tree.name,
             text=ast.unparse(tree),
-            needs=_needs(definition, tree),
+            needs=needs,
+            words=frozenset(names & PLACEHOLDERS.keys()) - {needed.name for needed in needs},
             attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
             path=inspect.getsourcefile(definition) or "",
             tree=tree,
@@ -89,7 +94,7 @@ class Travelling:
         """This definition, the others and all they need, by name, needed ones first.
 
         Raises:
-            CourseError: two of them have the same name, so that one would replace the other inside.
+            CourseError: one would replace another inside, or a word that another uses.
         """
         found: dict[str, Travelling] = {}
         for needed in (*others, *self.needs):
@@ -100,6 +105,12 @@ class Travelling:
                         f" definitions named {name}: rename one"
                     )
         found[self.name] = self
+        for part in found.values():
+            for name in sorted(part.words & found.keys()):
+                raise CourseError(
+                    f"{part.path}, line {part.tree.lineno}: {part.name} uses {name} of grader.inside, and an"
+                    f" @inside definition in {found[name].path} hides it: rename that"
+                )
         return found
 
 
@@ -116,7 +127,8 @@ def _definition_tree(definition: Any) -> Definition:
     if others:
         said = f"{_where(definition, others[0])} has the decorator @{ast.unparse(others[0])}"
         raise CourseError(f"{said}, which stays outside: remove it")
-    if tree.name in PLACEHOLDERS or tree.name in _BUILTINS:
+    word = vars(inspect.getmodule(definition)).get(tree.name)
+    if tree.name in _BUILTINS or (word is not None and word is PLACEHOLDERS.get(tree.name)):
         raise CourseError(f"{where} hides what is called {tree.name} inside: give it another name")
     tree.decorator_list = []
     if isinstance(tree, ast.FunctionDef):
@@ -166,17 +178,15 @@ def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         node.body = node.body[1:] or [ast.Pass()]
 
 
-def _needs(definition: Any, tree: Definition) -> tuple[Travelling, ...]:
+def _needs(definition: Any, tree: Definition, names: set[str]) -> tuple[Travelling, ...]:
     """Look up every global name; complain about the first that may not travel."""
     needs = []
     namespace = inspect.getmodule(definition).__dict__
-    for name in sorted(_global_names(tree)):
+    for name in sorted(names):
         value = namespace.get(name)
         if name in PLACEHOLDERS and value is PLACEHOLDERS[name]:
             continue
         if name not in namespace and name in _BUILTINS:
-            continue
-        if name == tree.name:
             continue
         travelling = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
         if not isinstance(travelling, Travelling) or travelling.name != name:

@@ -215,6 +215,27 @@ def test_a_definition_hides_no_word(refused, name):
     assert f"hides what is called {name} inside" in refused(f"@inside\ndef {name}():\n    return 1\n")
 
 
+def test_a_definition_may_be_called_like_a_word_of_no_use(load):
+    """A word that came after a check file was written costs it nothing: its own definition counts there."""
+    module = load(
+        "@inside\ndef gradients():\n    return 7\n@probe\ndef vjp(student):\n    return gradients()\n"
+    )
+    assert run(probes_of(module)["vjp"].bundle, "vjp", gradients="the word") == 7
+
+
+def test_a_definition_hides_no_word_that_travels_along(load):
+    """Where a helper uses the word, and its neighbour is called like it, one of them would be lost."""
+    load("@inside\ndef small():\n    return snap(1)\n", name="inside_of_this_test")
+    module = load(
+        "from inside_of_this_test import small\ndel snap\n@inside\ndef snap():\n    return 2\n"
+        "@probe\ndef seen(student):\n    return small(), snap()\n"
+    )
+    with pytest.raises(
+        CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside definition"
+    ):
+        _ = probes_of(module)["seen"].bundle
+
+
 @pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
 def test_only_functions_and_classes_travel(refused, text):
     """A lambda or a coroutine is refused: it has no definition that could travel."""
