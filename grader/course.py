@@ -159,6 +159,8 @@ def _worth(rubric: Rubric, points: Mapping[str, float]) -> Rubric:
     worth = {check.id: check.points for check in rubric.checks}
     for question, wanted in points.items():
         own = rubric.checks_of(question)
+        if not own:
+            continue  # it is not written yet
         shares = apportioned([check.points for check in own], wanted)
         worth.update({check.id: share for check, share in zip(own, shares, strict=True)})
     return replace(rubric, checks=tuple(replace(check, points=worth[check.id]) for check in rubric.checks))

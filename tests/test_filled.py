@@ -130,7 +130,9 @@ def test_who_forgets_the_question_is_told_how_to_add_one(root):
 def test_what_is_filled_in_is_judged(root, zygote):
     """With a third question still blank, the others are read, observed and judged as before."""
     add(root, "third")
+    (root / "course.toml").write_text("[points.01_tiny]\nq1 = 3\nq3 = 5\n", encoding="utf-8")
     course, blanks = filled(Course.find(root), STEM)
+    assert course.points(STEM) == {"q1": 3, "q2": 4}
     assert blanks == blanks_of(root, STEM)
     assert ids(course) == ["q1", "q2"]
     reference = observe_reference(zygote, course, STEM, 1)
