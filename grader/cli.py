@@ -23,6 +23,7 @@ from grader.commands.new import new
 from grader.commands.release import release
 from grader.commands.reset import reset
 from grader.commands.status import status
+from grader.commands.try_probes import try_probes
 from grader.commands.watch import watch
 from grader.errors import GraderError
 
@@ -34,7 +35,7 @@ _INSTRUCTORS = {"altair", "jupytext", "nbformat", "vl_convert", "yaml"}
 _SECTIONS = {
     "While you work on a notebook": ("check", "hint", "watch", "status", "reset"),
     "For instructors": ("release", "collect", "grade", "explain", "export"),
-    "For authors": ("new", "build", "doctor"),
+    "For authors": ("new", "try", "doctor", "build"),
 }
 
 
@@ -104,6 +105,7 @@ for _command in (
     hint,
     reset,
     status,
+    try_probes,
     watch,
 ):
     main.add_command(_command)

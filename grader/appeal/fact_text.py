@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from grader.evidence import Fault, Outcome, Stopped
@@ -23,10 +24,10 @@ def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
         expected: of the reference; None where nobody knows it.
     """
     if expected is None:
-        entries = dict(_Side().entries(seen, ""))
+        entries = _texts(seen)
         yield from (f"{name}: {text}" for name, text in list(entries.items())[:MAX_ENTRIES])
     else:
-        ours, theirs = dict(_Side().entries(seen, "")), dict(_Side().entries(expected, ""))
+        ours, theirs = _texts(seen), _texts(expected)
         entries, equal = theirs | ours, 0
         for name in list(entries)[:MAX_ENTRIES]:
             seen_text, expected_text = ours.get(name, "nothing"), theirs.get(name, "nothing")
@@ -44,6 +45,35 @@ def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
         yield f"and {len(entries) - MAX_ENTRIES} more entries"
 
 
+def _texts(outcome: Outcome) -> dict[str, str]:
+    return {name: _PARTS.join(entry.parts) for name, entry in entries_of(outcome).items()}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A part of what a probe returned that has no parts itself.
+
+    Attributes:
+        fact: what it is.
+        parts: what is to be said of it; of a tensor everything that a check may look at, in this order: kind,
+            dtype and shape; leaf; requires_grad; grad_fn; whether it keeps its gradient; version; object;
+            storage; values; and the gradient, unless that is an entry.
+    """
+
+    fact: Any
+    parts: tuple[str, ...]
+
+
+def entries_of(outcome: Outcome, *, gradients: bool = False) -> dict[str, Entry]:
+    """Every entry of what a probe returned, by the way that leads to it.
+
+    Args:
+        outcome: the facts, or why there are none.
+        gradients: a tensor's gradient is an entry of its own, as in ``w.grad``.
+    """
+    return dict(_Side(gradients=gradients).entries(outcome, ""))
+
+
 def _what_differs(expected: str, seen: str) -> str:
     """Of two tensors only the parts in which they differ; else all of what is expected."""
     parts, others = expected.split(_PARTS), seen.split(_PARTS)
@@ -56,42 +86,43 @@ def _what_differs(expected: str, seen: str) -> str:
 class _Side:
     """One side of a comparison, which knows under what name each object and each storage was met first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, gradients: bool) -> None:
+        self._gradients = gradients
         self._objects: dict[int, str] = {}
         self._storages: dict[int, str] = {}
 
-    def entries(self, value: Outcome, name: str) -> Iterator[tuple[str, str]]:
-        """Every entry of what a probe returned, with the way that leads to it."""
+    def entries(self, value: Outcome, name: str) -> Iterator[tuple[str, Entry]]:
         if isinstance(value, dict) and value:
             for key, item in value.items():
                 yield from self.entries(item, f"{name}[{key!r}]" if name else str(key))
         elif isinstance(value, list | tuple) and value and not _is_numbers(value):
             for place, item in enumerate(value):
                 yield from self.entries(item, f"{name or 'result'}[{place}]")
+        elif isinstance(value, Tensor):
+            yield name or "result", Entry(value, tuple(self._parts(value, name or "result")))
+            if self._gradients and value.grad is not None:
+                yield from self.entries(value.grad, f"{name or 'result'}.grad")
         else:
-            name = name or "result"
-            yield name, self._tensor(value, name) if isinstance(value, Tensor) else _text(value)
+            yield name or "result", Entry(value, (_text(value),))
 
-    def _tensor(self, tensor: Tensor, name: str) -> str:
-        """Everything of a tensor that a check may look at; what is one object is told by its first name."""
+    def _parts(self, tensor: Tensor, name: str) -> Iterator[str]:
+        """What is to be said of a tensor; what is one object is told by its first name."""
         first, memory = (
             known.setdefault(key, name)
             for known, key in ((self._objects, tensor.identity), (self._storages, tensor.storage))
         )
-        grad = None if tensor.grad is None else self._tensor(tensor.grad, f"{name}.grad")
-        parts = [
-            f"{tensor.kind} {tensor.dtype.removeprefix('torch.')} {tensor.shape}",
-            "leaf" if tensor.is_leaf else "non-leaf",
-            f"requires_grad {tensor.requires_grad}",
-            f"grad_fn {tensor.grad_fn}",
-            "retains its grad" if tensor.retains_grad else "retains no grad",
-            "an inference tensor" if tensor.version is None else f"version {tensor.version}",
-            "object of its own" if first == name else f"the object of {first}",
-            "storage of its own" if memory == name else f"the storage of {memory}",
-            "values not kept" if tensor.value is None else f"values {_numbers(tensor.value)}",
-            "grad None" if grad is None else f"grad [{grad.replace(_PARTS, ', ')}]",
-        ]
-        return _PARTS.join(parts)
+        yield f"{tensor.kind} {tensor.dtype.removeprefix('torch.')} {tensor.shape}"
+        yield "leaf" if tensor.is_leaf else "non-leaf"
+        yield f"requires_grad {tensor.requires_grad}"
+        yield f"grad_fn {tensor.grad_fn}"
+        yield "retains its grad" if tensor.retains_grad else "retains no grad"
+        yield "an inference tensor" if tensor.version is None else f"version {tensor.version}"
+        yield "object of its own" if first == name else f"the object of {first}"
+        yield "storage of its own" if memory == name else f"the storage of {memory}"
+        yield "values not kept" if tensor.value is None else f"values {_numbers(tensor.value)}"
+        if not self._gradients:
+            grad = None if tensor.grad is None else ", ".join(self._parts(tensor.grad, f"{name}.grad"))
+            yield "grad None" if grad is None else f"grad [{grad}]"
 
 
 def _is_numbers(value: list[Any] | tuple[Any, ...]) -> bool:

@@ -1,0 +1,187 @@
+"""Outside: runs a few probes on the reference and on known answers, for an author who wants to see facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.blanks import blanks_of
+from grader.course import Course
+from grader.errors import GraderError
+from grader.evidence import UNANSWERED, Evidence, Fault, Outcome
+from grader.failed_cell import FailedCell
+from grader.known_answers import Answer, read_answers
+from grader.live import REFERENCE_LIMITS, reference_cells, stub_cells
+from grader.notebook import Cell
+from grader.observer import observe
+from grader.probe import Probe
+from grader.questionnaire import Questionnaire
+from grader.reason import NOT_REACHED
+from grader.rubric import Rubric
+from grader.suggestion import nearest
+from grader.text import inert
+from grader.zygote import Zygote
+
+REFERENCE, ORACLE, STUB = "reference", "oracle", "stub"
+
+#: Added to what travels of a probe: what it prints comes back beside its facts.
+_PRINTING = """
+
+_printed, _silent = [], {name}
+
+
+def print(*values, sep=" ", end="", file=None, flush=False):
+    _printed.append(sep.join(map(str, values)) + end)
+
+
+def {name}(student):
+    facts = attempt(_silent, student)
+    return {{"facts": facts, "printed": _printed[:50]}}
+"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a probe saw of one notebook.
+
+    Attributes:
+        outcome: its facts, or why there are none.
+        printed: the lines it printed.
+    """
+
+    outcome: Outcome
+    printed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Notebook:
+    """Something that is looked at: who it is, its cells, and the question it answers, None for all."""
+
+    who: str
+    cells: Sequence[Cell]
+    question: str | None = None
+
+
+def run_probes(
+    course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
+) -> Iterator[tuple[Probe, dict[str, Seen]]]:
+    """Run probes; only what is filled in of the assignment is read.
+
+    Args:
+        course: the course.
+        stem: the assignment.
+        probes: their names.
+        answers: names of known answers; ``stub`` for what is handed out.
+        seed: decides their inputs.
+
+    Yields:
+        Each probe, and what it saw of whom. First is what is expected: of an oracle, where there is one.
+
+    Raises:
+        GraderError: there is no such assignment, probe or answer; the text says which there are.
+        CourseError: a file of the assignment is wrong.
+    """
+    course.select([stem])
+    course = course.only(stem)
+    rubric = course.rubric(stem)
+    wanted = [_probe(course, rubric, name) for name in probes]
+    notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
+    with Zygote() as zygote:
+        own = _Notebook(REFERENCE, reference_cells(course, stem))
+        expected = _look(zygote, rubric, own, wanted, seed, oracle=True)
+        with_oracle = [probe for probe in wanted if probe.oracle is not None]
+        ordinary = _look(zygote, rubric, own, with_oracle, seed) if with_oracle else {}
+        others = [(one.who, _look(zygote, rubric, one, wanted, seed)) for one in notebooks]
+    for probe in wanted:
+        first = ORACLE if probe.name in ordinary else REFERENCE
+        sides = [(first, expected), (REFERENCE, ordinary), *others]
+        yield probe, {who: seen[probe.name] for who, seen in sides if probe.name in seen}
+
+
+def _look(  # noqa: PLR0913 - what is looked at, and how
+    zygote: Zygote,
+    rubric: Rubric,
+    notebook: _Notebook,
+    probes: Sequence[Probe],
+    seed: int,
+    *,
+    oracle: bool = False,
+) -> dict[str, Seen]:
+    """What some probes see of a notebook, by their names."""
+    own = [p for p in probes if notebook.question in {None, rubric.asks[p.name]}]
+    asked = _printing(rubric.questionnaire(seed, only=notebook.question, oracle=oracle), own)
+    evidence = observe(zygote, notebook.cells, asked, REFERENCE_LIMITS)
+    functions = {question.id: question.function for question in rubric.questions}
+    return {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in own}
+
+
+def _printing(asked: Questionnaire, probes: Sequence[Probe]) -> Questionnaire:
+    """Some probes only, which say what they print; nothing counts as a stub."""
+    names = {probe.name for probe in probes}
+    only = {
+        function: tuple(
+            replace(one, source=one.source + _PRINTING.format(name=one.name))
+            for one in all_
+            if one.name in names
+        )
+        for function, all_ in asked.probes.items()
+    }
+    return Questionnaire(dict.fromkeys(asked.stubs, "pass"), only)
+
+
+def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
+    outcome = evidence.outcome(probe)
+    if evidence.names.get(function) == "missing":
+        failed = [FailedCell.of(cell).sentence for cell in evidence.cells]
+        return Seen(Fault(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
+    if outcome == Fault(NOT_REACHED) and evidence.fault:
+        return Seen(Fault(evidence.fault))
+    match outcome:
+        case {"facts": facts, "printed": [*printed]}:
+            lines = "\n".join(map(str, printed)).splitlines()
+            return Seen(facts, tuple(lines))
+    return Seen(outcome)
+
+
+def _probe(course: Course, rubric: Rubric, name: str) -> Probe:
+    if name in rubric.probes:
+        return rubric.probes[name]
+    where = f"{rubric.path} has no probe {inert(name)}"
+    raise GraderError(_or_blank(course, rubric.path, name) or f"{where}; {nearest(name, rubric.probes)}")
+
+
+def _answers(
+    course: Course, rubric: Rubric, names: Sequence[str], questions: set[str]
+) -> Iterator[_Notebook]:
+    """What is looked at besides the reference, in the order in which it was named."""
+    path, functions = course.answers_file(rubric.stem), {q.id: q.function for q in rubric.questions}
+    known: Mapping[str, Answer] = {}
+    if set(names) - {STUB}:
+        known = {answer.name: answer for answer in read_answers(path, functions)}
+    for name in names:
+        if name == STUB:
+            yield _Notebook(STUB, stub_cells(course, rubric.stem))
+            continue
+        if name not in known:
+            missing = f"{path} has no answer {inert(name)}; {nearest(name, {*known, STUB})}"
+            raise GraderError(_or_blank(course, path, name) or missing)
+        answer = known[name]
+        if answer.question not in questions:
+            raise GraderError(
+                f"{name} answers {answer.question}, and these probes belong to {', '.join(sorted(questions))}"
+            )
+        yield _Notebook(name, answer.cells, answer.question)
+
+
+def _or_blank(course: Course, path: Path, name: str) -> str | None:
+    """What is said of a definition that is there, but was left out for a blank."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    begin = next(
+        (n for n, line in enumerate(lines, 1) if line.startswith((f"def {name}(", f"class {name}"))), None
+    )
+    if begin is None:
+        return None
+    blanks = blanks_of(course.root, path.stem.removeprefix("test_"))
+    after = [blank for blank in blanks if blank.path == path and blank.line >= begin - 1] or blanks
+    return f"{name} (line {begin}), or what it needs, still has a blank: {after[0]}" if after else None

@@ -1,0 +1,146 @@
+"""Outside: the facts of one probe, short, those of several notebooks beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from grader.appeal.fact_text import Entry, entries_of
+from grader.closeness import TOLERANCE, are_close
+from grader.difference import how_it_differs
+from grader.evidence import Outcome
+from grader.facts import Tensor
+
+_KIND, _VALUES = 0, 8  # among the parts of a tensor's entry
+_MOST_NUMBERS, _MOST_TEXT = 3, 90
+_MOST_EQUAL, _MOST_ROWS = 40, 80
+_DIGITS = (3, 6, 17)
+_WIDTH = 110
+_GAP = "   "
+
+
+def side_by_side(probe: str, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+    """A line for each entry of what a probe returned; what is the same everywhere stands once.
+
+    Args:
+        probe: its name, with which each line begins.
+        outcomes: the facts by whose they are; the first are those that the others are compared with.
+    """
+    sides = {who: entries_of(outcome, gradients=True) for who, outcome in outcomes.items()}
+    names = list(dict.fromkeys(name for entries in sides.values() for name in entries))
+    width = max(map(len, names), default=0)
+    equal = 0
+    for place, name in enumerate(names):
+        row = {who: entries.get(name) for who, entries in sides.items()}
+        cells = list(_cells(row))
+        equal += cells[-1] == "equal"
+        if cells[-1] == "equal" and equal > _MOST_EQUAL:
+            continue
+        if place >= _MOST_ROWS:
+            yield f"{probe}{_GAP} and {len(names) - place} more entries"
+            return
+        yield from _lines(f"{probe}{_GAP} {name:{width}}", cells)
+    if equal > _MOST_EQUAL:
+        yield f"{probe}{_GAP} and {equal - _MOST_EQUAL} more entries are equal"
+
+
+def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
+    """A row on one line where there is room, else each of its cells on one."""
+    line = _GAP.join([head, *cells])
+    if len(line) <= _WIDTH or len(cells) == 1:
+        yield line
+        return
+    yield f"{head}{_GAP}{cells[0]}"
+    yield from (f"{' ' * len(head)}{_GAP}{cell}" for cell in cells[1:])
+
+
+def _cells(row: Mapping[str, Entry | None]) -> Iterator[str]:
+    """What a row says of each side: `reference <float32 (4, 3) 0.21 -1.3 ..>`, and how the others differ."""
+    (first, expected), *others = row.items()
+    there = [entry for entry in row.values() if entry is not None]
+    if all(_agree(expected, seen) for _, seen in others):
+        yield _short(there[0], there)
+        if others:
+            yield "equal"
+        return
+    yield f"{first} {_short(expected, there)}"
+    for who, seen in others:
+        if _agree(expected, seen):
+            yield f"{who} equal"
+        else:
+            kind = how_it_differs(seen.fact, expected.fact) if seen and expected else None
+            yield f"{who} {_short(seen, there)}{_GAP}differs{f': {kind}' if kind else ''}"
+
+
+def _agree(expected: Entry | None, seen: Entry | None) -> bool:
+    """Whether two entries are the same, as numbers are that a check would take for each other."""
+    if expected is None or seen is None:
+        return expected is seen
+    if isinstance(expected.fact, Tensor) and isinstance(seen.fact, Tensor):
+        parts = [place for place in range(len(expected.parts)) if place != _VALUES]
+        if any(expected.parts[place] != seen.parts[place] for place in parts):
+            return False
+    elif type(expected.fact) is not type(seen.fact):
+        return False
+    one, other = _numbers(expected.fact), _numbers(seen.fact)
+    if one is None or other is None or len(one) != len(other):
+        return expected.parts == seen.parts and one == other
+    return all(are_close(other, one, _tolerance(expected.fact)))
+
+
+def _numbers(fact: Any) -> Sequence[float] | None:
+    if isinstance(fact, Tensor):
+        return fact.value
+    numbers = fact if isinstance(fact, list | tuple) else [fact]
+    return numbers if all(type(number) in {int, float} for number in numbers) else None
+
+
+def _tolerance(fact: Any) -> float:
+    return TOLERANCE.get(fact.dtype if isinstance(fact, Tensor) else "torch.float32", 0.0)
+
+
+def _short(entry: Entry | None, row: Sequence[Entry]) -> str:
+    """An entry; of a tensor its numbers from where it differs, and other parts only if they differ."""
+    if entry is None:
+        return "nothing"
+    if not isinstance(entry.fact, Tensor):
+        text = entry.parts[0]
+        return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}.."
+    tensors = [other for other in row if isinstance(other.fact, Tensor)]
+    differing = [
+        part
+        for place, part in enumerate(entry.parts)
+        if place not in {_KIND, _VALUES} and any(other.parts[place] != part for other in tensors)
+    ]
+    kinds = {other.fact.kind for other in tensors}
+    kind = f"{entry.fact.kind} " if len(kinds) > 1 else ""
+    values = _some_numbers(entry.fact, [other.fact for other in tensors])
+    head = f"{kind}{entry.fact.dtype.removeprefix('torch.')} {entry.fact.shape} {values}".rstrip()
+    return f"<{', '.join([head, *differing])}>"
+
+
+def _some_numbers(tensor: Tensor, row: Sequence[Tensor]) -> str:
+    """A few numbers, with so many digits that a difference shows."""
+    if tensor.value is None:
+        return "(values not kept)"
+    values = [other.value for other in row if other.value is not None and other.shape == tensor.shape]
+    tolerance = _tolerance(tensor)
+    begin = min((_first_difference(tensor.value, other, tolerance) for other in values), default=0)
+    begin = begin if begin < len(tensor.value) else 0
+    pieces = [other[begin : begin + _MOST_NUMBERS] for other in values]
+    for digits in _DIGITS:
+        texts = {piece: " ".join(_digits(number, digits) for number in piece) for piece in pieces}
+        if len(set(texts.values())) == len(texts):
+            break
+    shown = texts[tensor.value[begin : begin + _MOST_NUMBERS]]
+    before, after = (".. " if begin else ""), (" .." if begin + _MOST_NUMBERS < len(tensor.value) else "")
+    return f"{before}{shown}{after}"
+
+
+def _first_difference(one: Sequence[float], other: Sequence[float], tolerance: float) -> int:
+    right = are_close(one, other, tolerance)
+    return right.index(False) if not all(right) else len(right)
+
+
+def _digits(number: float, digits: int) -> str:
+    return str(number) if isinstance(number, bool) else f"{number:.{digits}g}"
