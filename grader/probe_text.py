@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from grader.broken_probe import place_in_probe, said_in_probe
 from grader.evidence import Fault, Stopped
 from grader.facts import Raised
 from grader.probe import Probe
@@ -46,5 +47,5 @@ def _why_none(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
         case Fault(reason):
             return f"has no facts: {reason}"
         case Stopped(error) | (Raised() as error):
-            return f"stops: {error.type}: {error.text}"
+            return f"stops: {place_in_probe(probe, error, oracle=oracle)} raised {said_in_probe(error)}"
     return None

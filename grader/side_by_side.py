@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ from grader.facts import Tensor
 
 _KIND, _VALUES = 0, 8  # among the parts of a tensor's entry
 _MOST_NUMBERS, _MOST_TEXT = 3, 90
-_MOST_EQUAL, _MOST_ROWS = 40, 80
+_MOST = 40  # entries of a kind
 _DIGITS = (3, 6, 17)
 _WIDTH = 110
+_NO_GRADIENT = Entry(None, ("None",))
 _GAP = "   "
 
 
@@ -27,21 +29,43 @@ def side_by_side(probe: str, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
         outcomes: the facts by whose they are; the first are those that the others are compared with.
     """
     sides = {who: entries_of(outcome, gradients=True) for who, outcome in outcomes.items()}
-    names = list(dict.fromkeys(name for entries in sides.values() for name in entries))
-    width = max(map(len, names), default=0)
-    equal = 0
-    for place, name in enumerate(names):
-        row = {who: entries.get(name) for who, entries in sides.items()}
-        cells = list(_cells(row))
-        equal += cells[-1] == "equal"
-        if cells[-1] == "equal" and equal > _MOST_EQUAL:
+    names = _in_order([list(entries) for entries in sides.values()])
+    width, shown, hidden = max(map(len, names), default=0), Counter[str](), Counter[str]()
+    for name in names:
+        cells = list(_cells(_row(sides, name), next(iter(sides))))
+        kind = "equal" if cells[-1] == "equal" else "different" if len(sides) > 1 else ""
+        if shown[kind] == _MOST:
+            hidden[kind] += 1
             continue
-        if place >= _MOST_ROWS:
-            yield f"{probe}{_GAP} and {len(names) - place} more entries"
-            return
+        shown[kind] += 1
         yield from _lines(f"{probe}{_GAP} {name:{width}}", cells)
-    if equal > _MOST_EQUAL:
-        yield f"{probe}{_GAP} and {equal - _MOST_EQUAL} more entries are equal"
+    yield from (f"{probe}{_GAP} and {n} more{kind and f' {kind}'} entries" for kind, n in hidden.items())
+
+
+def _in_order(sides: Sequence[Sequence[str]]) -> list[str]:
+    """The names of all entries, in the order of the first side; what has parts only elsewhere before them."""
+    names = list(sides[0])
+    for name in (name for side in sides[1:] for name in side):
+        if name not in names:
+            parts = [place for place, other in enumerate(names) if _is_part(other, name)]
+            names.insert(parts[0] if parts else len(names), name)
+    return names
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return name.startswith((f"{whole}[", f"{whole}."))
+
+
+def _row(sides: Mapping[str, Mapping[str, Entry]], name: str) -> dict[str, Entry | None]:
+    """The entry of each side; without a side whose entry is a part of this one, or this one a part of it."""
+    row: dict[str, Entry | None] = {}
+    for who, entries in sides.items():
+        whole = {other: entry for other, entry in entries.items() if _is_part(name, other)}
+        if any(isinstance(entry.fact, Tensor) for entry in whole.values()):
+            row[who] = entries.get(name, _NO_GRADIENT)
+        elif name in entries or not (whole or any(_is_part(other, name) for other in entries)):
+            row[who] = entries.get(name)
+    return row
 
 
 def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
@@ -54,10 +78,13 @@ def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
     yield from (f"{' ' * len(head)}{_GAP}{cell}" for cell in cells[1:])
 
 
-def _cells(row: Mapping[str, Entry | None]) -> Iterator[str]:
+def _cells(row: Mapping[str, Entry | None], first: str) -> Iterator[str]:
     """What a row says of each side: `reference <float32 (4, 3) 0.21 -1.3 ..>`, and how the others differ."""
-    (first, expected), *others = row.items()
     there = [entry for entry in row.values() if entry is not None]
+    if first not in row:
+        yield from (f"{who} {_short(entry, there)}{_GAP}differs" for who, entry in row.items())
+        return
+    (_, expected), *others = row.items()
     if all(_agree(expected, seen) for _, seen in others):
         yield _short(there[0], there)
         if others:

@@ -7,7 +7,7 @@ import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 
-from grader import doctor, mutation_testing, station
+from grader import doctor, mutation_testing, probe_run, station
 from grader.zygote import Zygote
 
 
@@ -33,6 +33,6 @@ def zygote():
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
     """Lets grading and the doctor use the one zygote instead of starting their own, seconds each time."""
-    for module in (doctor, mutation_testing, station):
+    for module in (doctor, mutation_testing, probe_run, station):
         monkeypatch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
