@@ -32,6 +32,7 @@ doctor: $(READY)
 
 build: $(READY)
 	@$(BIN)/python -m grader build
+	@$(BIN)/python docs/words.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/run.py $(if $(LONG),--long)

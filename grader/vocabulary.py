@@ -30,29 +30,29 @@ class Placeholder:
         return f"<{self._name}, inside the worker>"
 
 
-#: What each word gives a probe; the worker's toolbox must offer exactly these (a test compares them).
-VOCABULARY = {
-    "torch": "the real torch",
-    "nn": "torch.nn",
-    "F": "torch.nn.functional",
-    "math": "the standard library's math",
-    "snap": "snap(tensor): its facts as they are now",
-    "state": "state(module or optimizer): named snaps of what it holds now",
-    "attempt": "attempt(f, *args): what f returns, or the error it raised as a fact",
-    "warned": "warned(f, *args): (what f returns, the texts of the warnings it caused)",
-    "spy": "spy(module): a list that fills with a record of every call",
-    "mark": "mark(tensor): the same values, on a graph whose life can be watched",
-    "alive": "alive(): how many marked graphs are still alive",
-    "nodes": "nodes(tensor): how many autograd nodes it can reach",
-    "reaches": "reaches(tensor, leaf): whether the graph of tensor ends in leaf",
-    "freed": "freed(tensor): whether the saved tensors of its graph are gone",
-    "graph": "graph(name=tensor, ...): the autograd graph behind named tensors, as a picture shows it",
-    "graph_at": "graph_at(module, n, name=tensor, ...): the graph when module is called the n-th time",
-    "saved": "saved(f, *args): what f returns, and the bytes it saved for backward",
-    "untouched": "with untouched(name=thing, ...) as kept: all of them, before and after",
-    "gradients": "gradients(output, name=tensor, ...): what arrives at each of them, or why nothing does",
-    "vjp": "vjp(output, *inputs): vector-Jacobian products with a cotangent nobody knows before",
-    "reseed": "reseed(number): torch's random numbers start again from there",
-}
+#: What a probe may name; the worker's toolbox offers exactly these, and grader/inside.pyi explains them.
+VOCABULARY = (
+    "torch",
+    "nn",
+    "F",
+    "math",
+    "snap",
+    "state",
+    "attempt",
+    "warned",
+    "spy",
+    "mark",
+    "alive",
+    "nodes",
+    "reaches",
+    "freed",
+    "graph",
+    "graph_at",
+    "saved",
+    "untouched",
+    "gradients",
+    "vjp",
+    "reseed",
+)
 
 PLACEHOLDERS = {word: Placeholder(word) for word in VOCABULARY}

@@ -1,6 +1,7 @@
 """The authors' handbook: its example is a course that works, and everything it shows is what is printed."""
 
 import ast
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
+import grader
 from grader.build import build
 from grader.course import Course
 from grader.equal_edits import read_equals
@@ -18,7 +20,8 @@ from grader.mutants import mutants
 from grader.mutation_testing import rotten
 from grader.vocabulary import VOCABULARY
 
-PAGE = Path(__file__).parent.parent / "docs" / "authoring.md"
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "authoring.md"
 
 
 @pytest.fixture(scope="module")
@@ -79,19 +82,25 @@ def test_torch_does_what_the_page_says(page, tmp_path):
     assert tried.returncode == 0, tried.stdout
 
 
-def test_every_word_of_a_probe_is_in_the_table(page):
-    """An author finds each word that `grader.inside` offers, and no other."""
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
-    words = {word for row in rows for word in words_of(row.split("|")[1])}
-    assert words >= set(VOCABULARY)
-    assert words - set(VOCABULARY) == {"solutions", "tests", "assignments"}
+def test_the_tables_of_words_are_current(page):
+    """Both tables are those that `python docs/words.py` writes now, from the stub and from docstrings."""
+    assert page == runpy.run_path(str(DOCS / "words.py"))["with_tables"](page), "run: python docs/words.py"
 
 
-def words_of(cell):
-    """The words a cell of a table introduces: `snap(t)` is snap, `torch nn` are two."""
-    for code in cell.split("`")[1::2]:
-        for part in code.split(" ") if "(" not in code else [code]:
-            yield part.partition("(")[0].partition("/")[0]
+def test_every_word_is_in_the_tables(page):
+    """An author finds each word that `grader.inside` and `grader` offer, and no other."""
+    assert words_of(page, "grader.inside") == set(VOCABULARY)
+    assert words_of(page, "grader") == set(grader.__all__) - {"__version__", "xray"}
+
+
+def words_of(page, module):
+    """The words a table introduces: `snap(t)` is snap, `torch nn` are two."""
+    _, _, table = page.partition(f"## The words of `{module}`\n\n")
+    cells = [row.split("|")[1] for row in table.partition("\n\n")[0].splitlines()[2:]]
+    codes = [code for cell in cells for code in cell.split("`")[1::2]]
+    return {
+        part.partition("(")[0] for code in codes for part in (code.split(" ") if "(" not in code else [code])
+    }
 
 
 def test_the_page_shows_python(page):

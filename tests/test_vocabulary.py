@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 WORKER = sorted((ROOT / "grader" / "worker").glob("*.py"))
 
 INSIDE = """
-import importlib, json, pathlib, sys
+import importlib, inspect, json, pathlib, sys
 
 package = pathlib.Path("grader").resolve()
 elsewhere = [place for place in sys.path if place and pathlib.Path(place) != package.parent]
@@ -29,6 +29,8 @@ print(json.dumps({
     "grader": sorted(name for name in sys.modules if name.partition(".")[0] == "grader"),
     "real": [words["torch"] is torch, words["nn"] is torch.nn, words["F"] is torch.nn.functional,
              words["math"] is math],
+    "parameters": {name: [[one.name, one.kind.name] for one in inspect.signature(word).parameters.values()]
+                   for name, word in words.items() if callable(word)},
     "callable": sorted(name for name, word in words.items() if callable(word)),
 }))
 """
@@ -119,6 +121,23 @@ def test_the_worker_offers_exactly_the_vocabulary():
     assert found["grader"] == []
 
 
+def test_an_editor_is_told_the_words_of_the_worker():
+    """`grader/inside.pyi` has each word, with the arguments that it takes inside."""
+    stub = ast.parse((ROOT / "grader" / "inside.pyi").read_text(encoding="utf-8"))
+    functions = [node for node in stub.body if isinstance(node, ast.FunctionDef) and node.name != "inside"]
+    told = {node.name: _parameters(node.args) for node in functions}
+    assert told == output(INSIDE)["parameters"]
+    assert all(ast.get_docstring(node) for node in functions)
+
+
+def _parameters(arguments: ast.arguments) -> list[list[str]]:
+    """Names and kinds, as `inspect` tells them."""
+    stars = [(arguments.vararg, "VAR_POSITIONAL"), (arguments.kwarg, "VAR_KEYWORD")]
+    several, named = ([[one.arg, kind]] if one else [] for one, kind in stars)
+    plain = [[one.arg, "POSITIONAL_OR_KEYWORD"] for one in arguments.args]
+    return [*plain, *several, *([one.arg, "KEYWORD_ONLY"] for one in arguments.kwonlyargs), *named]
+
+
 def test_every_word_has_a_placeholder():
     """Each word of the vocabulary can be imported outside, under its own name, and no other can."""
     kind = vocabulary.Placeholder
@@ -127,7 +146,6 @@ def test_every_word_has_a_placeholder():
     assert {name: repr(word) for name, word in placeholders.items()} == {
         name: f"<{name}, inside the worker>" for name in vocabulary.VOCABULARY
     }
-    assert all(explained.strip() for explained in vocabulary.VOCABULARY.values())
 
 
 def imports(path: Path) -> list[tuple[int, str]]:

@@ -1,0 +1,68 @@
+"""Writes the tables of words in docs/authoring.md: `python docs/words.py`.
+
+The words of a probe stand in grader/inside.pyi, those of a check in the docstrings of what `grader` offers.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import grader
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "authoring.md"
+STUB = ROOT / "grader" / "inside.pyi"
+_BLIND = "Does not see: "
+_USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
+
+
+def words_inside(stub: str) -> Iterator[tuple[str, str]]:
+    """The usages of a probe's words, and what each gives; behind the last of a word, what it does not see."""
+    yield "`torch nn F math`", "the real ones"
+    for node in ast.parse(stub).body:
+        if isinstance(node, ast.FunctionDef):
+            paragraphs = [" ".join(one.split()) for one in (ast.get_docstring(node) or "").split("\n\n")]
+            rows = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
+            for number, (usage, text) in enumerate(rows, start=1):
+                blind = [one.removeprefix(_BLIND) for one in paragraphs if one.startswith(_BLIND)]
+                more = f". *Does not see:* {blind[0].rstrip('.')}" if blind and number == len(rows) else ""
+                yield usage.removesuffix(": "), f"{text}{more}".replace("``", "`")
+
+
+def words_outside() -> Iterator[tuple[str, str]]:
+    """The words of a check with their arguments, and the first sentence about each."""
+    for name in sorted(set(grader.__all__) - {"__version__", "xray"}):
+        word = getattr(grader, name)
+        first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
+        told = " ".join(first.split()).removesuffix(".").replace("``", "`")
+        yield f"`{name}({', '.join(_arguments(word))})`", told
+
+
+def _arguments(word: object) -> Iterator[str]:
+    """What a word is given, as an author writes it; behind what may be left out stands a sign of equality."""
+    for name, one in inspect.signature(word).parameters.items():  # type: ignore[arg-type]
+        if one.kind is one.VAR_POSITIONAL:
+            yield f"*{name}"
+        else:
+            yield name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{name}="
+
+
+def with_tables(page: str) -> str:
+    """The page with both tables as they are now."""
+    tables = {
+        "words of `grader.inside`": ("gives", words_inside(STUB.read_text(encoding="utf-8"))),
+        "words of `grader`": ("does", words_outside()),
+    }
+    for title, (column, rows) in tables.items():
+        table = "".join(f"| {usage} | {text} |\n" for usage, text in rows)
+        head = f"## The {title}\n\n"
+        begin = page.index(head) + len(head)
+        end = page.index("\n\n", begin) + 1
+        page = f"{page[:begin]}| word | {column} |\n|---|---|\n{table}{page[end:]}"
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

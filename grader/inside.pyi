@@ -1,0 +1,250 @@
+"""The words of a probe, as an editor shows them. They exist in the worker only: nothing here can be called
+outside.
+
+A paragraph that begins with a usage (``snap(t)``: ...) is a row of the table in docs/authoring.md, which
+``python docs/words.py`` writes from this file. Anything that a probe returns may hold what a word gives.
+"""
+
+import math as math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal, TypeVar
+
+import torch as torch
+from torch import Tensor
+from torch import nn as nn
+from torch.nn import functional as _functional
+
+F = _functional
+Definition = TypeVar("Definition")
+
+class Snap:
+    """Facts of a tensor at one moment. A probe only returns it; outside it is a ``grader.facts.Tensor``."""
+
+class Raised:
+    """An error that was caught, as a fact. A probe only returns it; ``raised`` and ``diagnose`` read it
+    outside."""
+
+def snap(tensor: Any) -> Any:
+    """`snap(t)`: facts of a tensor as it is now; keeps identity and storage comparable with what is returned
+    later
+
+    Args:
+        tensor: of any shape and dtype; anything else is passed on as it is.
+
+    Returns:
+        A `Snap`: shape, dtype, up to 4,096 elements in row-major order, ``is_leaf``, ``requires_grad``, the
+        name of ``grad_fn``, version, identity, memory, and a snap of ``.grad``. Within torch.func it looks
+        through the wrappers: the elements are those of the content, and what vmap maps over comes first.
+
+    Does not see: hooks and attributes (`untouched` does), and the elements of sparse and meta tensors.
+    """
+
+def state(thing: nn.Module | torch.optim.Optimizer) -> dict[str, Any]:
+    """`state(x)`: a module: `{"parameters": {name: snap}, "buffers": {name: snap}}`; an optimizer:
+    `{"groups": [[snap]], "state": [{key: snap}]}`
+
+    Args:
+        thing: it is read past everything that its class may define.
+
+    Returns:
+        Of a module the full names, a shared one under each of its names. Of an optimizer one entry of
+        ``state`` for each parameter, in the order of the groups.
+
+    Raises:
+        TypeError: it is neither.
+
+    Does not see: options of the groups (``lr``), modes and hooks.
+    """
+
+def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`attempt(f, *args)`: what `f` returns, or the error it raised
+
+    Returns:
+        The value itself, or a `Raised`. One probe, one failure domain: a later step that may raise, and each
+        case of several, goes through this word, or its error hides the other facts.
+
+    Does not see: what `f` did before it raised.
+    """
+
+def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
+    """`warned(f, *args)`: `(what f returns, texts of the warnings it caused)`
+
+    Returns:
+        The value, and at most 20 texts of at most 300 characters.
+
+    Does not see: warnings that torch's C++ gives once a process, if they were given before.
+    """
+
+def spy(module: nn.Module, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
+    """`spy(module)`: a list that fills with `{"inputs": {name: snap}, "output": snap, "nodes": int}` for
+    every call, of `forward` too
+
+    `spy(module, gradients=True)`: the same, with `"gradient"`: what arrived at the output in all backward
+    passes, None where nothing did
+
+    `spy(cell, once_per="input")`: one record for each value of the argument `input`, however often it is
+    computed; `for step in steps(seen["calls"])` reads it outside: `step.entered`, `step.left`, `step.nodes`,
+    `step.gradient`, `step.has_history`; `chunks(steps, T)` is so many at a time
+
+    Args:
+        module: it is watched from now on, and stays what it is.
+        gradients: whether each record has what arrived at the output, at the first of a tuple.
+        once_per: an argument whose values differ from step to step. Of several calls with one value the first
+            that recorded a history counts, else the first: to look at a loss under no_grad, or to let a
+            checkpoint compute again, makes no step.
+
+    Returns:
+        The records in the order of the calls; those of ``once_per`` in the order in which its values came.
+
+    Does not see: calls of ``type(module).forward``, of a copy of the module, and what is
+    computed with its parameters only.
+    """
+
+def mark(tensor: Tensor) -> Tensor:
+    """`mark(t)`, `alive()`: the same values on a graph whose life is watched; how many marked graphs are
+    alive
+
+    Args:
+        tensor: it requires grad; under no_grad there is no graph to watch.
+
+    Returns:
+        A tensor of the same shape and values, one node farther from its leaves.
+    """
+
+def alive() -> int:
+    """How many of the graphs that went through `mark` in this probe are alive.
+
+    Does not see: memory that is held without a graph.
+    """
+
+def nodes(tensor: Any) -> int:
+    """`nodes(t)`, `reaches(t, leaf)`, `freed(t)`: the autograd graph of `t`: its size, whether it ends in
+    `leaf`, whether its saved tensors are gone
+
+    Returns:
+        How many nodes a backward from the tensor can reach, leaves included; 0 for what has no history.
+    """
+
+def reaches(tensor: Any, leaf: Any) -> bool:
+    """Whether a backward from the tensor would arrive at this very leaf; its gradient may still be 0."""
+
+def freed(tensor: Any) -> bool:
+    """Whether saved tensors of the tensor's graph are gone, so that another backward would raise.
+
+    Does not see: a graph of which no node saves anything, as that of a sum.
+    """
+
+def graph(**named: Any) -> dict[str, Any]:
+    """`graph(**named)`: the autograd graph behind named tensors, for a `@picture`; a module stands for its
+    parameters (`cell.weight_hh`), a list or a tuple for its items (`state[0]`)
+
+    Args:
+        named: the result first, for the nodes behind it are counted. At most 24 tensors and 40 nodes are
+        told.
+
+    Returns:
+        What a `@picture` returns.
+    """
+
+def graph_at(
+    module: nn.Module,
+    call: int,
+    *,
+    steps: nn.Module | None = None,
+    last: int = 2,
+    into: str = "entering",
+    **named: Any,
+) -> Callable[[], dict[str, Any] | None]:
+    """`graph_at(readout, 2, steps=cell, h0=h0)`: a function that gives the graph as it was when `readout`
+    was called for the second time while gradients were recorded, with the states of the last two steps of
+    `cell`
+
+    Args:
+        module: its calls are watched from now on.
+        call: at which of them, from 1; those under no_grad do not count.
+        steps: a cell, whose states are called ``h1``, ``h2`` and ``start``, or ``h_into_step_2`` where what
+            enters a step is not what left the one before.
+        last: so many steps of it.
+        into: what enters the module is called so, where it is none of these states.
+        named: more tensors, as for `graph`.
+
+    Returns:
+        A function, for the end of a `@picture`: it gives None where the module was not called so often.
+    """
+
+def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
+    """`saved(f, *args)`: `{"value", "bytes", "peak"}`: what `f` saved for backward, in all and at the same
+    time
+
+    Returns:
+        The function's own result; the bytes of all distinct storages saved while it ran; and the most of them
+        that were held at the same time.
+
+    Does not see: what a checkpoint computes again in backward, and what a hook of the student's own packs, as
+    `save_on_cpu` does; and torch does not compare versions of what is saved meanwhile.
+    """
+
+def untouched(**named: Any) -> AbstractContextManager[dict[str, Any]]:
+    """`untouched(model=model, w=w)`: for `with untouched(...) as kept:`, whose `kept` fills with all that a
+    call may change in tensors, modules, optimizers and containers of these, `before` has what is named and
+    what changed, `after` what changed; return it, and let `assert_untouched(seen["kept"])` tell what changed
+
+    Args:
+        named: tensors, modules, optimizers, and lists, tuples and dicts of these, up to eight deep. Without
+            any, only the modes of torch are watched.
+
+    Does not see: elements of a tensor of more than 4,096 that were written to without a new version.
+    """
+
+def gradients(
+    output: Tensor | Callable[[], Any] | None,
+    others: Mapping[str, Any] | None = None,
+    *,
+    by: Literal["grad", "backward"] = "grad",
+    **named: Any,
+) -> dict[str, Any]:
+    """`gradients(loss, left=w1, right=w2)`: what arrives at named tensors when `loss` (or a function that
+    computes it) goes back with a random cotangent, or why nothing does: it raises no error of a student's
+    code, and `assert_gradients` tells what became of it
+
+    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: a dict for names that Python has not;
+    a module stands for its parameters, a list for its items
+
+    `gradients(loss, by="backward", w=w)`: the same for what refuses `autograd.grad`, as a reentrant
+    checkpoint does
+
+    Args:
+        output: of any shape, or a function without arguments that computes it.
+        others: more tensors by name.
+        by: "backward" fills the ``.grad`` of leaves and puts back what they held.
+        named: tensors. The graph is kept, and no ``.grad`` is touched.
+
+    Returns:
+        ``{"output", "gradients", "frozen"}``: a snap; gradients in the shapes of the tensors, None where none
+        arrives, for a cotangent of about 1,000 in each entry, so that a clipped gradient shows; and the names
+        that require no grad, which are not asked for.
+
+    Does not see: with "backward" tensors that are no leaves, and leaves only a checkpoint knows of keep what
+    was added to their ``.grad``.
+    """
+
+def vjp(output: Tensor, *inputs: Tensor) -> list[Tensor | None]:
+    """`vjp(y, *xs)`: vector-Jacobian products with a random cotangent, through torch's engine itself
+
+    Returns:
+        v^T (d output / d input) for each input, in its shape, or None where the output does not depend on it.
+
+    Raises:
+        RuntimeError: as torch.autograd.grad does, so it goes through `attempt`.
+    """
+
+def reseed(number: int) -> None:
+    """`reseed(n)`: torch's, numpy's and Python's generators start again"""
+
+def inside(definition: Definition) -> Definition:
+    """Mark a helper function or class that travels with the probes which use it.
+
+    Raises:
+        CourseError: it uses a name that does not travel.
+    """
