@@ -90,6 +90,7 @@ def add_complaints(found: Examination, judged: Judged) -> None:
     kills = {check.id: failures.count(check.id) for check in judged.checks}
     idle = [check for check, number in kills.items() if number == 0]
     found.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
+    found.complaints += _of_pictures(judged)
     found.complaints += public_complaints(
         judged.question, judged.told, judged.answers, reference=REFERENCE, stub=STUB
     )
@@ -127,6 +128,21 @@ def _broken(judged: Judged) -> Iterator[str]:
                 causes.setdefault(verdict.cause, check)
     for cause, check in causes.items():
         yield f"{check} broke: {cause}"
+
+
+def _of_pictures(judged: Judged) -> Iterator[str]:
+    """Each picture shows something of every right answer, and something else of a wrong one."""
+    for picture, shown in judged.tried[REFERENCE].pictures.items():
+        others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
+        if shown and all(other in {shown, ""} for other in others):
+            yield (
+                f"picture {picture} shows the same of the reference, of the stub and of every wrong answer:"
+                " what is it for?"
+            )
+        for answer in judged.answers:
+            if answer.fails is None and shown and not judged.tried[answer.name].pictures[picture]:
+                who = f"{answer.question}, {answer.name} (line {answer.line})"
+                yield f"picture {picture} shows nothing of {who}, which is right"
 
 
 def _is_broken(verdict: Verdict | None) -> bool:

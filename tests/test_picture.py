@@ -475,3 +475,29 @@ def no_graph(student):
     assert about[0].startswith("picture broken shows no graph of the reference: ")
     assert about[1] == "picture no_graph shows no graph of the reference: return graph(name=tensor, ...)"
     assert len(about) == 2
+
+
+def test_the_doctor_names_a_picture_that_tells_nothing_apart(course, shared_zygote):
+    """A picture that shows the same whatever the answer, or nothing of a right one, is a complaint."""
+    path = course.root / "tests" / "hidden" / "test_01_tiny.py"
+    more = '''
+
+@picture
+def a_tensor_of_its_own(student):
+    """Whatever you wrote"""
+    student.double(1)
+    return graph(x=torch.ones(1))
+
+
+@picture
+def of_a_product(student):
+    """Only a product is shown"""
+    y = student.double(torch.ones(1, requires_grad=True))
+    return graph(y=y) if "Mul" in type(y.grad_fn).__name__ else None
+'''
+    path.write_text(CHECKS + PICTURES + more, encoding="utf-8")
+    (found, *_) = examine(Course.find(course.root), ["01_tiny"], jobs=1, seeds=(1,))
+    about = [complaint for complaint in found.complaints if "picture" in complaint]
+    same = "shows the same of the reference, of the stub and of every wrong answer: what is it for?"
+    assert f"picture a_tensor_of_its_own {same}" in about
+    assert "picture of_a_product shows nothing of q1, added (line 8), which is right" in about
