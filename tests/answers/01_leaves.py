@@ -123,11 +123,7 @@ def product_under_no_grad(n, m, scale):
 @wrong(
     "q1",
     stops="RuntimeError",
-    fails=[
-        "test_weight_is_a_leaf",
-        "test_weight_has_the_values",
-        "test_weight_trains",
-    ],
+    fails=["test_weight_is_a_leaf", "test_weight_has_the_values", "test_weight_trains"],
 )
 def scaled_in_place_with_gradients_on(n, m, scale):
     """Believes that writing in place is enough; with gradients on, a leaf that requires grad refuses it."""
@@ -1291,11 +1287,7 @@ def by_torch_func(a, b, d):
 @wrong(
     "q3",
     stops="RuntimeError",
-    fails=[
-        "test_gradients_of_non_leaves",
-        "test_gradients_of_leaves",
-        "test_no_warning",
-    ],
+    fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"],
 )
 def summed_over_the_first_dimension(a, b, d):
     """Sums c over its rows for the gradient of d, as for a bias; d may be a column."""
@@ -1414,11 +1406,7 @@ def hooks_that_remove_themselves(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def gradient_of_the_input(model, x, names):
     """Confuses grad_input with grad_output, and returns the gradient on the other side of the layer."""
@@ -1456,11 +1444,7 @@ def handles_thrown_away(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def hook_that_returns_a_new_leaf(model, x, names):
     """What a forward hook returns replaces the output; a detached leaf cuts the graph behind the layer."""
@@ -1483,11 +1467,7 @@ def hook_that_returns_a_new_leaf(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def late_binding(model, x, names):
     """All hooks read the loop variable when they run, and write to the last name."""
@@ -1509,11 +1489,7 @@ def late_binding(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def clone_beside_the_path(model, x, names):
     """Retains the gradient of a clone; the model computes on with the original, so none reaches the clone."""
@@ -1534,11 +1510,7 @@ def clone_beside_the_path(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def asked_after_backward(model, x, names):
     """Keeps the right tensors and asks for their gradients when backward() has already run."""
@@ -1643,11 +1615,7 @@ def only_the_last_handle_kept(model, x, names):
 @wrong(
     "q4",
     stops="RuntimeError",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def children_called_one_by_one(model, x, names):
     """Believes that a model is the chain of its children; forward() decides what is called, and where it lies."""
@@ -1662,11 +1630,7 @@ def children_called_one_by_one(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def left_in_eval_mode(model, x, names):
@@ -1686,11 +1650,7 @@ def left_in_eval_mode(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def no_hook_no_gradient(model, x, names):
     """Leaves no hook behind, because none was registered."""
@@ -1826,11 +1786,7 @@ def zero_grad_before_backward(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def wrapped_and_restored_to_training_mode(model, x, names):
@@ -1843,11 +1799,7 @@ def wrapped_and_restored_to_training_mode(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def eval_mode_and_back_to_each(model, x, names):
@@ -1886,11 +1838,7 @@ def found_by_the_last_part_of_the_name(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def found_by_the_beginning_of_the_name(model, x, names):
@@ -1912,11 +1860,7 @@ def found_by_the_beginning_of_the_name(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def children_only(model, x, names):
@@ -1927,11 +1871,7 @@ def children_only(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def leaf_modules_only(model, x, names):
@@ -1942,11 +1882,7 @@ def leaf_modules_only(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
     public=True,
 )
 def answered_in_the_order_of_execution(model, x, names):
@@ -1964,11 +1900,7 @@ def answered_in_the_order_of_execution(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def averaged_over_the_batch(model, x, names):
     """Returns one gradient for all samples of the batch."""
@@ -1977,11 +1909,7 @@ def averaged_over_the_batch(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def sample_by_sample_average(model, x, names):
     """Goes back from the mean over the batch instead of the sum."""
@@ -1990,11 +1918,7 @@ def sample_by_sample_average(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def activations_instead_of_gradients(model, x, names):
     """Returns what the layers gave, not what came back to them."""
@@ -2013,11 +1937,7 @@ def activations_instead_of_gradients(model, x, names):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def clipped_on_the_way(model, x, names):
     """Clips what it returns."""
@@ -2187,11 +2107,7 @@ def answered_from_memory(model, x, names, _answers={}):
 
 @wrong(
     "q4",
-    fails=[
-        "test_gradients_of_activations",
-        "test_hooks_are_removed",
-        "test_a_second_call_is_answered_too",
-    ],
+    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
 )
 def gone_back_twice(model, x, names):
     """Goes back twice to be sure; what retains its gradient adds both."""
@@ -2382,11 +2298,7 @@ def weights_normalised_in_the_list(losses, weights):
 @wrong(
     "q5",
     stops="RuntimeError",
-    fails=[
-        "test_total_has_the_value",
-        "test_total_reaches_the_parameters",
-        "test_total_gradient",
-    ],
+    fails=["test_total_has_the_value", "test_total_reaches_the_parameters", "test_total_gradient"],
     public=True,
 )
 def losses_given_another_shape(losses, weights):
@@ -2620,11 +2532,7 @@ def ones_from_the_forum(losses, w):
 @wrong(
     "q6",
     stops="RuntimeError",
-    fails=[
-        "test_weighted_gradient",
-        "test_weights_are_constants",
-        "test_graph_is_freed",
-    ],
+    fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"],
 )
 def loop_over_a_freed_graph(losses, w):
     """Goes back once for each sample, but the first pass has used up the graph they share."""
@@ -2741,11 +2649,7 @@ def weights_cut_off_and_given_another_history(losses, w):
 @wrong(
     "q6",
     stops="RuntimeError",
-    fails=[
-        "test_weighted_gradient",
-        "test_weights_are_constants",
-        "test_graph_is_freed",
-    ],
+    fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"],
     public=True,
 )
 def weights_given_another_shape(losses, w):

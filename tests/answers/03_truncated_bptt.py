@@ -317,12 +317,7 @@ def retain_the_graph_and_step_by_hand(cell, readout, opt, batches, h):
 
 
 @wrong(
-    "q1",
-    fails=[
-        "test_value_is_carried",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
+    "q1", fails=["test_value_is_carried", "test_parameters_after_training", "test_losses_and_state_come_back"]
 )
 def start_from_zeros(cell, readout, opt, batches, h):
     """Believes that a state without history must be an empty one: the value is lost with the graph."""
@@ -568,11 +563,7 @@ def copies_in_inference_mode_for_the_next(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
-    fails=[
-        "test_value_is_carried",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
+    fails=["test_value_is_carried", "test_parameters_after_training", "test_losses_and_state_come_back"],
     public=True,
 )
 def the_given_state_is_ignored(cell, readout, opt, batches, h):
@@ -1151,11 +1142,7 @@ def anomaly_mode_left_on(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
-    fails=[
-        "test_value_is_carried",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
+    fails=["test_value_is_carried", "test_parameters_after_training", "test_losses_and_state_come_back"],
     public=True,
 )
 def carried_state_clamped(cell, readout, opt, batches, h):
@@ -1171,12 +1158,7 @@ def carried_state_clamped(cell, readout, opt, batches, h):
 
 
 @wrong(
-    "q1",
-    fails=[
-        "test_value_is_carried",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
+    "q1", fails=["test_value_is_carried", "test_parameters_after_training", "test_losses_and_state_come_back"]
 )
 def state_of_the_new_weights(cell, readout, opt, batches, h):
     """Computes the last state again with the new weights and carries that on."""
@@ -1234,11 +1216,7 @@ def ten_steps_back(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
-    fails=[
-        "test_start_state_is_a_leaf",
-        "test_value_is_carried",
-        "test_graph_does_not_grow",
-    ],
+    fails=["test_start_state_is_a_leaf", "test_value_is_carried", "test_graph_does_not_grow"],
     public=True,
 )
 def other_states_shown(cell, readout, opt, batches, h):
@@ -1512,12 +1490,7 @@ def make_it_require_grad(state):
 
 
 @wrong(
-    "q2",
-    fails=[
-        "test_result_has_no_history",
-        "test_original_is_untouched",
-        "test_reset_falsifies_nothing",
-    ],
+    "q2", fails=["test_result_has_no_history", "test_original_is_untouched", "test_reset_falsifies_nothing"]
 )
 def no_grad_around_nothing(state):
     """Believes that no_grad takes away a history that exists already: it only stops new records."""
@@ -1553,11 +1526,7 @@ def deep_copy_of_the_state(state):
 @wrong(
     "q2",
     stops="ValueError",
-    fails=[
-        "test_structure_is_kept",
-        "test_result_has_no_history",
-        "test_original_is_untouched",
-    ],
+    fails=["test_structure_is_kept", "test_result_has_no_history", "test_original_is_untouched"],
 )
 def always_a_pair(state):
     """Knows the LSTM only: a single tensor, None and a list of states are not pairs of tensors."""
@@ -1568,11 +1537,7 @@ def always_a_pair(state):
 @wrong(
     "q2",
     stops="AttributeError",
-    fails=[
-        "test_structure_is_kept",
-        "test_result_has_no_history",
-        "test_original_is_untouched",
-    ],
+    fails=["test_structure_is_kept", "test_result_has_no_history", "test_original_is_untouched"],
     public=True,
 )
 def one_level_deep(state):
@@ -1597,10 +1562,7 @@ def share_memory_with_numpy(state):
 @wrong(
     "q2",
     stops="RuntimeError",
-    fails=[
-        "test_result_has_no_history",
-        "test_reset_falsifies_nothing",
-    ],
+    fails=["test_result_has_no_history", "test_reset_falsifies_nothing"],
     public=True,
 )
 @torch.inference_mode()
@@ -1694,12 +1656,7 @@ def error_raised_by_hand(state):
 
 
 @wrong(
-    "q2",
-    fails=[
-        "test_result_has_no_history",
-        "test_original_is_untouched",
-        "test_reset_falsifies_nothing",
-    ],
+    "q2", fails=["test_result_has_no_history", "test_original_is_untouched", "test_reset_falsifies_nothing"]
 )
 def given_back_as_it_is(state):
     """Keeps the structure by touching nothing."""
@@ -2214,12 +2171,7 @@ def later_losses_first(cell, readout, xs, ys, k):
 
 
 @wrong(
-    "q3",
-    fails=[
-        "test_gradients_of_the_chunks",
-        "test_one_chunk_is_full_backpropagation",
-        "test_total_loss",
-    ],
+    "q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation", "test_total_loss"]
 )
 def drop_the_rest(cell, readout, xs, ys, k):
     """Forgets the incomplete last chunk: its steps teach nothing and are missing in the total."""
@@ -2624,11 +2576,7 @@ def small_chunks_skipped(cell, readout, xs, ys, k):
 
 @wrong(
     "q3",
-    fails=[
-        "test_gradients_of_the_chunks",
-        "test_one_chunk_is_full_backpropagation",
-        "test_total_loss",
-    ],
+    fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation", "test_total_loss"],
     public=True,
 )
 def outputs_added_up(cell, readout, xs, ys, k):
@@ -2798,12 +2746,7 @@ def readout_given_the_carried_state(cell, readout, xs, ys, k):
 
 
 @wrong(
-    "q3",
-    fails=[
-        "test_gradients_of_the_chunks",
-        "test_one_chunk_is_full_backpropagation",
-        "test_total_loss",
-    ],
+    "q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation", "test_total_loss"]
 )
 def always_the_first_target(cell, readout, xs, ys, k):
     """Compares every state with the target of the first step."""
@@ -3454,11 +3397,7 @@ def minibatches_used_up(cell, readout, h0, opt, batches):
 
 @wrong(
     "q4",
-    fails=[
-        "test_first_minibatch_teaches_h0",
-        "test_the_rest_learns_too",
-        "test_all_else_stays",
-    ],
+    fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too", "test_all_else_stays"],
     public=True,
 )
 def all_in_training_mode(cell, readout, h0, opt, batches):
@@ -4090,11 +4029,7 @@ class DetachedInput(nn.Module):
 @wrong(
     "q5",
     stops="RuntimeError",
-    fails=[
-        "test_statistic_has_no_history",
-        "test_gradient_of_the_output",
-        "test_batches_are_left_alone",
-    ],
+    fails=["test_statistic_has_no_history", "test_gradient_of_the_output", "test_batches_are_left_alone"],
 )
 class RequiresGradOff(nn.Module):
     """Switches requires_grad of the statistic off: torch allows that on leaves only."""
@@ -4162,12 +4097,7 @@ class HistoryBehindAProperty(nn.Module):
 
 
 @wrong(
-    "q5",
-    fails=[
-        "test_statistic_has_no_history",
-        "test_gradient_of_the_output",
-        "test_statistic_and_values",
-    ],
+    "q5", fails=["test_statistic_has_no_history", "test_gradient_of_the_output", "test_statistic_and_values"]
 )
 class NothingMeasured(nn.Module):
     """Has a statistic without a history, because nothing is ever measured."""

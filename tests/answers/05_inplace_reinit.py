@@ -363,13 +363,7 @@ def filled_recursively(w, value):
 
 
 @wrong(
-    "q1",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-    public=True,
+    "q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"], public=True
 )
 def flattened_and_filled(w, value):
     """Believes that flatten() is a view always; of a tensor that is not contiguous it is a copy."""
@@ -479,13 +473,7 @@ def value_made_whole(w, value):
 
 
 @wrong(
-    "q1",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-    public=True,
+    "q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"], public=True
 )
 def nothing_for_zero(w, value):
     """Takes a value of 0 for no value."""
@@ -799,10 +787,7 @@ def every_linear_layer_reset(model, name):
 @wrong(
     "q2",
     stops="AttributeError",
-    fails=[
-        "test_tied_module_stays_tied",
-        "test_nothing_else_changes",
-    ],
+    fails=["test_tied_module_stays_tied", "test_nothing_else_changes"],
     public=True,
 )
 def name_taken_for_an_attribute(model, name):
@@ -813,13 +798,7 @@ def name_taken_for_an_attribute(model, name):
 
 
 @wrong(
-    "q2",
-    stops="KeyError",
-    fails=[
-        "test_tied_module_stays_tied",
-        "test_nothing_else_changes",
-    ],
-    public=True,
+    "q2", stops="KeyError", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True
 )
 def looked_up_among_the_parameters(model, name):
     """The student looks the weight up by its name, but named_parameters() lists a tied weight once, under its first name."""
@@ -911,12 +890,7 @@ def every_layer_whose_name_ends_so(model, name):
 
 
 @wrong(
-    "q2",
-    fails=[
-        "test_fresh_values_are_trained",
-        "test_tied_module_stays_tied",
-        "test_nothing_else_changes",
-    ],
+    "q2", fails=["test_fresh_values_are_trained", "test_tied_module_stays_tied", "test_nothing_else_changes"]
 )
 def gradients_left_off_after_the_reset(model, name):
     """Switches gradients off for the writes and forgets that the switch is global."""
@@ -1114,10 +1088,7 @@ def float32_for_all(model, name):
 @wrong(
     "q2",
     stops="AttributeError",
-    fails=[
-        "test_tied_module_stays_tied",
-        "test_nothing_else_changes",
-    ],
+    fails=["test_tied_module_stays_tied", "test_nothing_else_changes"],
     public=True,
 )
 def only_one_dot(model, name):
@@ -1481,10 +1452,7 @@ def only_the_returned_d_masked(x, w1, w2, mask):
 
 @wrong(
     "q3",
-    fails=[
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_inputs_of_the_product_are_untouched",
-    ],
+    fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"],
     public=True,
 )
 def columns_of_w1_zeroed(x, w1, w2, mask):
@@ -1656,10 +1624,7 @@ def as_many_columns_from_the_left(x, w1, w2, mask):
 
 @wrong(
     "q3",
-    fails=[
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_inputs_of_the_product_are_untouched",
-    ],
+    fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"],
     public=True,
 )
 def gradient_put_right_on_w1(x, w1, w2, mask):
@@ -1843,10 +1808,7 @@ def gradients_of_w1_cleared(x, w1, w2, mask):
 
 @wrong(
     "q3",
-    fails=[
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
+    fails=["test_w1_gets_the_gradient_of_its_columns", "test_w2_gets_the_gradient_of_the_masked_d"],
     public=True,
 )
 def masked_after_the_gradient_is_known(x, w1, w2, mask):
@@ -3119,11 +3081,7 @@ def a_new_leaf_every_step(w, X, y, lr, steps):
 @wrong(
     "q6",
     stops="RuntimeError",
-    fails=[
-        "test_w_arrives",
-        "test_w_stays_a_leaf_in_its_memory",
-        "test_losses_are_those_of_descent",
-    ],
+    fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
 )
 def name_moved_under_no_grad(w, X, y, lr, steps):
     """The student believes that no_grad turns w = w - ... into an update, but it makes a new tensor that does not even require grad."""
@@ -3140,11 +3098,7 @@ def name_moved_under_no_grad(w, X, y, lr, steps):
 @wrong(
     "q6",
     stops="RuntimeError",
-    fails=[
-        "test_w_arrives",
-        "test_w_stays_a_leaf_in_its_memory",
-        "test_losses_are_those_of_descent",
-    ],
+    fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
 )
 def written_while_recording(w, X, y, lr, steps):
     """The student believes that -= is always allowed, but a leaf that requires grad refuses it while gradients are recorded."""
@@ -3161,11 +3115,7 @@ def written_while_recording(w, X, y, lr, steps):
 @wrong(
     "q6",
     stops="RuntimeError",
-    fails=[
-        "test_w_arrives",
-        "test_w_stays_a_leaf_in_its_memory",
-        "test_losses_are_those_of_descent",
-    ],
+    fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
 )
 def forward_under_no_grad_too(w, X, y, lr, steps):
     """The student puts the whole step under no_grad, but then the loss has no graph and backward() fails."""
@@ -3385,12 +3335,7 @@ def with_momentum(w, X, y, lr, steps):
 
 
 @wrong(
-    "q6",
-    fails=[
-        "test_w_arrives",
-        "test_w_stays_a_leaf_in_its_memory",
-        "test_losses_are_those_of_descent",
-    ],
+    "q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"]
 )
 def w_left_alone(w, X, y, lr, steps):
     """Leaves w where it is, and so in its memory."""
@@ -3658,12 +3603,7 @@ def half_the_square(w, X, y, lr, steps):
 
 
 @wrong(
-    "q6",
-    fails=[
-        "test_w_arrives",
-        "test_w_stays_a_leaf_in_its_memory",
-        "test_losses_are_those_of_descent",
-    ],
+    "q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"]
 )
 def zero_grad_before_step(w, X, y, lr, steps):
     """Clears the gradients between backward() and step(), so that step() finds none."""
@@ -3914,11 +3854,11 @@ def nothing_to_average_at_one(teacher, student, tau):
     "q5",
     stops="AttributeError",
     fails=[
-        "test_buffers_are_copied",
-        "test_no_memory_is_shared",
         "test_parameters_are_averaged",
-        "test_student_goes_on",
+        "test_buffers_are_copied",
         "test_teacher_stays_plain_data",
+        "test_student_goes_on",
+        "test_no_memory_is_shared",
     ],
     public=True,
 )
