@@ -74,9 +74,10 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         only: the names that are looked at, with ``*`` as in file names.
         but: names that are not.
         because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, that is said behind the
-            sentence of this rung: a text, or a function of the gradient that was seen and the right one which
-            gives the text. It may end with a blank line and a hint, or begin with the blank line. That of
-            "wrong" is also said on other rungs of wrong numbers that have none, but for "nan" and "digits".
+            sentence of this rung: a text, or a function of the gradient that was seen, a tensor, and the
+            right one, which gives the text. It may end with a blank line and a hint, or begin with the blank
+            line. That of "wrong" is also said on other rungs of wrong numbers that have none, but for "nan"
+            and "digits".
         others: what a gradient may have been taken for, by name, as for ``assert_close``.
         none_is_zero: where a gradient of zeros is expected none is as good, and the other way round.
         all_digits: gradients of float64 are right to more digits than a float32 holds.
@@ -233,8 +234,10 @@ class _Ladder:
     def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
         for key in _keys(name, rung):
             text = self._because.get(key)
-            if text is not None:
-                return text if isinstance(text, str) else text(*pair)
+            if isinstance(text, str):
+                return text
+            if text is not None and isinstance(pair[0], Tensor):
+                return text(*pair)
         return ""
 
 

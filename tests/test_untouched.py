@@ -3,7 +3,7 @@
 import pytest
 from observing import look
 
-from grader import assert_untouched, blaming_changes
+from grader import assert_changed, assert_untouched, blaming_changes
 from grader.untouched import changes
 
 GIVEN = """
@@ -170,3 +170,17 @@ def test_a_hint_stands_behind_what_changed():
     with pytest.raises(AssertionError) as caught:
         assert_untouched(kept, case="In eval", hint="Who wrote it?")
     assert str(caught.value) == "In eval: The caller's x was 3 and is 4 now.\n\nWho wrote it?"
+
+
+@pytest.mark.parametrize(
+    ("deed", "changed"), [("w.data += 1", True), ("w.sum().backward()", False), ("pass", False)]
+)
+def test_what_has_to_change_is_asked_for(zygote, deed, changed):
+    """A check that asks for a change fails where nothing of the kind happened, with its author's sentence."""
+    cells = ["import copy, torch\nfrom torch import nn", f"def f(model, w, opt, batches):\n    {deed}"]
+    kept = look(zygote, cells, f=GIVEN)["f"]["kept"]
+    if changed:
+        assert_changed(kept, "No.", only=["w:value"])
+    else:
+        with pytest.raises(AssertionError, match=r"^No\.$"):
+            assert_changed(kept, "No.", only=["w:value"])

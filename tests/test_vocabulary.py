@@ -204,6 +204,7 @@ BY_NAME = {
 #: Who may, and why. On a student's machine there is no border: the stage runs the student's own cells.
 MAY = {
     "observer.py": {"marshal.dumps"},  # the probes are sent as code; the outside only ever writes such code
+    "filled.py": {"exec"},  # a check file of the course's own, without its blanks
     "rubric.py": {"import_module"},  # the course's own check files
     "student/runner.py": {"import_module"},  # the stage, in a process of its own
     "student/stage.py": {"torch", "exec", "grader.worker"},

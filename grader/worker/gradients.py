@@ -19,7 +19,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 _shape, _dtype = (torch._C.TensorBase.__dict__[name].__get__ for name in ("shape", "dtype"))
 _set_grad = torch._C.TensorBase.__dict__["grad"].__set__
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
-_generator, _randn = torch.Generator(), torch.randn
+_generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.mul
 _sha256 = hashlib.sha256
 _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
@@ -92,7 +92,7 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
     if not facts.is_tensor(output) or not facts._requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
-    cotangent = 1000 * _cotangent(output)  # so that a gradient which is clipped on its way shows
+    cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
     ways = {"grad": _asked, "backward": _filled}
     try:
         arrived = ways[by](output, tuple(asked.values()), cotangent) if asked else ()
