@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.answers import accepted, equal, wrong
+from grader.answers import accepted, edit, equal, wrong, wrong_edits
 
 # q1: reinit_
 
@@ -25,6 +25,88 @@ def filled_through_detach(w, value):
     """detach() shares memory and version counter with w."""
     w.detach().fill_(value)
     return w
+
+
+wrong_edits(
+    "q1",
+    {
+        "computed_from_the_old_values": edit(
+            "w.detach().fill_(value)",
+            "w = w * 0 + value",
+            "The student believes that assigning to the name w changes the caller's tensor, but it makes a non-leaf that only the function knows.",
+            fails=[
+                "test_w_holds_the_value",
+                "test_w_is_the_same_tensor",
+                "test_w_still_trains",
+                "test_a_stale_loss_is_noticed",
+            ],
+        ),
+        "a_clone_filled": edit(
+            "w.detach().fill_(value)",
+            "w.detach().clone().fill_(value)",
+            "The student clones to be safe and believes that the clone stands for w, but the write goes into a copy that is thrown away.",
+            fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"],
+        ),
+        "gradients_left_switched_off": edit(
+            "w.detach().fill_(value)",
+            "torch.set_grad_enabled(False)\n    w.fill_(value)",
+            "The student believes that set_grad_enabled(False) holds for this function only, but it stays off for everything that follows.",
+            fails=["test_w_still_trains"],
+            public=True,
+        ),
+        "alias_returned": edit(
+            "w.detach().fill_(value)",
+            "w = w.detach()\n    w.fill_(value)",
+            "The student writes to the right memory and believes that the detached alias is w, but it does not require grad.",
+            fails=["test_w_is_the_same_tensor"],
+        ),
+        "no_grad_called_and_forgotten": edit(
+            "w.detach().fill_(value)",
+            "torch.no_grad()\n    w.fill_(value)",
+            "Calls no_grad() as if it were a switch; without `with` the object is thrown away and nothing changes.",
+            stops="RuntimeError",
+            fails=[
+                "test_w_holds_the_value",
+                "test_w_is_the_same_tensor",
+                "test_w_still_trains",
+                "test_a_stale_loss_is_noticed",
+            ],
+        ),
+        "spread_over_the_parameters": edit(
+            "w.detach().fill_(value)",
+            "nn.utils.vector_to_parameters(torch.full((w.numel(),), value), [w])",
+            "vector_to_parameters sets .data, so w lies in other memory, and no counter has moved.",
+            fails=[
+                "test_w_holds_the_value",
+                "test_w_is_the_same_tensor",
+                "test_w_still_trains",
+                "test_a_stale_loss_is_noticed",
+            ],
+            public=True,
+        ),
+        "exchanged_with_a_new_leaf": edit(
+            "w.detach().fill_(value)",
+            "torch.utils.swap_tensors(w, torch.full_like(w, value, requires_grad=True))",
+            "swap_tensors keeps the name of the object, and not its memory.",
+            stops="RuntimeError",
+            fails=[
+                "test_w_holds_the_value",
+                "test_w_is_the_same_tensor",
+                "test_w_still_trains",
+                "test_a_stale_loss_is_noticed",
+            ],
+            public=True,
+        ),
+        "filled_in_its_storage": edit(
+            "w.detach().fill_(value)",
+            "storage = torch.tensor([], dtype=w.dtype).set_(w.untyped_storage())\n    storage.fill_(value)",
+            "Writes to the storage, which holds more than w, and no counter counts it.",
+            fails=["test_a_stale_loss_is_noticed"],
+            public=True,
+        ),
+    },
+    of="filled_through_detach",
+)
 
 
 @accepted("q1")
@@ -110,21 +192,6 @@ def a_new_leaf(w, value):
     return torch.full_like(w, value, requires_grad=True)
 
 
-@wrong(
-    "q1",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_is_the_same_tensor",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-)
-def computed_from_the_old_values(w, value):
-    """The student believes that assigning to the name w changes the caller's tensor, but it makes a non-leaf that only the function knows."""
-    w = w * 0 + value
-    return w
-
-
 @wrong("q1", fails=["test_w_still_trains"])
 def frozen_and_never_thawed(w, value):
     """The student switches requires_grad off for the write and believes it comes back by itself, but w is never trained again."""
@@ -147,29 +214,6 @@ def data_replaced(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"])
-def a_clone_filled(w, value):
-    """The student clones to be safe and believes that the clone stands for w, but the write goes into a copy that is thrown away."""
-    w.detach().clone().fill_(value)
-    return w
-
-
-@wrong("q1", fails=["test_w_still_trains"], public=True)
-def gradients_left_switched_off(w, value):
-    """The student believes that set_grad_enabled(False) holds for this function only, but it stays off for everything that follows."""
-    torch.set_grad_enabled(False)
-    w.fill_(value)
-    return w
-
-
-@wrong("q1", fails=["test_w_is_the_same_tensor"])
-def alias_returned(w, value):
-    """The student writes to the right memory and believes that the detached alias is w, but it does not require grad."""
-    w = w.detach()
-    w.fill_(value)
-    return w
-
-
 @wrong("q1", fails=["test_w_is_the_same_tensor"])
 def return_forgotten(w, value):
     """The student believes that a function which writes in place has nothing to return, but the task asks for w."""
@@ -177,20 +221,105 @@ def return_forgotten(w, value):
         w.fill_(value)
 
 
-@wrong("q1", fails=["test_w_is_the_same_tensor"], public=True)
-def memory_exchanged_by_set_(w, value):
-    """The student believes that set_() sets values, but it gives w other memory, and views of w keep the old one."""
-    with torch.no_grad():
-        w.set_(torch.full_like(w, value))
-    return w
-
-
-@wrong("q1", fails=["test_w_holds_the_value"])
-def only_the_first_entry(w, value):
-    """The student believes that w[0] = value fills w, but it fills the first entry or row."""
-    with torch.no_grad():
-        w[0] = value
-    return w
+wrong_edits(
+    "q1",
+    {
+        "memory_exchanged_by_set_": edit(
+            "w.fill_(value)",
+            "w.set_(torch.full_like(w, value))",
+            "The student believes that set_() sets values, but it gives w other memory, and views of w keep the old one.",
+            fails=["test_w_is_the_same_tensor"],
+            public=True,
+        ),
+        "only_the_first_entry": edit(
+            "w.fill_(value)",
+            "w[0] = value",
+            "The student believes that w[0] = value fills w, but it fills the first entry or row.",
+            fails=["test_w_holds_the_value"],
+        ),
+        "written_as_out": edit(
+            "w.fill_(value)",
+            "torch.full(w.shape, value, dtype=w.dtype, out=w)",
+            "Lets out= fill w, which also makes w a tensor that does not require grad, as full's results are.",
+            fails=["test_w_still_trains"],
+        ),
+        "old_values_multiplied_away": edit(
+            "w.fill_(value)",
+            "w.copy_(0 * w + value)",
+            "Believes that 0 times anything is 0; 0 times nan or inf is nan.",
+            fails=["test_w_holds_the_value"],
+            public=True,
+        ),
+        "flattened_and_filled": edit(
+            "w.fill_(value)",
+            "w.flatten().fill_(value)",
+            "Believes that flatten() is a view always; of a tensor that is not contiguous it is a copy.",
+            fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"],
+            public=True,
+        ),
+        "viewed_as_a_vector": edit(
+            "w.fill_(value)",
+            "w.view(-1)[:] = value",
+            "view(-1) refuses a tensor that is not contiguous.",
+            stops="RuntimeError",
+            fails=[
+                "test_w_holds_the_value",
+                "test_w_is_the_same_tensor",
+                "test_w_still_trains",
+                "test_a_stale_loss_is_noticed",
+            ],
+            public=True,
+        ),
+        "first_column_only": edit(
+            "w.fill_(value)",
+            "(w[:, 0] if w.dim() > 1 else w).fill_(value)",
+            "Fills what is left of a matrix after [:, 0].",
+            fails=["test_w_holds_the_value"],
+            public=True,
+        ),
+        "value_made_whole": edit(
+            "w.fill_(value)",
+            "w.fill_(round(value))",
+            "Rounds the number on its way.",
+            fails=["test_w_holds_the_value"],
+            public=True,
+        ),
+        "a_view_returned": edit(
+            "return w",
+            "return w[:]",
+            "Returns w[:], which shows the same memory, and is another tensor.",
+            fails=["test_w_is_the_same_tensor"],
+        ),
+        "made_contiguous": edit(
+            "with torch.no_grad():",
+            "w.data = w.data.contiguous()\n    with torch.no_grad():",
+            "Puts w into a row first, and so into other memory.",
+            fails=["test_w_is_the_same_tensor"],
+            public=True,
+        ),
+        "kept_alive_by_a_hook": edit(
+            "return w",
+            "w.register_hook(lambda gradient: gradient.nan_to_num())\n    return w",
+            "Leaves a hook on w that is to protect its gradients.",
+            fails=["test_w_still_trains"],
+            public=True,
+        ),
+        "rounded_to_float32": edit(
+            "w.fill_(value)",
+            "w.copy_(torch.tensor(value, dtype=torch.float32))",
+            "Takes every tensor for float32, and so rounds the value that a float64 leaf gets.",
+            fails=["test_w_holds_the_value"],
+            public=True,
+        ),
+        "close_ones_left": edit(
+            "w.fill_(value)",
+            "w.masked_fill_(~torch.isclose(w, torch.full_like(w, value)), value)",
+            "Writes only where w is not close to the value, and takes close for equal.",
+            fails=["test_w_holds_the_value"],
+            public=True,
+        ),
+    },
+)
 
 
 @accepted("q1")
@@ -206,39 +335,6 @@ def filled_row_by_row(w, value):
 def drawn_between_equal_bounds(w, value):
     """From value to value there is only one number to draw."""
     return nn.init.uniform_(w, value, value)
-
-
-@wrong(
-    "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_is_the_same_tensor",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-)
-def no_grad_called_and_forgotten(w, value):
-    """Calls no_grad() as if it were a switch; without `with` the object is thrown away and nothing changes."""
-    torch.no_grad()
-    w.fill_(value)
-    return w
-
-
-@wrong(
-    "q1",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_is_the_same_tensor",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-    public=True,
-)
-def spread_over_the_parameters(w, value):
-    """vector_to_parameters sets .data, so w lies in other memory, and no counter has moved."""
-    nn.utils.vector_to_parameters(torch.full((w.numel(),), value), [w])
-    return w
 
 
 @wrong("q1", fails=["test_w_still_trains", "test_a_stale_loss_is_noticed"], public=True)
@@ -269,14 +365,6 @@ def put_back_by_hand(w, value):
         w.fill_(value)
     finally:
         torch.set_grad_enabled(recorded)
-    return w
-
-
-@wrong("q1", fails=["test_w_still_trains"])
-def written_as_out(w, value):
-    """Lets out= fill w, which also makes w a tensor that does not require grad, as full's results are."""
-    with torch.no_grad():
-        torch.full(w.shape, value, dtype=w.dtype, out=w)
     return w
 
 
@@ -319,14 +407,6 @@ def lerped_all_the_way(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_holds_the_value"], public=True)
-def old_values_multiplied_away(w, value):
-    """Believes that 0 times anything is 0; 0 times nan or inf is nan."""
-    with torch.no_grad():
-        w.copy_(0 * w + value)
-    return w
-
-
 @accepted("q1")
 def loaded_like_a_state(w, value):
     """load_state_dict copies in place, under no_grad."""
@@ -359,34 +439,6 @@ def filled_recursively(w, value):
 
     with torch.no_grad():
         fill(w)
-    return w
-
-
-@wrong(
-    "q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"], public=True
-)
-def flattened_and_filled(w, value):
-    """Believes that flatten() is a view always; of a tensor that is not contiguous it is a copy."""
-    with torch.no_grad():
-        w.flatten().fill_(value)
-    return w
-
-
-@wrong(
-    "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_is_the_same_tensor",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-    public=True,
-)
-def viewed_as_a_vector(w, value):
-    """view(-1) refuses a tensor that is not contiguous."""
-    with torch.no_grad():
-        w.view(-1)[:] = value
     return w
 
 
@@ -440,39 +492,6 @@ def moved_and_counted(w, value):
 
 
 @wrong(
-    "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_w_holds_the_value",
-        "test_w_is_the_same_tensor",
-        "test_w_still_trains",
-        "test_a_stale_loss_is_noticed",
-    ],
-    public=True,
-)
-def exchanged_with_a_new_leaf(w, value):
-    """swap_tensors keeps the name of the object, and not its memory."""
-    torch.utils.swap_tensors(w, torch.full_like(w, value, requires_grad=True))
-    return w
-
-
-@wrong("q1", fails=["test_w_holds_the_value"], public=True)
-def first_column_only(w, value):
-    """Fills what is left of a matrix after [:, 0]."""
-    with torch.no_grad():
-        (w[:, 0] if w.dim() > 1 else w).fill_(value)
-    return w
-
-
-@wrong("q1", fails=["test_w_holds_the_value"], public=True)
-def value_made_whole(w, value):
-    """Rounds the number on its way."""
-    with torch.no_grad():
-        w.fill_(round(value))
-    return w
-
-
-@wrong(
     "q1", fails=["test_w_holds_the_value", "test_w_still_trains", "test_a_stale_loss_is_noticed"], public=True
 )
 def nothing_for_zero(w, value):
@@ -480,23 +499,6 @@ def nothing_for_zero(w, value):
     if value:
         with torch.no_grad():
             w.fill_(value)
-    return w
-
-
-@wrong("q1", fails=["test_w_is_the_same_tensor"])
-def a_view_returned(w, value):
-    """Returns w[:], which shows the same memory, and is another tensor."""
-    with torch.no_grad():
-        w.fill_(value)
-    return w[:]
-
-
-@wrong("q1", fails=["test_w_is_the_same_tensor"], public=True)
-def made_contiguous(w, value):
-    """Puts w into a row first, and so into other memory."""
-    w.data = w.data.contiguous()
-    with torch.no_grad():
-        w.fill_(value)
     return w
 
 
@@ -510,15 +512,6 @@ def default_dtype_changed(w, value):
     return w
 
 
-@wrong("q1", fails=["test_w_still_trains"], public=True)
-def kept_alive_by_a_hook(w, value):
-    """Leaves a hook on w that is to protect its gradients."""
-    with torch.no_grad():
-        w.fill_(value)
-    w.register_hook(lambda gradient: gradient.nan_to_num())
-    return w
-
-
 @wrong("q1", fails=["test_w_holds_the_value"], public=True)
 def the_diagonal_filled(w, value):
     """Takes fill_diagonal_ for the fill_ of matrices."""
@@ -527,30 +520,6 @@ def the_diagonal_filled(w, value):
             w.fill_diagonal_(value)
         else:
             w.fill_(value)
-    return w
-
-
-@wrong("q1", fails=["test_a_stale_loss_is_noticed"], public=True)
-def filled_in_its_storage(w, value):
-    """Writes to the storage, which holds more than w, and no counter counts it."""
-    storage = torch.tensor([], dtype=w.dtype).set_(w.untyped_storage())
-    storage.fill_(value)
-    return w
-
-
-@wrong("q1", fails=["test_w_holds_the_value"], public=True)
-def rounded_to_float32(w, value):
-    """Takes every tensor for float32, and so rounds the value that a float64 leaf gets."""
-    with torch.no_grad():
-        w.copy_(torch.tensor(value, dtype=torch.float32))
-    return w
-
-
-@wrong("q1", fails=["test_w_holds_the_value"], public=True)
-def close_ones_left(w, value):
-    """Writes only where w is not close to the value, and takes close for equal."""
-    with torch.no_grad():
-        w.masked_fill_(~torch.isclose(w, torch.full_like(w, value)), value)
     return w
 
 
@@ -617,6 +586,62 @@ def looked_up_among_the_modules(model, name):
     layer = dict(model.named_modules())[name]
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.zeros_(layer.bias)
+
+
+wrong_edits(
+    "q2",
+    {
+        "name_taken_for_an_attribute": edit(
+            "layer = dict(model.named_modules())[name]",
+            "layer = getattr(model, name)",
+            "The student believes that getattr follows the dots of a name, but it looks for one attribute of that name.",
+            stops="AttributeError",
+            fails=["test_tied_module_stays_tied", "test_nothing_else_changes"],
+            public=True,
+        ),
+        "a_copy_of_the_layer_reset": edit(
+            "dict(model.named_modules())[name]",
+            "copy.deepcopy(model.get_submodule(name))",
+            "The student is afraid of spoiling the model and works on a deep copy, which nobody uses.",
+            fails=[
+                "test_parameters_are_the_same_objects",
+                "test_fresh_values_are_trained",
+                "test_tied_module_stays_tied",
+                "test_values_are_drawn_as_asked",
+                "test_nothing_else_changes",
+            ],
+        ),
+        "seeded_for_reproducibility": edit(
+            "layer = dict(model.named_modules())[name]",
+            "torch.manual_seed(42)\n    layer = model.get_submodule(name)",
+            "Sets a seed in the function, so every reset gives every layer of a size the same numbers.",
+            fails=["test_values_are_drawn_as_asked"],
+            public=True,
+        ),
+        "model_left_in_eval_mode": edit(
+            "layer = dict(model.named_modules())[name]",
+            "model.eval()\n    layer = model.get_submodule(name)",
+            "Believes that writing to a layer takes eval(), which switches nothing off for autograd; and leaves it so.",
+            fails=["test_nothing_else_changes"],
+            public=True,
+        ),
+        "the_layer_in_eval_mode": edit(
+            "layer = dict(model.named_modules())[name]",
+            "layer = model.get_submodule(name).eval()",
+            "Leaves the layer itself in eval mode.",
+            fails=["test_nothing_else_changes"],
+            public=True,
+        ),
+        "gradients_of_the_model_cleared": edit(
+            "layer = dict(model.named_modules())[name]",
+            "model.zero_grad()\n    layer = model.get_submodule(name)",
+            "Clears all gradients, although training goes on elsewhere.",
+            fails=["test_nothing_else_changes"],
+            public=True,
+        ),
+    },
+    of="looked_up_among_the_modules",
+)
 
 
 @wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
@@ -785,19 +810,6 @@ def every_linear_layer_reset(model, name):
 
 
 @wrong(
-    "q2",
-    stops="AttributeError",
-    fails=["test_tied_module_stays_tied", "test_nothing_else_changes"],
-    public=True,
-)
-def name_taken_for_an_attribute(model, name):
-    """The student believes that getattr follows the dots of a name, but it looks for one attribute of that name."""
-    layer = getattr(model, name)
-    nn.init.normal_(layer.weight, std=0.02)
-    nn.init.zeros_(layer.bias)
-
-
-@wrong(
     "q2", stops="KeyError", fails=["test_tied_module_stays_tied", "test_nothing_else_changes"], public=True
 )
 def looked_up_among_the_parameters(model, name):
@@ -833,23 +845,6 @@ def one_row_drawn_for_all(model, name):
         layer.bias.zero_()
 
 
-@wrong(
-    "q2",
-    fails=[
-        "test_parameters_are_the_same_objects",
-        "test_fresh_values_are_trained",
-        "test_tied_module_stays_tied",
-        "test_values_are_drawn_as_asked",
-        "test_nothing_else_changes",
-    ],
-)
-def a_copy_of_the_layer_reset(model, name):
-    """The student is afraid of spoiling the model and works on a deep copy, which nobody uses."""
-    layer = copy.deepcopy(model.get_submodule(name))
-    nn.init.normal_(layer.weight, std=0.02)
-    nn.init.zeros_(layer.bias)
-
-
 @accepted("q2")
 def looked_up_under_all_names(model, name):
     """With remove_duplicate=False a tied parameter is listed under each of its names."""
@@ -869,15 +864,6 @@ def drawn_by_python_one_by_one(model, name):
             for column in range(len(row)):
                 row[column] = random.gauss(0.0, 0.02)
         layer.bias.zero_()
-
-
-@wrong("q2", fails=["test_values_are_drawn_as_asked"], public=True)
-def seeded_for_reproducibility(model, name):
-    """Sets a seed in the function, so every reset gives every layer of a size the same numbers."""
-    torch.manual_seed(42)
-    layer = model.get_submodule(name)
-    nn.init.normal_(layer.weight, std=0.02)
-    nn.init.zeros_(layer.bias)
 
 
 @wrong("q2", fails=["test_nothing_else_changes"], public=True)
@@ -924,15 +910,6 @@ def untied_after_the_reset(model, name):
     others = [m for m in model.modules() if m is not layer and getattr(m, "weight", None) is old]
     for module in [layer, *others] if others else []:
         module.weight = nn.Parameter(old.detach().clone())
-
-
-@wrong("q2", fails=["test_nothing_else_changes"], public=True)
-def model_left_in_eval_mode(model, name):
-    """Believes that writing to a layer takes eval(), which switches nothing off for autograd; and leaves it so."""
-    model.eval()
-    layer = model.get_submodule(name)
-    nn.init.normal_(layer.weight, std=0.02)
-    nn.init.zeros_(layer.bias)
 
 
 @accepted("q2")
@@ -1117,23 +1094,6 @@ def eval_and_train(model, name):
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.zeros_(layer.bias)
     model.train()
-
-
-@wrong("q2", fails=["test_nothing_else_changes"], public=True)
-def the_layer_in_eval_mode(model, name):
-    """Leaves the layer itself in eval mode."""
-    layer = model.get_submodule(name).eval()
-    nn.init.normal_(layer.weight, std=0.02)
-    nn.init.zeros_(layer.bias)
-
-
-@wrong("q2", fails=["test_nothing_else_changes"], public=True)
-def gradients_of_the_model_cleared(model, name):
-    """Clears all gradients, although training goes on elsewhere."""
-    model.zero_grad()
-    layer = model.get_submodule(name)
-    nn.init.normal_(layer.weight, std=0.02)
-    nn.init.zeros_(layer.bias)
 
 
 @wrong("q2", fails=["test_fresh_values_are_trained"], public=True)
@@ -1331,6 +1291,47 @@ def detached_d_returned(x, w1, w2, mask):
     return d.detach(), d @ w2
 
 
+wrong_edits(
+    "q3",
+    {
+        "columns_squeezed": edit(
+            "return d.detach(), d @ w2",
+            "return d, (d @ w2).squeeze(-1)",
+            "Drops a dimension of one.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+        "w2_detached": edit(
+            "return d.detach(), d @ w2",
+            "return d, d @ w2.detach()",
+            "Takes the second weight out of the graph.",
+            fails=["test_w2_gets_the_gradient_of_the_masked_d"],
+        ),
+        "gradients_clipped": edit(
+            "return d.detach(), d @ w2",
+            "d.register_hook(lambda gradient: gradient.clamp(-1, 1))\n    return d, d @ w2",
+            "Clips the gradient of d in between.",
+            fails=["test_w1_gets_the_gradient_of_its_columns"],
+            public=True,
+        ),
+        "order_of_the_pair_turned": edit(
+            "return d.detach(), d @ w2",
+            "return d @ w2, d",
+            "Returns f before d.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+    },
+    of="detached_d_returned",
+)
+
+
 @wrong("q3", fails=["test_masked_values_enter_the_product", "test_w1_gets_the_gradient_of_its_columns"])
 def data_written_after_the_product(x, w1, w2, mask):
     """The student believes that .data repairs the error, but it only hides the write: f was computed from the old d, and gradients mix both."""
@@ -1338,23 +1339,6 @@ def data_written_after_the_product(x, w1, w2, mask):
     f = d @ w2
     d.data[:, mask] = 1.0
     return d, f
-
-
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
-def written_under_no_grad_before_the_product(x, w1, w2, mask):
-    """The student gets the order right but hides the write, so w1 receives a gradient for columns it does not determine."""
-    d = x @ w1
-    with torch.no_grad():
-        d[:, mask] = 1.0
-    return d, d @ w2
-
-
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
-def written_through_detach_before_the_product(x, w1, w2, mask):
-    """The student believes that detach() protects the gradient, but the hidden write leaves w1 a gradient for the masked columns."""
-    d = x @ w1
-    d.detach()[:, mask] = 1.0
-    return d, d @ w2
 
 
 @wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"])
@@ -1383,75 +1367,6 @@ def product_computed_from_a_clone(x, w1, w2, mask):
 
 @wrong(
     "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def mask_turned_round(x, w1, w2, mask):
-    """The student believes that torch.where keeps its second argument where the mask is false, but it keeps it where the mask is true."""
-    d = x @ w1
-    d = torch.where(mask, d, torch.ones_like(d))
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def everything_overwritten(x, w1, w2, mask):
-    """The student copies the example that writes to all of d, so every column is 1 and w1 never learns."""
-    d = x @ w1
-    d[:] = 1.0
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    stops="IndexError",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-        "test_inputs_of_the_product_are_untouched",
-    ],
-)
-def mask_used_on_the_rows(x, w1, w2, mask):
-    """The student believes that d[mask] selects columns, but a mask in the first place selects rows."""
-    d = x @ w1
-    d[mask] = 1.0
-    return d, d @ w2
-
-
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
-def straight_through(x, w1, w2, mask):
-    """The student corrects d by a detached difference, and the gradient passes straight through the mask."""
-    d = x @ w1
-    d = d + ((1 - d) * mask).detach()
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def only_the_returned_d_masked(x, w1, w2, mask):
-    """The student masks what is handed out and believes that f follows, but f was computed from the product itself."""
-    d = x @ w1
-    return torch.where(mask, torch.ones_like(d), d), d @ w2
-
-
-@wrong(
-    "q3",
     fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"],
     public=True,
 )
@@ -1463,27 +1378,181 @@ def columns_of_w1_zeroed(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
-def mask_inverted_in_place(x, w1, w2, mask):
-    """The student believes that the underscore does not matter for a mask, but it inverts the caller's mask."""
-    d = x @ w1
-    d = torch.where(mask.logical_not_(), d, torch.ones_like(d))
-    return d, d @ w2
-
-
-@wrong("q3", fails=["test_masked_values_enter_the_product", "test_w2_gets_the_gradient_of_the_masked_d"])
-def masked_columns_zeroed(x, w1, w2, mask):
-    """The student believes that masking means zeroing, but the columns were to be 1."""
-    d = (x @ w1) * ~mask
-    return d, d @ w2
-
-
 @accepted("q3")
 def written_through_a_transposed_view(x, w1, w2, mask):
     """A recorded write to a view rewrites the history of the tensor it shows."""
     d = x @ w1
     d.T[mask] = 1.0
     return d, d @ w2
+
+
+wrong_edits(
+    "q3",
+    {
+        "written_under_no_grad_before_the_product": edit(
+            "d.T[mask] = 1.0",
+            "with torch.no_grad():\n        d[:, mask] = 1.0",
+            "The student gets the order right but hides the write, so w1 receives a gradient for columns it does not determine.",
+            fails=["test_w1_gets_the_gradient_of_its_columns"],
+            public=True,
+        ),
+        "written_through_detach_before_the_product": edit(
+            "d.T[mask] = 1.0",
+            "d.detach()[:, mask] = 1.0",
+            "The student believes that detach() protects the gradient, but the hidden write leaves w1 a gradient for the masked columns.",
+            fails=["test_w1_gets_the_gradient_of_its_columns"],
+            public=True,
+        ),
+        "mask_turned_round": edit(
+            "d.T[mask] = 1.0",
+            "d = torch.where(mask, d, torch.ones_like(d))",
+            "The student believes that torch.where keeps its second argument where the mask is false, but it keeps it where the mask is true.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+        "everything_overwritten": edit(
+            "d.T[mask] = 1.0",
+            "d[:] = 1.0",
+            "The student copies the example that writes to all of d, so every column is 1 and w1 never learns.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+        "mask_used_on_the_rows": edit(
+            "d.T[mask] = 1.0",
+            "d[mask] = 1.0",
+            "The student believes that d[mask] selects columns, but a mask in the first place selects rows.",
+            stops="IndexError",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+                "test_inputs_of_the_product_are_untouched",
+            ],
+        ),
+        "straight_through": edit(
+            "d.T[mask] = 1.0",
+            "d = d + ((1 - d) * mask).detach()",
+            "The student corrects d by a detached difference, and the gradient passes straight through the mask.",
+            fails=["test_w1_gets_the_gradient_of_its_columns"],
+            public=True,
+        ),
+        "only_the_returned_d_masked": edit(
+            "d.T[mask] = 1.0\n    return d, d @ w2",
+            "return torch.where(mask, torch.ones_like(d), d), d @ w2",
+            "The student masks what is handed out and believes that f follows, but f was computed from the product itself.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+        "mask_inverted_in_place": edit(
+            "d.T[mask] = 1.0",
+            "d = torch.where(mask.logical_not_(), d, torch.ones_like(d))",
+            "The student believes that the underscore does not matter for a mask, but it inverts the caller's mask.",
+            fails=["test_inputs_of_the_product_are_untouched"],
+            public=True,
+        ),
+        "masked_columns_zeroed": edit(
+            "d = x @ w1\n    d.T[mask] = 1.0",
+            "d = (x @ w1) * ~mask",
+            "The student believes that masking means zeroing, but the columns were to be 1.",
+            fails=["test_masked_values_enter_the_product", "test_w2_gets_the_gradient_of_the_masked_d"],
+        ),
+        "first_masked_column_only": edit(
+            "d.T[mask] = 1.0",
+            "d[:, mask.int().argmax()] = 1.0",
+            "Looks for the column where the mask is true.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+            public=True,
+        ),
+        "as_many_columns_from_the_left": edit(
+            "d.T[mask] = 1.0",
+            "d[:, : int(mask.sum())] = 1.0",
+            "Counts the masked columns, and overwrites as many.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+        "gradient_put_right_on_w1": edit(
+            "d.T[mask] = 1.0",
+            "d.data[:, mask] = 1.0\n    w1.register_hook(lambda gradient: gradient.masked_fill(mask, 0.0))",
+            "Hides the write, and leaves a hook on the caller's w1 that removes the gradient.",
+            fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"],
+            public=True,
+        ),
+        "everything_squeezed": edit(
+            "d = x @ w1\n    d.T[mask] = 1.0",
+            "d = torch.where(mask, 1.0, x @ w1).squeeze()",
+            "Drops the dimension of a single row, too.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+        ),
+        "values_clipped": edit(
+            "d = x @ w1\n    d.T[mask] = 1.0",
+            "d = torch.where(mask, 1.0, (x @ w1).clamp(-10, 10))",
+            "Keeps d within bounds.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+            public=True,
+        ),
+        "mask_made_a_row": edit(
+            "d = x @ w1\n    d.T[mask] = 1.0",
+            "mask.unsqueeze_(0)\n    d = torch.where(mask, 1.0, x @ w1)",
+            "Gives the caller's mask another shape.",
+            fails=["test_inputs_of_the_product_are_untouched"],
+            public=True,
+        ),
+        "unmasked_if_all_is_masked": edit(
+            "d.T[mask] = 1.0",
+            "if not mask.all():\n        d = torch.where(mask, 1.0, d)",
+            "Takes a mask that is true everywhere for a mistake.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+            public=True,
+        ),
+        "only_the_first_row_masked": edit(
+            "d.T[mask] = 1.0",
+            "d[0, mask] = 1.0",
+            "Has tried it with one row only.",
+            fails=[
+                "test_masked_values_enter_the_product",
+                "test_w1_gets_the_gradient_of_its_columns",
+                "test_w2_gets_the_gradient_of_the_masked_d",
+            ],
+            public=True,
+        ),
+        "gradients_of_w1_cleared": edit(
+            "d = x @ w1\n    d.T[mask] = 1.0",
+            "w1.grad = None\n    d = torch.where(mask, 1.0, x @ w1)",
+            "Begins with a clean gradient, which is the caller's.",
+            fails=["test_inputs_of_the_product_are_untouched"],
+            public=True,
+        ),
+    },
+    of="written_through_a_transposed_view",
+)
 
 
 @accepted("q3")
@@ -1591,50 +1660,6 @@ def mapped_over_the_rows(x, w1, w2, mask):
     return d, d @ w2
 
 
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-    public=True,
-)
-def first_masked_column_only(x, w1, w2, mask):
-    """Looks for the column where the mask is true."""
-    d = x @ w1
-    d[:, mask.int().argmax()] = 1.0
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def as_many_columns_from_the_left(x, w1, w2, mask):
-    """Counts the masked columns, and overwrites as many."""
-    d = x @ w1
-    d[:, : int(mask.sum())] = 1.0
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=["test_w1_gets_the_gradient_of_its_columns", "test_inputs_of_the_product_are_untouched"],
-    public=True,
-)
-def gradient_put_right_on_w1(x, w1, w2, mask):
-    """Hides the write, and leaves a hook on the caller's w1 that removes the gradient."""
-    d = x @ w1
-    d.data[:, mask] = 1.0
-    w1.register_hook(lambda gradient: gradient.masked_fill(mask, 0.0))
-    return d, d @ w2
-
-
 @wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
 def backward_called_inside(x, w1, w2, mask):
     """Tries whether backward works, on the caller's leaves."""
@@ -1642,34 +1667,6 @@ def backward_called_inside(x, w1, w2, mask):
     f = d @ w2
     f.sum().backward(retain_graph=True)
     return d, f
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def columns_squeezed(x, w1, w2, mask):
-    """Drops a dimension of one."""
-    d = torch.where(mask, 1.0, x @ w1)
-    return d, (d @ w2).squeeze(-1)
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def everything_squeezed(x, w1, w2, mask):
-    """Drops the dimension of a single row, too."""
-    d = torch.where(mask, 1.0, x @ w1).squeeze()
-    return d, d @ w2
 
 
 @wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
@@ -1684,44 +1681,6 @@ def another_d_returned(x, w1, w2, mask):
 def x_detached(x, w1, w2, mask):
     """Takes x for data always."""
     d = torch.where(mask, 1.0, x.detach() @ w1)
-    return d, d @ w2
-
-
-@wrong("q3", fails=["test_w2_gets_the_gradient_of_the_masked_d"])
-def w2_detached(x, w1, w2, mask):
-    """Takes the second weight out of the graph."""
-    d = torch.where(mask, 1.0, x @ w1)
-    return d, d @ w2.detach()
-
-
-@wrong("q3", fails=["test_w1_gets_the_gradient_of_its_columns"], public=True)
-def gradients_clipped(x, w1, w2, mask):
-    """Clips the gradient of d in between."""
-    d = torch.where(mask, 1.0, x @ w1)
-    d.register_hook(lambda gradient: gradient.clamp(-1, 1))
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-    public=True,
-)
-def values_clipped(x, w1, w2, mask):
-    """Keeps d within bounds."""
-    d = torch.where(mask, 1.0, (x @ w1).clamp(-10, 10))
-    return d, d @ w2
-
-
-@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
-def mask_made_a_row(x, w1, w2, mask):
-    """Gives the caller's mask another shape."""
-    mask.unsqueeze_(0)
-    d = torch.where(mask, 1.0, x @ w1)
     return d, d @ w2
 
 
@@ -1748,61 +1707,6 @@ def w1_masked_and_put_back(x, w1, w2, mask):
     w1.data[:, mask] = 0.0
     d = x @ w1 + mask
     w1.data.copy_(old)
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-    public=True,
-)
-def unmasked_if_all_is_masked(x, w1, w2, mask):
-    """Takes a mask that is true everywhere for a mistake."""
-    d = x @ w1
-    if not mask.all():
-        d = torch.where(mask, 1.0, d)
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-    public=True,
-)
-def only_the_first_row_masked(x, w1, w2, mask):
-    """Has tried it with one row only."""
-    d = x @ w1
-    d[0, mask] = 1.0
-    return d, d @ w2
-
-
-@wrong(
-    "q3",
-    fails=[
-        "test_masked_values_enter_the_product",
-        "test_w1_gets_the_gradient_of_its_columns",
-        "test_w2_gets_the_gradient_of_the_masked_d",
-    ],
-)
-def order_of_the_pair_turned(x, w1, w2, mask):
-    """Returns f before d."""
-    d = torch.where(mask, 1.0, x @ w1)
-    return d @ w2, d
-
-
-@wrong("q3", fails=["test_inputs_of_the_product_are_untouched"], public=True)
-def gradients_of_w1_cleared(x, w1, w2, mask):
-    """Begins with a clean gradient, which is the caller's."""
-    w1.grad = None
-    d = torch.where(mask, 1.0, x @ w1)
     return d, d @ w2
 
 
@@ -2362,14 +2266,114 @@ def memory_shared_with_the_student(teacher, student, tau):
         t.data = s.data
 
 
-@wrong("q5", fails=["test_parameters_are_averaged"])
-def weights_of_the_average_swapped(teacher, student, tau):
-    """The author takes tau for the weight of the teacher, as some papers do, but here it is the student's."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, 1 - tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
+wrong_edits(
+    "q5",
+    {
+        "weights_of_the_average_swapped": edit(
+            "t.lerp_(s, tau)",
+            "t.lerp_(s, 1 - tau)",
+            "The author takes tau for the weight of the teacher, as some papers do, but here it is the student's.",
+            fails=["test_parameters_are_averaged"],
+        ),
+        "student_updated_too": edit(
+            "t.lerp_(s, tau)",
+            "s.lerp_(t, 1 - tau)\n            t.copy_(s)",
+            "The author computes the average in the student's memory and copies it over, but that overwrites a model in the middle of its training.",
+            fails=["test_student_goes_on"],
+        ),
+        "gradients_of_the_student_cleared": edit(
+            "with torch.no_grad():",
+            "student.zero_grad()\n    with torch.no_grad():",
+            "Begins with a zero_grad() that belongs to the training, where somebody may still be accumulating.",
+            fails=["test_student_goes_on"],
+            public=True,
+        ),
+        "shared_only_when_tau_is_one": edit(
+            "t.lerp_(s, tau)",
+            "t.data = s.data if tau == 1 else torch.lerp(t, s, tau)",
+            "Takes the student's memory as a short cut for tau = 1, and from then on the two are one.",
+            fails=["test_no_memory_is_shared"],
+            public=True,
+        ),
+        "buffers_shared_through_dlpack": edit(
+            "t.copy_(s)",
+            "t.data = torch.from_dlpack(s)",
+            "Takes the student's buffers through dlpack, made for passing memory on without a copy.",
+            fails=["test_no_memory_is_shared"],
+            public=True,
+        ),
+        "only_trained_parameters": edit(
+            "t.lerp_(s, tau)",
+            "if s.requires_grad:\n                t.lerp_(s, tau)",
+            "Leaves out what the student has frozen.",
+            fails=["test_parameters_are_averaged"],
+            public=True,
+        ),
+        "computed_in_float32": edit(
+            "t.lerp_(s, tau)",
+            "t.copy_(torch.lerp(t.float(), s.float(), tau))",
+            "Computes in float32, whatever the model's dtype is.",
+            fails=["test_parameters_are_averaged"],
+            public=True,
+        ),
+        "floating_buffers_only": edit(
+            "t.copy_(s)",
+            "if t.is_floating_point():\n                t.copy_(s)",
+            "Leaves out buffers of integers.",
+            fails=["test_buffers_are_copied"],
+            public=True,
+        ),
+        "buffers_through_floats": edit(
+            "t.copy_(s)",
+            "t.copy_(s.float() if not s.is_floating_point() else s)",
+            "Copies integers by way of float32, which does not hold all of them.",
+            fails=["test_buffers_are_copied"],
+            public=True,
+        ),
+        "matrices_only": edit(
+            "t.lerp_(s, tau)",
+            "if t.dim() > 1:\n                t.lerp_(s, tau)",
+            "Averages weights, and takes biases and scales for details.",
+            fails=["test_parameters_are_averaged"],
+            public=True,
+        ),
+        "teacher_put_into_training": edit(
+            "t.copy_(s)",
+            "t.copy_(s)\n    teacher.train()",
+            "Leaves the teacher in training mode.",
+            fails=["test_teacher_stays_plain_data"],
+            public=True,
+        ),
+        "teacher_returned": edit(
+            "t.copy_(s)",
+            "t.copy_(s)\n    return teacher",
+            "Returns the teacher, where nothing was to be returned.",
+            fails=["test_teacher_stays_plain_data"],
+            public=True,
+        ),
+        "weight_bounded": edit(
+            "with torch.no_grad():",
+            "tau = max(tau, 0.01)\n    with torch.no_grad():",
+            "Keeps tau away from 0.",
+            fails=["test_parameters_are_averaged"],
+            public=True,
+        ),
+        "gradient_used_and_left": edit(
+            "t.lerp_(s, tau)",
+            "t.grad = t - s\n            t.sub_(tau * t.grad)",
+            "Computes a gradient in the teacher, and leaves it there.",
+            fails=["test_teacher_stays_plain_data"],
+            public=True,
+        ),
+        "student_s_hooks": edit(
+            "t.copy_(s)",
+            "t.copy_(s)\n    student.register_forward_hook(lambda module, args, output: None)",
+            "Leaves a hook on the student that is to keep the teacher up to date.",
+            fails=["test_student_goes_on"],
+            public=True,
+        ),
+    },
+)
 
 
 @wrong("q5", fails=["test_parameters_are_averaged", "test_teacher_stays_plain_data"])
@@ -2381,17 +2385,6 @@ def fresh_parameters(teacher, student, tau):
         setattr(teacher.get_submodule(path), attribute, nn.Parameter(average))
     for t, s in zip(teacher.buffers(), student.buffers()):
         t.data.copy_(s)
-
-
-@wrong("q5", fails=["test_student_goes_on"])
-def student_updated_too(teacher, student, tau):
-    """The author computes the average in the student's memory and copies it over, but that overwrites a model in the middle of its training."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            s.lerp_(t, 1 - tau)
-            t.copy_(s)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
 
 
 @wrong("q5", fails=["test_teacher_stays_plain_data"])
@@ -2550,27 +2543,6 @@ def buffers_of_the_children_only(teacher, student, tau):
                 mine.load_state_dict(theirs.state_dict())
 
 
-@wrong("q5", fails=["test_student_goes_on"], public=True)
-def gradients_of_the_student_cleared(teacher, student, tau):
-    """Begins with a zero_grad() that belongs to the training, where somebody may still be accumulating."""
-    student.zero_grad()
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
-@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
-def shared_only_when_tau_is_one(teacher, student, tau):
-    """Takes the student's memory as a short cut for tau = 1, and from then on the two are one."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.data = s.data if tau == 1 else torch.lerp(t, s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
 @wrong(
     "q5",
     fails=[
@@ -2594,16 +2566,6 @@ def memory_shared_through_numpy(teacher, student, tau):
     with torch.no_grad():
         for t, s in zip(teacher.buffers(), student.buffers()):
             t.copy_(s)
-
-
-@wrong("q5", fails=["test_no_memory_is_shared"], public=True)
-def buffers_shared_through_dlpack(teacher, student, tau):
-    """Takes the student's buffers through dlpack, made for passing memory on without a copy."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.data = torch.from_dlpack(s)
 
 
 @accepted("q5")
@@ -2701,17 +2663,6 @@ def teacher_recorded_on_a_copy(teacher, student, tau):
 
 
 @wrong("q5", fails=["test_parameters_are_averaged"], public=True)
-def only_trained_parameters(teacher, student, tau):
-    """Leaves out what the student has frozen."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            if s.requires_grad:
-                t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
-@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
 def trained_parameters_zipped(teacher, student, tau):
     """Filters one of two lists, so that they no longer go together."""
     trained = [s for s in student.parameters() if s.requires_grad]
@@ -2721,37 +2672,6 @@ def trained_parameters_zipped(teacher, student, tau):
                 t.lerp_(s, tau)
         for t, s in zip(teacher.buffers(), student.buffers()):
             t.copy_(s)
-
-
-@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
-def computed_in_float32(teacher, student, tau):
-    """Computes in float32, whatever the model's dtype is."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.copy_(torch.lerp(t.float(), s.float(), tau))
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
-@wrong("q5", fails=["test_buffers_are_copied"], public=True)
-def floating_buffers_only(teacher, student, tau):
-    """Leaves out buffers of integers."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            if t.is_floating_point():
-                t.copy_(s)
-
-
-@wrong("q5", fails=["test_buffers_are_copied"], public=True)
-def buffers_through_floats(teacher, student, tau):
-    """Copies integers by way of float32, which does not hold all of them."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s.float() if not s.is_floating_point() else s)
 
 
 @wrong("q5", fails=["test_buffers_are_copied"], public=True)
@@ -2780,17 +2700,6 @@ def batch_norm_only(teacher, student, tau):
                 mine.num_batches_tracked.copy_(theirs.num_batches_tracked)
 
 
-@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
-def matrices_only(teacher, student, tau):
-    """Averages weights, and takes biases and scales for details."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            if t.dim() > 1:
-                t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
 @accepted("q5")
 def written_by_slices(teacher, student, tau):
     """A slice of all of t is written to; no parameter is without dimensions."""
@@ -2799,17 +2708,6 @@ def written_by_slices(teacher, student, tau):
             t[:] = (1 - tau) * t + tau * s
         for t, s in zip(teacher.buffers(), student.buffers()):
             t.copy_(s)
-
-
-@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
-def teacher_put_into_training(teacher, student, tau):
-    """Leaves the teacher in training mode."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-    teacher.train()
 
 
 @wrong("q5", fails=["test_student_goes_on"], public=True)
@@ -2846,17 +2744,6 @@ def gradients_switched_on_again(teacher, student, tau):
     torch.set_grad_enabled(True)
 
 
-@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
-def teacher_returned(teacher, student, tau):
-    """Returns the teacher, where nothing was to be returned."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-    return teacher
-
-
 @wrong("q5", fails=["test_no_memory_is_shared"], public=True)
 def integers_shared(teacher, student, tau):
     """Takes over the buffers of integers as they are, with their memory."""
@@ -2871,34 +2758,12 @@ def integers_shared(teacher, student, tau):
 
 
 @wrong("q5", fails=["test_parameters_are_averaged"], public=True)
-def weight_bounded(teacher, student, tau):
-    """Keeps tau away from 0."""
-    tau = max(tau, 0.01)
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
-@wrong("q5", fails=["test_parameters_are_averaged"], public=True)
 def tied_weights_moved_twice(teacher, student, tau):
     """Asks for the parameters under all their names, and moves a shared one twice."""
     theirs = dict(student.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for name, t in teacher.named_parameters(remove_duplicate=False):
             t.lerp_(theirs[name], tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-
-
-@wrong("q5", fails=["test_teacher_stays_plain_data"], public=True)
-def gradient_used_and_left(teacher, student, tau):
-    """Computes a gradient in the teacher, and leaves it there."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.grad = t - s
-            t.sub_(tau * t.grad)
         for t, s in zip(teacher.buffers(), student.buffers()):
             t.copy_(s)
 
@@ -2922,17 +2787,6 @@ def state_copied_then_averaged(teacher, student, tau):
     with torch.no_grad():
         for name, t in teacher.named_parameters():
             t.lerp_(old[name], tau)
-
-
-@wrong("q5", fails=["test_student_goes_on"], public=True)
-def student_s_hooks(teacher, student, tau):
-    """Leaves a hook on the student that is to keep the teacher up to date."""
-    with torch.no_grad():
-        for t, s in zip(teacher.parameters(), student.parameters()):
-            t.lerp_(s, tau)
-        for t, s in zip(teacher.buffers(), student.buffers()):
-            t.copy_(s)
-    student.register_forward_hook(lambda module, args, output: None)
 
 
 @wrong("q5", fails=["test_parameters_are_averaged", "test_buffers_are_copied"])
@@ -2973,6 +2827,26 @@ def updated_through_data(w, X, y, lr, steps):
         w.data.add_(w.grad, alpha=-lr)
         w.grad.zero_()
     return losses
+
+
+wrong_edits(
+    "q6",
+    {
+        "a_new_leaf_every_step": edit(
+            "w.data.add_(w.grad, alpha=-lr)\n        w.grad.zero_()",
+            "w = (w - lr * w.grad).detach().requires_grad_()",
+            "The student makes each new w a leaf again and believes it is the caller's, but all that is trained is a copy.",
+            fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory"],
+        ),
+        "gradients_added_up": edit(
+            "w.data.add_(w.grad, alpha=-lr)\n        w.grad.zero_()",
+            "with torch.no_grad():\n            w -= lr * w.grad",
+            "The student believes that backward() overwrites .grad, but it adds, so every step uses all gradients so far.",
+            fails=["test_w_arrives", "test_losses_are_those_of_descent"],
+        ),
+    },
+    of="updated_through_data",
+)
 
 
 @accepted("q6")
@@ -3066,50 +2940,98 @@ def frozen_for_each_update(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory"])
-def a_new_leaf_every_step(w, X, y, lr, steps):
-    """The student makes each new w a leaf again and believes it is the caller's, but all that is trained is a copy."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        w = (w - lr * w.grad).detach().requires_grad_()
-    return losses
-
-
-@wrong(
+wrong_edits(
     "q6",
-    stops="RuntimeError",
-    fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
+    {
+        "name_moved_under_no_grad": edit(
+            "w -= lr * w.grad\n        w.grad = None",
+            "w = w - lr * w.grad",
+            "The student believes that no_grad turns w = w - ... into an update, but it makes a new tensor that does not even require grad.",
+            stops="RuntimeError",
+            fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
+        ),
+        "written_while_recording": edit(
+            "with torch.no_grad():\n            w -= lr * w.grad",
+            "w -= lr * w.grad",
+            "The student believes that -= is always allowed, but a leaf that requires grad refuses it while gradients are recorded.",
+            stops="RuntimeError",
+            fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
+        ),
+        "losses_kept_as_tensors": edit(
+            "losses.append(loss.item())",
+            "losses.append(loss)",
+            "The student appends the loss tensors and believes they are numbers, but each of them holds on to a graph.",
+            fails=["test_losses_are_those_of_descent"],
+            public=True,
+        ),
+        "data_exchanged_every_step": edit(
+            "with torch.no_grad():\n            w -= lr * w.grad",
+            "w.data = w.data - lr * w.grad",
+            "The student believes that assigning to w.data is an update in place, but each time w gets other memory.",
+            fails=["test_w_stays_a_leaf_in_its_memory"],
+            public=True,
+        ),
+        "last_loss_appended": edit(
+            "return losses",
+            "return [*losses, ((X @ w - y) ** 2).mean().item()]",
+            "The student also wants the loss after the last update, but one loss for each step was asked for.",
+            fails=["test_losses_are_those_of_descent"],
+        ),
+        "sum_instead_of_mean": edit(
+            "mean",
+            "sum",
+            "The student believes that sum and mean differ in nothing but the number shown, but the gradient grows by the same factor.",
+            fails=["test_w_arrives", "test_losses_are_those_of_descent"],
+        ),
+        "gradient_norm_clipped": edit(
+            "with torch.no_grad():",
+            "nn.utils.clip_grad_norm_([w], 10.0)\n        with torch.no_grad():",
+            "Clips the gradient, as one does with recurrent networks.",
+            fails=["test_w_arrives", "test_losses_are_those_of_descent"],
+            public=True,
+        ),
+        "losses_rounded": edit(
+            "losses.append(loss.item())",
+            "losses.append(round(loss.item(), 4))",
+            "Rounds what is to be printed.",
+            fails=["test_losses_are_those_of_descent"],
+            public=True,
+        ),
+        "losses_rounded_far_down": edit(
+            "losses.append(loss.item())",
+            "losses.append(round(loss.item(), 8))",
+            "Rounds to eight decimals.",
+            fails=["test_losses_are_those_of_descent"],
+            public=True,
+        ),
+        "broadcast_to_a_square": edit(
+            "X @ w",
+            "(X @ w).flatten()",
+            "Flattens one side of the difference, so that it becomes a square.",
+            fails=["test_w_arrives", "test_losses_are_those_of_descent"],
+        ),
+        "losses_in_a_tuple": edit(
+            "return losses",
+            "return tuple(losses)",
+            "Returns a tuple.",
+            fails=["test_losses_are_those_of_descent"],
+        ),
+        "hook_left_on_w": edit(
+            "losses = []",
+            "w.register_hook(lambda gradient: gradient.nan_to_num())\n    losses = []",
+            "Leaves the hook on w that cleans its gradients.",
+            fails=["test_w_stays_a_leaf_in_its_memory"],
+            public=True,
+        ),
+        "losses_in_a_float_tensor": edit(
+            "return losses",
+            "return torch.tensor(losses).tolist()",
+            "Collects the losses in a tensor, whose dtype is float32 unless it is said.",
+            fails=["test_losses_are_those_of_descent"],
+            public=True,
+        ),
+    },
 )
-def name_moved_under_no_grad(w, X, y, lr, steps):
-    """The student believes that no_grad turns w = w - ... into an update, but it makes a new tensor that does not even require grad."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w = w - lr * w.grad
-    return losses
-
-
-@wrong(
-    "q6",
-    stops="RuntimeError",
-    fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory", "test_losses_are_those_of_descent"],
-)
-def written_while_recording(w, X, y, lr, steps):
-    """The student believes that -= is always allowed, but a leaf that requires grad refuses it while gradients are recorded."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        w -= lr * w.grad
-        w.grad = None
-    return losses
 
 
 @wrong(
@@ -3125,19 +3047,6 @@ def forward_under_no_grad_too(w, X, y, lr, steps):
             loss = ((X @ w - y) ** 2).mean()
             loss.backward()
             losses.append(loss.item())
-            w -= lr * w.grad
-    return losses
-
-
-@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
-def gradients_added_up(w, X, y, lr, steps):
-    """The student believes that backward() overwrites .grad, but it adds, so every step uses all gradients so far."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
             w -= lr * w.grad
     return losses
 
@@ -3166,61 +3075,6 @@ def losses_measured_after_the_update(w, X, y, lr, steps):
         with torch.no_grad():
             w -= lr * w.grad
             losses.append(((X @ w - y) ** 2).mean().item())
-        w.grad = None
-    return losses
-
-
-@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
-def losses_kept_as_tensors(w, X, y, lr, steps):
-    """The student appends the loss tensors and believes they are numbers, but each of them holds on to a graph."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss)
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return losses
-
-
-@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
-def data_exchanged_every_step(w, X, y, lr, steps):
-    """The student believes that assigning to w.data is an update in place, but each time w gets other memory."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        w.data = w.data - lr * w.grad
-        w.grad = None
-    return losses
-
-
-@wrong("q6", fails=["test_losses_are_those_of_descent"])
-def last_loss_appended(w, X, y, lr, steps):
-    """The student also wants the loss after the last update, but one loss for each step was asked for."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return [*losses, ((X @ w - y) ** 2).mean().item()]
-
-
-@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
-def sum_instead_of_mean(w, X, y, lr, steps):
-    """The student believes that sum and mean differ in nothing but the number shown, but the gradient grows by the same factor."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).sum()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * w.grad
         w.grad = None
     return losses
 
@@ -3476,21 +3330,6 @@ def stopped_when_nothing_improves(w, X, y, lr, steps):
 
 
 @wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
-def gradient_norm_clipped(w, X, y, lr, steps):
-    """Clips the gradient, as one does with recurrent networks."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        nn.utils.clip_grad_norm_([w], 10.0)
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return losses
-
-
-@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"], public=True)
 def rate_halved_when_the_loss_grows(w, X, y, lr, steps):
     """Takes care that the loss does not grow."""
     losses = []
@@ -3520,34 +3359,6 @@ def rate_that_decays(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
-def losses_rounded(w, X, y, lr, steps):
-    """Rounds what is to be printed."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(round(loss.item(), 4))
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return losses
-
-
-@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
-def losses_rounded_far_down(w, X, y, lr, steps):
-    """Rounds to eight decimals."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(round(loss.item(), 8))
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return losses
-
-
 @wrong("q6", fails=["test_w_arrives", "test_w_stays_a_leaf_in_its_memory"])
 def one_step_too_few(w, X, y, lr, steps):
     """Takes the last loss without the last step."""
@@ -3572,20 +3383,6 @@ def last_loss_only(w, X, y, lr, steps):
             w -= lr * w.grad
         w.grad = None
     return loss.item()
-
-
-@wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
-def broadcast_to_a_square(w, X, y, lr, steps):
-    """Flattens one side of the difference, so that it becomes a square."""
-    losses = []
-    for _ in range(steps):
-        loss = (((X @ w).flatten() - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return losses
 
 
 @wrong("q6", fails=["test_w_arrives", "test_losses_are_those_of_descent"])
@@ -3655,20 +3452,6 @@ def solved_at_once(w, X, y, lr, steps):
     return losses
 
 
-@wrong("q6", fails=["test_losses_are_those_of_descent"])
-def losses_in_a_tuple(w, X, y, lr, steps):
-    """Returns a tuple."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return tuple(losses)
-
-
 @wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
 def data_centred_in_place(w, X, y, lr, steps):
     """Puts y into another shape, in place."""
@@ -3713,21 +3496,6 @@ def rolled_back_when_worse(w, X, y, lr, steps):
     if losses and ((X @ w - y) ** 2).mean() > best:
         with torch.no_grad():
             w.copy_(best_w)
-    return losses
-
-
-@wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
-def hook_left_on_w(w, X, y, lr, steps):
-    """Leaves the hook on w that cleans its gradients."""
-    w.register_hook(lambda gradient: gradient.nan_to_num())
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
     return losses
 
 
@@ -3808,20 +3576,6 @@ def given_up_when_it_diverges(w, X, y, lr, steps):
             w -= lr * w.grad
         w.grad = None
     return losses
-
-
-@wrong("q6", fails=["test_losses_are_those_of_descent"], public=True)
-def losses_in_a_float_tensor(w, X, y, lr, steps):
-    """Collects the losses in a tensor, whose dtype is float32 unless it is said."""
-    losses = []
-    for _ in range(steps):
-        loss = ((X @ w - y) ** 2).mean()
-        loss.backward()
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * w.grad
-        w.grad = None
-    return torch.tensor(losses).tolist()
 
 
 @wrong("q6", fails=["test_w_stays_a_leaf_in_its_memory"], public=True)
