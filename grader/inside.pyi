@@ -149,23 +149,28 @@ def graph(**named: Any) -> dict[str, Any]:
 
 def graph_at(
     module: nn.Module,
-    call: int,
+    call: int = 1,
     *,
     steps: nn.Module | None = None,
+    after: int = 0,
     last: int = 2,
     into: str = "entering",
     **named: Any,
 ) -> Callable[[], dict[str, Any] | None]:
-    """`graph_at(readout, 2, steps=cell, h0=h0)`: a function that gives the graph as it was when `readout`
-    was called for the second time while gradients were recorded, with the states of the last two steps of
-    `cell`
+    """`graph_at(readout, 2, h0=h0)`: a function that gives the graph as it was when `readout` was called for
+    the second time while gradients were recorded
+
+    `graph_at(readout, steps=cell, after=4, last=2)`: the same at its first call after four steps of `cell`,
+    with the states of the last two
 
     Args:
         module: its calls are watched from now on.
         call: at which of them, from 1; those under no_grad do not count.
         steps: a cell, whose states are called ``h1``, ``h2`` and ``start``, or ``h_into_step_2`` where what
             enters a step is not what left the one before.
-        last: so many steps of it.
+        after: calls of the module before so many steps do not count: who reads several steps out at once
+            calls it less often.
+        last: so many steps are in the picture.
         into: what enters the module is called so, where it is none of these states.
         named: more tensors, as for `graph`.
 

@@ -160,6 +160,15 @@ def test_a_cut_is_seen_at_the_call(tell):
     assert [told["tensors"][2]["made_by"] is None for told in (cut, kept)] == [True, False]
 
 
+def test_who_reads_steps_out_at_once_has_the_same_picture(tell):
+    """Counted by steps, the call is found however often the module is called."""
+    probe = DRAWN.replace("readout, 2, steps=cell,", "readout, steps=cell, after=4,")
+    each = tell("for x in xs:\n    h = cell(x, h)\n    readout(h)", probe, "cell, readout, xs, h")
+    once = tell("for x in xs:\n    h = cell(x, h)\nreadout(h)", probe, "cell, readout, xs, h")
+    assert each == once
+    assert [tensor["name"] for tensor in once["tensors"]] == ["h2", "h1", "start", "weight"]
+
+
 def test_a_call_that_never_comes_has_no_graph(tell):
     """Where the module is not called so often, there is no picture."""
     assert tell("readout(h)", DRAWN, "cell, readout, xs, h") is None

@@ -19,8 +19,15 @@ _is_grad_enabled = torch.is_grad_enabled
 _type, _next = type, next
 
 
-def graph_at(
-    module: Any, call: int, *, steps: Any = None, last: int = 2, into: str = "entering", **named: Any
+def graph_at(  # noqa: PLR0913 - each is asked for by some picture
+    module: Any,
+    call: int = 1,
+    *,
+    steps: Any = None,
+    after: int = 0,
+    last: int = 2,
+    into: str = "entering",
+    **named: Any,
 ) -> Callable[[], Any]:
     """The graph as it is when a module is called for the n-th time while gradients are recorded.
 
@@ -30,7 +37,9 @@ def graph_at(
         steps: a cell whose states of the last steps are in the picture, the newest first: ``h2``, ``h1`` and
             ``start``, or ``h_into_step_2`` where what enters a step is not what left the one before. Steps
             without a history that a call of the module under no_grad follows do not count.
-        last: so many steps of it.
+        after: calls of the module before so many steps do not count: who reads several steps out at once
+            calls it less often.
+        last: so many steps are in the picture.
         into: what the first argument of the module is called, where that is none of these states.
         named: more tensors, as for ``graph``.
 
@@ -44,7 +53,7 @@ def graph_at(
     def watched(*args: Any, **kwargs: Any) -> Any:
         if not _is_grad_enabled():
             calls[counted[1] :] = [record for record in calls[counted[1] :] if record["nodes"]]
-        else:
+        elif len(calls) >= after:
             counted[:] = counted[0] + 1, len(calls)
             if counted[0] == call:
                 given = args[0] if args else _next(iter(kwargs.values()), None)
