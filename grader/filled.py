@@ -73,14 +73,20 @@ def import_filled(path: Path) -> ModuleType:
     Raises:
         Exception: whatever the file raises.
     """
-    if path.stem in sys.modules:
-        return sys.modules[path.stem]
+    return sys.modules.get(path.stem) or import_statements(path, filled_statements(path))
+
+
+def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
+    """Import some of a check file's statements, in the place of all, under its name.
+
+    Raises:
+        Exception: whatever they raise.
+    """
     module = sys.modules[path.stem] = ModuleType(path.stem)
     module.__file__ = str(path)
+    _remember_source(path)
     try:
-        tree = ast.Module(filled_statements(path), type_ignores=[])
-        _remember_source(path)
-        exec(compile(tree, str(path), "exec"), vars(module))  # noqa: S102 - the author's own file
+        exec(compile(ast.Module(statements, type_ignores=[]), str(path), "exec"), vars(module))  # noqa: S102
     except BaseException:
         del sys.modules[path.stem]
         raise

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from grader.blanks import blanks_of
 from grader.course import Course
 from grader.errors import GraderError
 from grader.evidence import UNANSWERED, Evidence, Fault, Outcome
@@ -16,6 +14,7 @@ from grader.live import REFERENCE_LIMITS, reference_cells, stub_cells
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.probe import Probe
+from grader.probe_file import left_out, read_probes
 from grader.questionnaire import Questionnaire
 from grader.reason import NOT_REACHED
 from grader.rubric import Rubric
@@ -84,8 +83,8 @@ def run_probes(
     """
     course.select([stem])
     course = course.only(stem)
-    rubric = course.rubric(stem)
-    wanted = [_probe(course, rubric, name) for name in probes]
+    rubric = read_probes(course.assignments[stem], course.check_file(stem), probes)
+    wanted = [rubric.probes[name] for name in probes]
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
     with Zygote() as zygote:
         own = _Notebook(REFERENCE, reference_cells(course, stem))
@@ -144,13 +143,6 @@ def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
     return Seen(outcome)
 
 
-def _probe(course: Course, rubric: Rubric, name: str) -> Probe:
-    if name in rubric.probes:
-        return rubric.probes[name]
-    where = f"{rubric.path} has no probe {inert(name)}"
-    raise GraderError(_or_blank(course, rubric.path, name) or f"{where}; {nearest(name, rubric.probes)}")
-
-
 def _answers(
     course: Course, rubric: Rubric, names: Sequence[str], questions: set[str]
 ) -> Iterator[_Notebook]:
@@ -165,23 +157,10 @@ def _answers(
             continue
         if name not in known:
             missing = f"{path} has no answer {inert(name)}; {nearest(name, {*known, STUB})}"
-            raise GraderError(_or_blank(course, path, name) or missing)
+            raise GraderError(left_out(path, name) or missing)
         answer = known[name]
         if answer.question not in questions:
             raise GraderError(
                 f"{name} answers {answer.question}, and these probes belong to {', '.join(sorted(questions))}"
             )
         yield _Notebook(name, answer.cells, answer.question)
-
-
-def _or_blank(course: Course, path: Path, name: str) -> str | None:
-    """What is said of a definition that is there, but was left out for a blank."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    begin = next(
-        (n for n, line in enumerate(lines, 1) if line.startswith((f"def {name}(", f"class {name}"))), None
-    )
-    if begin is None:
-        return None
-    blanks = blanks_of(course.root, path.stem.removeprefix("test_"))
-    after = [blank for blank in blanks if blank.path == path and blank.line >= begin - 1] or blanks
-    return f"{name} (line {begin}), or what it needs, still has a blank: {after[0]}" if after else None

@@ -6,7 +6,8 @@ import ast
 import importlib
 import inspect
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -126,8 +127,8 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     module = import_checks(path)
     probes, pictures = probes_of(module), pictures_of(module)
     given = names_given(handed_out, [question.function for question in questions])
-    asks = {name: _question_of(probe, questions, given) for name, probe in probes.items()}
-    shows = {name: _question_of(picture, questions, given) for name, picture in pictures.items()}
+    asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
+    shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
     checks = tuple(_check(test, asks, _last_lines(tree), path) for test in tests)
     stem = path.stem.removeprefix("test_")
@@ -151,6 +152,13 @@ def _require_use(rubric: Rubric) -> None:
 
 def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
+    with importing(path):
+        return importlib.import_module(path.stem) if is_whole(path) else import_filled(path)
+
+
+@contextmanager
+def importing(path: Path) -> Iterator[None]:
+    """For the import of a check file: its folder comes first, and what goes wrong is a CourseError."""
     folder = str(path.parent)
     sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
     for name in (path.stem, "inside"):  # another course's files of the same names
@@ -158,7 +166,7 @@ def import_checks(path: Path) -> ModuleType:
         if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
             del sys.modules[name]
     try:
-        return importlib.import_module(path.stem) if is_whole(path) else import_filled(path)
+        yield
     except Exception as error:  # whatever goes wrong in it is for its author to mend
         cause = cause_of(error, path.parent)
         told = cause if cause.startswith(str(path.parent)) else f"{path} cannot be imported: {cause}"
@@ -170,8 +178,17 @@ def _last_lines(tree: ast.Module) -> dict[str, int]:
     return {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def _question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
-    """The question whose function the probe names, unless the author said it."""
+def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
+    """The question whose function the probe names, unless the author said it.
+
+    Args:
+        probe: a probe or a picture.
+        questions: of the assignment.
+        given: the names a notebook has before its student wrote anything, where they are known.
+
+    Raises:
+        CourseError: it names none, or several, or what nothing gives.
+    """
     kind = "picture" if isinstance(probe, PictureProbe) else "probe"
     where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
     _require_known(probe, given)

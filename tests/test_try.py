@@ -222,3 +222,10 @@ def test_nobody_reads_hundreds_of_entries():
     lines = shown(reference=same | {"last": "a"}, mine=same | {"last": "b"})
     assert lines[-2:] == ["p    last   reference 'a'   mine 'b'   differs", "p    and 30 more equal entries"]
     assert len(entries_of(same)) == 70
+
+
+def test_a_probe_is_tried_before_a_check_judges_it(root):
+    """Neither a missing check nor a mistake in another probe stands in the way."""
+    edit(root, CHECKS, "@points(2)\ndef test_double", "def unfinished")
+    edit(root, CHECKS, "return student.leaf(3)", "return student.leef(os.getcwd())")
+    assert tried("doubled").startswith("doubled    result   <float32 (3,) ")

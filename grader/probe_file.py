@@ -1,0 +1,87 @@
+"""Outside: some probes of a check file, read as if nothing else stood in it but what they need."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from grader.asked import names_given
+from grader.assignment import Assignment
+from grader.blanks import blanks_in
+from grader.errors import CourseError, GraderError
+from grader.filled import filled_statements, import_statements
+from grader.probe import probes_of
+from grader.rubric import Rubric, importing, question_of
+from grader.suggestion import nearest
+from grader.text import inert
+
+_Definition = ast.FunctionDef | ast.ClassDef
+
+
+def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
+    """Read probes, and neither checks nor other probes, which may be blank, missing or wrong.
+
+    Args:
+        assignment: what its master says.
+        path: its check file.
+        names: of the probes.
+
+    Raises:
+        GraderError: there is no such probe; the text says which there are.
+        CourseError: the file cannot be read, or one of these probes breaks a rule.
+    """
+    if not path.is_file():
+        raise CourseError(f"{path} is missing: every assignment has its probes there")
+    statements = filled_statements(path)
+    known = [node.name for node in statements if isinstance(node, ast.FunctionDef) and _is_probe(node)]
+    for name in names:
+        if name not in known:
+            missing = f"{path} has no probe {inert(name)}; {nearest(name, known)}"
+            raise GraderError(left_out(path, name) or missing)
+    former = sys.modules.pop(path.stem, None)
+    try:
+        with importing(path):
+            probes = probes_of(import_statements(path, _needed(statements, names)))
+    finally:
+        sys.modules.pop(path.stem, None)  # whoever imports the file wants all of it
+        if former is not None:
+            sys.modules[path.stem] = former
+    given = names_given(assignment.demonstrations, [q.function for q in assignment.questions])
+    asks = {name: question_of(probe, assignment.questions, given) for name, probe in probes.items()}
+    return Rubric(assignment.stem, path, assignment.questions, (), probes, asks)
+
+
+def left_out(path: Path, name: str) -> str | None:
+    """What is to be said of a definition that is there, but that a blank leaves out; None where it is not."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    heads = (f"def {name}(", f"class {name}(", f"class {name}:")
+    begin = next((number for number, line in enumerate(lines, start=1) if line.startswith(heads)), None)
+    if begin is None:
+        return None
+    after = [blank for blank in blanks_in(path) if blank.line >= begin - 1] or blanks_in(path)
+    why = f"still has a blank: {after[0]}" if after else "belongs to a question that is not written yet"
+    return f"{name} ({path}, line {begin}), or what it needs, {why}"
+
+
+def _is_probe(function: ast.FunctionDef) -> bool:
+    calls = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
+    return any(isinstance(call, ast.Name) and call.id == "probe" for call in calls)
+
+
+def _needed(statements: list[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
+    """The definitions of these names and of all that they need, and whatever is no definition."""
+    definitions = {node.name: node for node in statements if isinstance(node, _Definition)}
+    kept = [node for node in statements if not isinstance(node, _Definition)]
+    waiting = [*names, *(name for node in kept for name in _named(node))]
+    while waiting:
+        node = definitions.pop(waiting.pop(), None)
+        if node is not None:
+            kept.append(node)
+            waiting += _named(node)
+    return sorted(kept, key=statements.index)
+
+
+def _named(statement: ast.stmt) -> Iterator[str]:
+    return (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
