@@ -12,7 +12,8 @@ from grader.difference import how_it_differs
 from grader.evidence import Outcome
 from grader.facts import Tensor
 
-_KIND, _VALUES = 0, 8  # among the parts of a tensor's entry
+# Among the parts of a tensor's entry; right answers differ in the names of their nodes.
+_KIND, _GRAD_FN, _VALUES = 0, 3, 8
 _MOST_NUMBERS, _MOST_TEXT = 3, 90
 _MOST = 40  # entries of a kind
 _DIGITS = (3, 6, 17)
@@ -104,7 +105,7 @@ def _agree(expected: Entry | None, seen: Entry | None) -> bool:
     if expected is None or seen is None:
         return expected is seen
     if isinstance(expected.fact, Tensor) and isinstance(seen.fact, Tensor):
-        parts = [place for place in range(len(expected.parts)) if place != _VALUES]
+        parts = set(range(len(expected.parts))) - {_GRAD_FN, _VALUES}
         if any(expected.parts[place] != seen.parts[place] for place in parts):
             return False
     elif type(expected.fact) is not type(seen.fact):
@@ -137,7 +138,7 @@ def _short(entry: Entry | None, row: Sequence[Entry]) -> str:
     differing = [
         part
         for place, part in enumerate(entry.parts)
-        if place not in {_KIND, _VALUES} and any(other.parts[place] != part for other in tensors)
+        if place not in {_KIND, _GRAD_FN, _VALUES} and any(other.parts[place] != part for other in tensors)
     ]
     kinds = {other.fact.kind for other in tensors}
     kind = f"{entry.fact.kind} " if len(kinds) > 1 else ""

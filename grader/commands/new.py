@@ -39,11 +39,13 @@ def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
 What to do next:
   1. Fill in every [FILL IN: ...], brackets included, in this order of files, a question at a time:
      what is filled in works, whatever else is blank.
-  2. python -m grader doctor --accept --assignment {stem}
+  2. python -m grader try {stem} PROBE
+     shows what a probe sees of your answer
+  3. python -m grader doctor --accept --assignment {stem}
      writes what each wrong answer fails; read whether that is what it should fail
-  3. python -m grader doctor -v --assignment {stem}
+  4. python -m grader doctor -v --assignment {stem}
      shows the kill matrix, and what each wrong answer is told
-  4. python -m grader build
+  5. python -m grader build
      writes assignments/{stem}.ipynb for students, once no blank is left
 docs/authoring.md tells it as a story, with an example."""
     )
