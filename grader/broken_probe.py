@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from grader.diagnosis import quoted
 from grader.evidence import Evidence, Fault, Stopped
 from grader.facts import Raised
-from grader.probe import Probe
+from grader.probe import PictureProbe, Probe
 
 
 def broken_probes(
@@ -41,7 +41,7 @@ def broken_probe(probe: Probe, outcome: Stopped | Fault, *, oracle: bool = True)
     """
     if isinstance(outcome, Fault):
         where = f"{probe.source.path}, line {probe.source.tree.lineno}"
-        return f"{where}: probe {probe.name} got no facts of the reference: {outcome.reason}"
+        return f"{where}: {_kind(probe)} {probe.name} got no facts of the reference: {outcome.reason}"
     error = outcome.error
     return f"{place_in_probe(probe, error, oracle=oracle)} fails on the reference with {said_in_probe(error)}"
 
@@ -56,8 +56,21 @@ def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
     """
     found = probe.written(*error.probe, oracle=oracle) if error.probe else None
     part, line = found or (probe.source, probe.source.tree.lineno)
-    who = f"probe {probe.name}"
+    who = f"{_kind(probe)} {probe.name}"
     return f"{part.path}, line {line}: {who if part.name == probe.name else f'{part.name}, called by {who},'}"
+
+
+def broken_picture(picture: PictureProbe, reference: Evidence) -> str:
+    """Why a picture shows no graph of the reference."""
+    outcome = reference.outcome(picture.name)
+    if isinstance(outcome, Stopped | Fault):
+        return broken_probe(picture, outcome)
+    where = f"{picture.source.path}, line {picture.source.tree.lineno}"
+    return f"{where}: picture {picture.name} shows no graph of the reference: return graph(name=tensor, ...)"
+
+
+def _kind(probe: Probe) -> str:
+    return "picture" if isinstance(probe, PictureProbe) else "probe"
 
 
 def said_in_probe(error: Raised) -> str:

@@ -31,6 +31,11 @@ def cause_of(error: BaseException, folder: Path) -> str:
     return f"{where}: {said}; {there}" if there else f"{where}: {said}"
 
 
+def place_of(cause: str) -> str:
+    """File and line of a cause that ``cause_of`` gave."""
+    return cause.partition(": ")[0]
+
+
 def what_is_there(error: BaseException, folder: Path) -> str:
     """What there is where an author's file asked for something else; empty where nothing can be said."""
     place = _last_place(error, folder)

@@ -30,6 +30,20 @@ def read_check_file(path: Path) -> ast.Module:
     return tree
 
 
+def left_in(path: Path) -> list[str]:
+    """One sentence for each ``print`` or ``breakpoint`` that was left in a check file after it was tried.
+
+    Raises:
+        CourseError: the file cannot be read.
+    """
+    return [
+        f"{path}, line {node.lineno}: {name} is left in, and nobody reads it: remove it"
+        for node in ast.walk(read_syntax(path))
+        for name in ("print", "breakpoint")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+
+
 def _without_message(tree: ast.Module) -> Iterator[_Complaint]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert) and node.msg is None:

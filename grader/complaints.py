@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from grader.cause import place_of
 from grader.check import Check
 from grader.examination import Examination
 from grader.hidden_trial import REFERENCE, STUB, Tried
@@ -13,8 +14,10 @@ from grader.judge import Verdict
 from grader.kill_matrix import Diagnosis
 from grader.known_answers import Answer
 from grader.misspelt import complaints_about_attributes
+from grader.probe import PictureProbe
 from grader.public_trial import Told, public_complaints
 from grader.question import Question
+from grader.question_review import picture_complaints, stub_complaints, unknown_checks
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
 from grader.stops import complaints_about_stops
@@ -34,6 +37,7 @@ class Judged:
         path: the file of answers.
         seeds: of the runs.
         partial_credit: the most that a wrong answer may earn, as a part of the points.
+        pictures: of the question, by name.
     """
 
     question: Question
@@ -44,6 +48,7 @@ class Judged:
     path: Path
     seeds: Sequence[int]
     partial_credit: float
+    pictures: Mapping[str, PictureProbe] = field(default_factory=dict)
 
     def of(self, answers: Sequence[Answer]) -> Judged:
         """The same with what the answers say of themselves now."""
@@ -82,8 +87,11 @@ class Judged:
 def add_complaints(found: Examination, judged: Judged) -> None:
     """Add what is found about one question to the examination of its assignment."""
     found.complaints += _broken(judged)
-    found.complaints += judged.tried[REFERENCE].without_facts
+    found.complaints += judged.tried[REFERENCE].complaints
     found.complaints += _of_the_reference(judged)
+    found.complaints += stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)
+    shown = {name: tried.pictures for name, tried in judged.tried.items()}
+    found.complaints += picture_complaints(judged.pictures, shown, judged.answers, judged.path)
     for answer in judged.answers:
         found.complaints += _of_an_answer(judged, answer)
     failures = [check for answer in judged.wrong for check in judged.killed_by(answer)]
@@ -120,14 +128,13 @@ def lists_to_accept(judged: Sequence[Judged]) -> tuple[dict[str, list[str]], set
 
 
 def _broken(judged: Judged) -> Iterator[str]:
-    """Checks that broke instead of judging, each cause once."""
+    """Checks that broke instead of judging; each place once, on however many answers they broke."""
     causes: dict[str, str] = {}
     for tried in judged.tried.values():
         for check, verdict in tried.all_verdicts():
             if verdict.cause is not None:
-                causes.setdefault(verdict.cause, check)
-    for cause, check in causes.items():
-        yield f"{check} broke: {cause}"
+                causes.setdefault(place_of(verdict.cause), f"{check} broke: {verdict.cause}")
+    yield from causes.values()
 
 
 def _of_pictures(judged: Judged) -> Iterator[str]:
@@ -168,9 +175,9 @@ def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
     who = f"{answer.question}, {answer.name} (line {answer.line})"
     if answer.fails is None and failed:
         yield f"{who} is right, but fails {', '.join(failed)}: {tried.verdicts[failed[0]].message}"
-    stops = judged.misjudged_stops(answer)
-    yield from stops
-    if answer.fails is not None and not stops and set(failed) != answer.fails - broken:
+    stops, unknown = judged.misjudged_stops(answer), [*unknown_checks(answer, judged.checks, judged.path)]
+    yield from (*stops, *unknown)
+    if answer.fails is not None and not stops and not unknown and set(failed) != answer.fails - broken:
         yield f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
     credit = PartialCredit.of(judged.partial_credit, judged.checks, judged.tried[STUB].verdicts)
     most = credit.most * total(check.points for check in judged.checks)

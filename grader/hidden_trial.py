@@ -9,24 +9,25 @@ from hashlib import sha256
 from itertools import product
 from typing import Any
 
+from grader.broken_probe import broken_picture, broken_probes
 from grader.check import Check
 from grader.course import Course
 from grader.definitions import needed_text
 from grader.doctor_memory import Memory, fingerprint
 from grader.drawing.picture import picture_of
-from grader.evidence import Evidence, Fault, Stopped
+from grader.errors import CourseError
+from grader.evidence import Evidence
+from grader.fixed_probe import fixed_probes
 from grader.judge import Verdict, judge
 from grader.known_answers import Answer
 from grader.live import REFERENCE_LIMITS
 from grader.notebook import Cell
-from grader.observation import why_no_facts
 from grader.observer import observe
 from grader.question import Question
 from grader.rubric import Rubric
 from grader.score import is_passed
 from grader.zygote import Zygote
 
-_NO_GRAPH = "return graph(name=tensor, ...)"
 REFERENCE, STUB = "", "the stub"  # among the names of answers, which are those of functions
 
 
@@ -38,13 +39,13 @@ class Tried:
         verdicts: by the check's id, with the first seed.
         otherwise: the same by seed, of those with which other checks fail.
         pictures: for each picture, a hash of what it shows with the first seed; empty where it shows nothing.
-        without_facts: of the reference, why probes and pictures have no facts, a sentence each.
+        complaints: of the reference, what is wrong with its probes and pictures, a sentence each.
     """
 
     verdicts: dict[str, Verdict]
     otherwise: dict[int, dict[str, Verdict]] = field(default_factory=dict)
     pictures: dict[str, str] = field(default_factory=dict)
-    without_facts: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = ()
 
     def failed(self, checks: Sequence[Check]) -> list[str]:
         """The ids of the checks it fails with the first seed."""
@@ -58,7 +59,7 @@ class Tried:
     @property
     def is_certain(self) -> bool:
         """Whether another look would find the same, so that it is worth remembering."""
-        return not self.without_facts and all(v.cause is None for _, v in self.all_verdicts())
+        return not self.complaints and all(v.cause is None for _, v in self.all_verdicts())
 
     def to_json(self) -> dict[str, Any]:
         """The form that is remembered."""
@@ -158,17 +159,21 @@ class HiddenTrial:
             references = dict(zip(self.seeds, pool.map(expected, self.seeds), strict=True))
             pairs = list(product(cells, self.seeds))
             evidence = dict(zip(pairs, pool.map(lambda pair: observed(*pair), pairs), strict=True))
+        first = self.seeds[0]
+        broken = list(broken_probes(rubric.probes, references[first]))
+        if broken:  # nothing can be judged by them
+            raise CourseError("\n".join(broken))
         verdicts = {
             seed: judge(rubric, {name: evidence[name, seed] for name in cells}, references[seed])
             for seed in self.seeds
         }
-        first = self.seeds[0]
         found = {}
         for name in cells:
             by_seed = {seed: verdicts[seed][name] for seed in self.seeds}
             tried = _tried(rubric, by_seed, _pictures(rubric, evidence[name, first]))
             if name == REFERENCE:
-                tried = replace(tried, without_facts=tuple(_without_facts(rubric, references[first])))
+                complaints = _of_probes(rubric, [references[seed] for seed in self.seeds])
+                tried = replace(tried, complaints=tuple(complaints))
             found[name] = tried, not any(evidence[name, seed].starved for seed in self.seeds)
         return found
 
@@ -189,17 +194,13 @@ def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
     }
 
 
-def _without_facts(rubric: Rubric, reference: Evidence) -> Iterator[str]:
-    outcomes = {name: reference.outcome(name) for name in (*rubric.probes, *rubric.pictures)}
-    why = {
-        name: why_no_facts(found) for name, found in outcomes.items() if isinstance(found, Stopped | Fault)
-    }
-    for probe in rubric.probes:
-        if probe in why:
-            yield f"probe {probe} has no facts of the reference: {why[probe]}"
-    for picture, shown in _pictures(rubric, reference).items():
+def _of_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
+    """What is wrong with probes and pictures, by the evidence of the reference with each seed."""
+    for name, shown in _pictures(rubric, references[0]).items():
         if not shown:
-            yield f"picture {picture} shows no graph of the reference: {why.get(picture, _NO_GRAPH)}"
+            yield broken_picture(rubric.pictures[name], references[0])
+    if len(references) > 1:
+        yield from fixed_probes(rubric.probes, references[0], references[1])
 
 
 def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -36,6 +36,7 @@ class Probe:
         seconds: the longest it may take.
         alone: whether it gets a worker of its own.
         oracle: an ``@inside`` function that takes the place of the reference's answer.
+        fixed: whether its author means it to look at the same in every run.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Probe:
     seconds: float
     alone: bool
     oracle: Travelling | None
+    fixed: bool = field(default=False, kw_only=True)
 
     @property
     def bundle(self) -> str:
@@ -108,8 +110,9 @@ def probe(
     seconds: float = PROBE_SECONDS,
     alone: bool = False,
     oracle: Callable[..., Any] | None = None,
+    fixed: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]: ...
-def probe(
+def probe(  # noqa: PLR0913 - what an author may say of a probe
     function: Callable[..., Any] | None = None,
     /,
     *,
@@ -117,6 +120,7 @@ def probe(
     seconds: float = PROBE_SECONDS,
     alone: bool = False,
     oracle: Callable[..., Any] | None = None,
+    fixed: bool = False,
 ) -> Any:
     """Make a function a probe, and its name a pytest fixture that holds what was seen and expected.
 
@@ -130,6 +134,7 @@ def probe(
         alone: run it in a worker of its own.
         oracle: an ``@inside`` function that replaces the reference's answer when the expected
             facts are observed.
+        fixed: it draws nothing at random, and that is meant; else the doctor complains.
 
     Raises:
         CourseError: the probe uses something that does not travel to the worker.
@@ -144,6 +149,7 @@ def probe(
             seconds=seconds,
             alone=alone,
             oracle=None if oracle is None else Travelling.of(oracle),
+            fixed=fixed,
         )
         f.__globals__.setdefault(_PROBES, {})[made.name] = made
         return _fixture(made.name)

@@ -4,7 +4,7 @@ The masters are written by the course, so they may be parsed with `ast`; a stude
 """
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,8 @@ class Question:
     """The source of the cell with the reference answer, without markers."""
     public_check: str | None
     """The source of the check cell, or None where a question has no public check."""
+    place: "Place | None" = field(default=None, compare=False)
+    """Where its cell begins in the master, where it comes from one."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def read_question(where: Place, title: str, cell: str, check: str | None) -> Que
         raise CourseError(
             f"{where}: `{asked.name}` has no docstring in the stub; say what it takes and returns."
         )
-    return Question(where.question, title, asked.name, stub.source, answer.source, check)
+    return Question(where.question, title, asked.name, stub.source, answer.source, check, where)
 
 
 def parse(where: Place, part: str, source: str) -> list[ast.stmt]:
