@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from grader.assignment import Assignment
 from grader.diagnosis import quoted
 from grader.evidence import Evidence, Fault, Stopped
-from grader.facts import Raised
+from grader.facts import Raised, decode_raised
 from grader.probe import PictureProbe, Probe
 
 
@@ -29,6 +30,24 @@ def broken_probes(
         outcome = reference.outcome(name)
         if isinstance(outcome, Stopped | Fault):
             yield broken_probe(probes[name], outcome, oracle=oracle)
+
+
+def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:
+    """One sentence for each cell of the reference that stopped, or was stopped.
+
+    Args:
+        assignment: the assignment.
+        sources: of the cells that were run.
+        reference: what was observed of them.
+    """
+    lines = {cell.source: cell.line for cell in assignment.cells}
+    for cell in reference.cells:
+        line, said = lines.get(sources[cell["cell"] - 1], 1), cell["fault"]
+        if cell["raised"] is not None:
+            error = decode_raised(cell["raised"])
+            said = f"{error.type}: {_first_line(error)}"
+            line += int(error.where.rpartition("line ")[2] or 1) - 1
+        yield f"{assignment.path}, line {line}: a cell of the reference stopped with {said}"
 
 
 def broken_probe(probe: Probe, outcome: Stopped | Fault, *, oracle: bool = True) -> str:
@@ -75,5 +94,9 @@ def _kind(probe: Probe) -> str:
 
 def said_in_probe(error: Raised) -> str:
     """An error's class and its first line and, where a line of the notebook was involved, that line."""
-    own = f"{error.type}: {error.text.strip().partition(chr(10))[0]}".removesuffix(": ")
+    own = f"{error.type}: {_first_line(error)}".removesuffix(": ")
     return f"{own} (by way of {quoted(error.line)} in code {error.where})" if error.line else own
+
+
+def _first_line(error: Raised) -> str:
+    return error.text.strip().partition("\n")[0]

@@ -89,7 +89,8 @@ def add_complaints(found: Examination, judged: Judged) -> None:
     found.complaints += _broken(judged)
     found.complaints += judged.tried[REFERENCE].complaints
     found.complaints += _of_the_reference(judged)
-    found.complaints += stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)
+    of_stub = [*stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)]
+    found.complaints += of_stub
     shown = {name: tried.pictures for name, tried in judged.tried.items()}
     found.complaints += picture_complaints(judged.pictures, shown, judged.answers, judged.path)
     for answer in judged.answers:
@@ -100,7 +101,7 @@ def add_complaints(found: Examination, judged: Judged) -> None:
     found.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
     found.complaints += _of_pictures(judged)
     found.complaints += public_complaints(
-        judged.question, judged.told, judged.answers, reference=REFERENCE, stub=STUB
+        judged.question, judged.told, judged.answers, reference=REFERENCE, stub=None if of_stub else STUB
     )
     found.kills.update(kills)
     for answer in judged.wrong:

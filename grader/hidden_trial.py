@@ -9,14 +9,14 @@ from hashlib import sha256
 from itertools import product
 from typing import Any
 
-from grader.broken_probe import broken_picture, broken_probes
+from grader.broken_probe import broken_cells, broken_picture, broken_probes
 from grader.check import Check
 from grader.course import Course
 from grader.definitions import needed_text
 from grader.doctor_memory import Memory, fingerprint
 from grader.drawing.picture import picture_of
 from grader.errors import CourseError
-from grader.evidence import Evidence
+from grader.evidence import Evidence, Fault, Stopped
 from grader.fixed_probe import fixed_probes
 from grader.judge import Verdict, judge
 from grader.known_answers import Answer
@@ -160,9 +160,7 @@ class HiddenTrial:
             pairs = list(product(cells, self.seeds))
             evidence = dict(zip(pairs, pool.map(lambda pair: observed(*pair), pairs), strict=True))
         first = self.seeds[0]
-        broken = list(broken_probes(rubric.probes, references[first]))
-        if broken:  # nothing can be judged by them
-            raise CourseError("\n".join(broken))
+        self._refuse_broken(rubric, references[first], reference)
         verdicts = {
             seed: judge(rubric, {name: evidence[name, seed] for name in cells}, references[seed])
             for seed in self.seeds
@@ -176,6 +174,13 @@ class HiddenTrial:
                 tried = replace(tried, complaints=tuple(complaints))
             found[name] = tried, not any(evidence[name, seed].starved for seed in self.seeds)
         return found
+
+    def _refuse_broken(self, rubric: Rubric, expected: Evidence, sources: Sequence[str]) -> None:
+        """Nothing can be judged where the reference has no facts; the first reason is why others follow."""
+        broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
+        without = [name for name in rubric.probes if isinstance(expected.outcome(name), Stopped | Fault)]
+        if without:
+            raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
 
 
 def _tried(rubric: Rubric, by_seed: Mapping[int, dict[str, Verdict]], pictures: dict[str, str]) -> Tried:

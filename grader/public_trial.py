@@ -98,7 +98,12 @@ class PublicTrial:
 
 
 def public_complaints(
-    question: Question, told: Mapping[str, Told], answers: Sequence[Answer], *, reference: str, stub: str
+    question: Question,
+    told: Mapping[str, Told],
+    answers: Sequence[Answer],
+    *,
+    reference: str,
+    stub: str | None,
 ) -> Iterator[str]:
     """One sentence for each notebook of which the public check says what it should not.
 
@@ -107,13 +112,13 @@ def public_complaints(
         told: what is told of each notebook, by name.
         answers: the known answers to the question.
         reference: the name of the reference among the notebooks.
-        stub: the name of the stub.
+        stub: the name of the stub; None where it is known to be an answer, and so to pass.
     """
     if question.public_check is None:
         yield f"{question.id} has no public check: students would be told nothing"
         return
-    if not told[stub]:
-        yield f"{question.id}: the stub passes its public check"
+    if stub is not None and not told[stub]:
+        yield f"{question.place or question.id}: the stub passes its public check"
     for call, said in told[reference].items():
         yield f"{question.id}: the reference fails the public check {call}: {said}"
     for answer in answers:

@@ -79,7 +79,7 @@ def test_everything_an_appeal_needs(graded):
         "diagnosis   This is not twice as much.",
         "1 of 2 checks passed, worth 3; as one failed, at most 0.5 of 4 is earned, which is 2",
         "expected  requires_grad True | values 0 0 0; else the same",
-        "      @probe\n      def made(student):\n          return student.leaf(3)\n",
+        "      @probe(fixed=True)\n      def made(student):\n          return student.leaf(3)\n",
         "      @points(1)\n      def test_requires_grad(made):\n",
         "facts       those of made, above",
     ):

@@ -195,7 +195,10 @@ def test_a_class_beside_a_blank_travels(root):
         root,
         FILES[1],
         ("from grader.inside import torch", "from grader.inside import inside, torch"),
-        ("@probe\ndef made", "@inside\nclass Size:\n    three = 3\n\n\n@probe\ndef made"),
+        (
+            "@probe(fixed=True)\ndef made",
+            "@inside\nclass Size:\n    three = 3\n\n\n@probe(fixed=True)\ndef made",
+        ),
         ("@probe\n", "@probe\ndef blank(student):\n    return student.leaf([FILL IN: size])\n\n\n@probe\n"),
         ("student.leaf(3)", "student.leaf(Size.three)"),
     )

@@ -90,7 +90,7 @@ def doubled(student):
     return student.double(torch.randn(3))
 
 
-@probe
+@probe(fixed=True)
 def made(student):
     return student.leaf(3)
 
