@@ -1,0 +1,426 @@
+"""What authors of questions do by mistake is told once, with file and line: what happened, and what to do."""
+
+import importlib
+import re
+import sys
+
+import pytest
+from tiny_course import ANSWERS, CHECKS, MASTER, write_course
+
+from grader import doctor
+from grader.check_file import left_in
+from grader.course import Course
+from grader.errors import CourseError
+from grader.known_answers import read_answers
+from grader.shared_functions import shared_functions
+
+FILES = {
+    "master": ("solutions/01_tiny.py", MASTER),
+    "checks": ("tests/hidden/test_01_tiny.py", CHECKS),
+    "answers": ("tests/answers/01_tiny.py", ANSWERS),
+    "inside": ("tests/hidden/inside.py", '"""Helpers."""\n'),
+}
+HELPER = "from grader.inside import inside, torch\n\n\n@inside\ndef some(n)\n    return torch.randn(n)\n"
+IN_A_CLASS = (
+    "@points(3)\ndef test_leaf(made):",
+    "class TestLeaf:\n  def test_leaf(self, made):",
+)
+TORCH = "from grader.inside import torch"
+
+# --- told when a file is read
+
+#: The file, what is right, and what was written in its place; then how the sentence begins that is told.
+READ = {
+    "a syntax error in the stub": (
+        ("master", "    # return x\n", "    # return x +\n"),
+        "master, line 16, q1: in the stub, this is not valid Python (invalid syntax): `return x +`.",
+    ),
+    "a syntax error in the answer": (
+        ("master", "    return 2 * x\n", "    return 2 *\n"),
+        "master, line 14, q1: in the answer, this is not valid Python (invalid syntax): `return 2 *`.",
+    ),
+    "a syntax error in a public check": (
+        ("master", "assert double(2) == 4, ", "assert double(2 == 4, "),
+        "master, line 22, q1: in the check cell, this is not valid Python ('(' was never closed)",
+    ),
+    "a syntax error in a demonstration": (
+        ("master", "# %%\nimport torch", "# %%\nimport torch as"),
+        "master, line 5: this is not valid Python (invalid syntax): `import torch as`.",
+    ),
+    "a syntax error in the checks": (
+        ("checks", "def test_leaf(made):", "def test_leaf(made)"),
+        "checks, line 25: this is not valid Python (expected ':'): `def test_leaf(made)`",
+    ),
+    "a syntax error in the answers": (
+        ("answers", "def computed(n):", "def computed(n)"),
+        "answers, line 21: this is not valid Python (expected ':'): `def computed(n)`",
+    ),
+    "a syntax error in the helpers": (
+        ("inside", '"""Helpers."""\n', HELPER),
+        "inside, line 5: this is not valid Python (expected ':'): `def some(n)`",
+    ),
+    "a tab among spaces": (
+        ("checks", '    """It is a leaf."""\n', '\t"""It is a leaf."""\n'),
+        "checks, line 27: this is not valid Python (unindent does not match",
+    ),
+    "another encoding in the master": (
+        ("master", "Twice x", b"Twice x\xff"),
+        "master is not UTF-8 (line 12): save it as UTF-8",
+    ),
+    "another encoding in the checks": (
+        ("checks", "twice as", b"twic\xe9 as"),
+        "checks is not UTF-8 (line 20): save it as UTF-8",
+    ),
+    "another encoding in the answers": (
+        ("answers", "Twice is once", b"Twice is onc\xe9"),
+        "answers is not UTF-8 (line 10): save it as UTF-8",
+    ),
+    "a byte order mark": (
+        ("checks", '"""Hidden', '\ufeff"""Hidden'),
+        "checks begins with a byte order mark: save it as UTF-8 without one",
+    ),
+    "a marker left out": (
+        ("master", "    # STUB\n    # return x\n", "    # return x\n"),
+        "master, line 16, q1: `# END SOLUTION` follows `# BEGIN SOLUTION`; write BEGIN SOLUTION,",
+    ),
+    "a stub that is not commented out": (
+        ("master", "    # return x\n", "    return x\n"),
+        "master, line 16, q1: the stub's line `return x` is not commented out; start it with",
+    ),
+    "a misspelt tag": (
+        ("master", 'tags=["question q1"]', 'tags=["quesiton q1"]'),
+        "master, line 10: the tags ['quesiton q1'] of this cell mean nothing here; write",
+    ),
+    "two questions about one function": (
+        ("master", 'def leaf(n):\n    """A', 'def double(n):\n    """A'),
+        ("master", "def test_leaf(leaf)", "def test_leaf(double)"),
+        "master, line 28, q2: `double` is what q1 asks for already; give it another name.",
+    ),
+    "a public check of another name": (
+        ("master", "def test_double(double):", "def test_double(duble):"),
+        "master, line 20, q1, test_double: its one parameter must be `double`; Otter passes it",
+    ),
+    "torch in a check file": (
+        ("checks", TORCH, "import torch"),
+        "checks, line 4: `import torch`: checks run where there is no torch; write `from grader.inside imp",
+    ),
+    "an unknown word": (
+        ("checks", TORCH, "from grader.inside import snp, torch"),
+        "checks, line 4: ImportError: cannot import name 'snp' from 'grader.inside'",
+    ),
+    "numpy in a probe": (
+        (
+            "checks",
+            "    return student.leaf(3)",
+            "    import numpy as np\n    return student.leaf(np.int64(3))",
+        ),
+        "checks, line 15: made says `import numpy as np`: a probe names only what",
+    ),
+    "numpy above a probe": (
+        ("checks", "    return student.leaf(3)", "    return student.leaf(np.int64(3))"),
+        ("checks", TORCH, f"import numpy as np\n{TORCH}"),
+        "checks, line 16: made uses np, which does not travel to the worker: a probe names only what grade",
+    ),
+    "a function the student does not have": (
+        ("checks", "student.double(", "student.duoble("),
+        "checks, line 10: doubled asks for student.duoble, which no question and no other cell of the mast",
+    ),
+    "the same in a helper": (
+        ("checks", "    return student.leaf(3)", "    return asked(3, student)"),
+        (
+            "checks",
+            TORCH,
+            f"{TORCH}, inside\n\n\n@inside\ndef asked(n, someone):\n    return someone.laef(n)",
+        ),
+        "checks, line 9: made asks for student.laef, which no question and no other cell",
+    ),
+    "a name that is misspelt inside": (
+        ("checks", "student.double(torch.randn(3))", "student.double(torhc.randn(3))"),
+        "checks, line 10: doubled uses torhc, which does not travel to the worker: it is defined nowhere,",
+    ),
+    "a helper without @inside": (
+        ("checks", "student.leaf(3)", "student.leaf(three())"),
+        ("checks", TORCH, f"{TORCH}\n\n\ndef three():\n    return 3"),
+        "checks, line 19: made uses three, which does not travel to the worker: make it a local, or mark i",
+    ),
+    "a decorator on a probe": (
+        ("checks", "@probe(fixed=True)", "@points(2)\n@probe(fixed=True)"),
+        "checks, line 13: made has the decorator @points(2), which stays outside: remove",
+    ),
+    "a probe with two arguments": (
+        ("checks", "def made(student):", "def made(student, n):"),
+        "checks, line 13: probe made must take exactly one argument, the student's names",
+    ),
+    "a probe that asserts": (
+        ("checks", "    return student.leaf(3)", '    assert student.leaf(3), "no"'),
+        "checks, line 15: made asserts something: inside there are facts only; assert in",
+    ),
+    "two probes of one name": (
+        ("checks", "@points(2)", "@probe\ndef made(student):\n    return student.leaf(4)\n\n\n@points(2)"),
+        "checks, line 19: made is defined in line 14 already, and would replace it; give",
+    ),
+    "two checks of one name": (
+        ("checks", "def test_requires_grad", "def test_leaf"),
+        "checks, line 31: test_leaf is defined in line 25 already, and would replace it;",
+    ),
+    "two answers of one name": (
+        ("answers", "def computed", "def plain"),
+        "answers, line 26: two answers are called plain (the first in line 20); give each a",
+    ),
+    "a probe nobody judges": (
+        ("checks", "@points(2)", "@probe\ndef idle(student):\n    return student.leaf(4)\n\n\n@points(2)"),
+        "checks, line 19: no check judges the probe idle; remove it or use it",
+    ),
+    "a check without a probe": (
+        ("checks", "def test_leaf(made):", "def test_leaf():"),
+        "checks, line 24: test_leaf takes no probe; take probes of this file",
+    ),
+    "a check of a misspelt probe": (
+        ("checks", "def test_leaf(made):", "def test_leaf(maed):"),
+        "checks, line 24: test_leaf takes maed; did you mean made?; take probes of this",
+    ),
+    "a check by another name": (
+        ("checks", "def test_leaf(", "def leaf_test("),
+        "checks, line 25: leaf_test takes probes, and nobody calls it: a check's name begins with test_",
+    ),
+    "a check in a class": (
+        ("checks", *IN_A_CLASS),
+        "checks, line 25: test_leaf stands in the class TestLeaf: checks stand in none",
+    ),
+    "a check that pytest skips": (
+        ("checks", "@points(3)", '@pytest.mark.skip(reason="later")\n@points(3)'),
+        "checks, line 24: test_leaf has the decorator @pytest.mark.skip: a check has only",
+    ),
+    "a fixture": (
+        ("checks", "@points(3)", "@pytest.fixture\ndef idle():\n    return 1\n\n\n@points(3)"),
+        "checks, line 24: idle is a fixture: a check takes probes and nothing else",
+    ),
+    "a fixture of pytest's": (
+        ("checks", "def test_leaf(made):", "def test_leaf(made, tmp_path):"),
+        "checks, line 24: test_leaf takes tmp_path; there is doubled, made; take probes",
+    ),
+    "an assert without a message": (
+        ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
+        "checks, line 27: this assert has no message; a student reads it",
+    ),
+    "an assert of a pair": (
+        ("checks", 'made.seen.is_leaf, "This is not a leaf."', '(made.seen.is_leaf, "This is not a leaf.")'),
+        "checks, line 27: this assert has no message; a student reads it. In parentheses with its message",
+    ),
+    "a comparison without assert": (
+        ("checks", 'assert made.seen.is_leaf, "This is not a leaf."', "made.seen.is_leaf == True"),
+        "checks, line 27: `made.seen.is_leaf == True` decides nothing: write assert, and a",
+    ),
+    "an attribute that no probe has": (
+        ("checks", "made.seen.is_leaf", "made.sen.is_leaf"),
+        "checks, line 27: made.sen: a probe has seen and expected; did you mean seen?",
+    ),
+    "no title": (
+        ("checks", '    """It is a leaf."""\n', ""),
+        "checks, line 24: test_leaf has no docstring: its first line is the title",
+    ),
+    "a hint that is too long": (
+        ("checks", '"""It is a leaf."""', f'"""It is a leaf.\n\n    {"why " * 300}"""'),
+        "checks, line 24: test_leaf has a hint of 1199 characters; students read 1000",
+    ),
+    "negative points": (
+        ("checks", "@points(3)", "@points(-3)"),
+        "checks, line 24: @points(-3): a check is worth a number of points, more than",
+    ),
+    "points in words": (
+        ("checks", "@points(3)", '@points("three")'),
+        "checks, line 24: @points('three'): a check is worth a number of points, more",
+    ),
+    "points without a number": (
+        ("checks", "@points(3)", "@points"),
+        "checks, line 24: write @points(2): a check is worth a number of points",
+    ),
+    "an answer to no question": (
+        ("answers", '@accepted("q1")', '@accepted("q3")'),
+        "answers, line 8: the assignment has no question 'q3', only q1, q2",
+    ),
+}
+
+
+# --- told when it is tried
+
+PROBE = "@probe(fixed=True)\ndef made(student):\n    return student.leaf(3)\n"
+DOUBLED = "return student.double(torch.randn(3))"
+OTHER_SIZE = "    x = torch.randn(5)\n    y = student.leaf(6)\n    return x + y\n"
+ADDING = "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n\n"
+ORACLE = "@inside\ndef zeros(n):\n    x = torch.zeros(n)\n    return x.requires_grd_()\n\n\n"
+PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n\n\n'
+
+#: The same for what is found out only by running the reference, the stub and the answers.
+TRIED = {
+    "a fact that is not there": (
+        ("checks", DOUBLED, 'return {"penalty": student.double(torch.randn(3)), "gradients": 1}'),
+        ("checks", "doubled.seen, doubled.expected", 'doubled.seen["gradient"], 1'),
+        "test_double broke: checks, line 21: KeyError: 'gradient'; doubled.seen has penalty, gradients",
+    ),
+    "an attribute that no fact has": (
+        ("checks", "made.seen.is_leaf", "made.seen.isleaf"),
+        "test_leaf broke: checks, line 27: AttributeError: 'Tensor' object has no attribute 'isleaf'; made",
+    ),
+    "a value of None": (
+        ("checks", "made.seen.is_leaf", "made.seen.grad.value"),
+        "test_leaf broke: checks, line 27: AttributeError: 'NoneType' object has no attribute 'value'; mad",
+    ),
+    "another number of values": (
+        ("checks", "    assert made.seen.is_leaf,", "    rows, columns = made.seen.shape\n    assert rows,"),
+        "test_leaf broke: checks, line 27: ValueError: not enough values to unpack (expected 2, got 1); ma",
+    ),
+    "an error in a probe": (
+        ("checks", "    return student.leaf(3)\n", OTHER_SIZE),
+        "checks, line 17: probe made fails on the reference with RuntimeError: The size of tensor a (5) mu",
+    ),
+    "an error in a helper": (
+        ("checks", PROBE, ADDING + PROBE.replace("student.leaf(3)", "added(student.leaf(6))")),
+        ("checks", TORCH, f"{TORCH}, inside"),
+        "checks, line 16: added, called by probe made, fails on the reference with RuntimeError: The size",
+    ),
+    "an error in an oracle": (
+        ("checks", PROBE, ORACLE + PROBE.replace("fixed=True", "fixed=True, oracle=zeros")),
+        ("checks", TORCH, f"{TORCH}, inside"),
+        "checks, line 16: zeros, called by probe made, fails on the reference with AttributeError: 'Tensor'",
+    ),
+    "an answer that does not run": (
+        ("master", "    return 2 * x", "    return 2 * y"),
+        "checks, line 10: probe doubled fails on the reference with NameError: name 'y' is not defined (by",
+    ),
+    "a cell of the reference that stops": (
+        ("master", "def double(x):", "def double(x, factor=two):"),
+        "master, line 11: a cell of the reference stopped with NameError: name 'two' is not defined",
+    ),
+    "a probe of nothing random": (
+        ("checks", "torch.randn(3)", "torch.ones(3)"),
+        "checks, line 9: probe doubled draws nothing at random, so an answer can foresee its facts: draw i",
+    ),
+    "a stub that is an answer": (
+        ("master", "    # return x\n", "    # return x + x\n"),
+        "master, line 11, q1: the stub answers the question already: it passes every hidden check. Let it",
+    ),
+    "a stub that does not run": (
+        ("master", "    # return x\n", "    # return xx\n"),
+        "master, line 11, q1: the stub does not run: In double (code cell 2): `return xx` stopped with Nam",
+    ),
+    "a stub that passes its public check": (
+        ("master", "double(2) == 4", "double(2) > 1"),
+        "master, line 11, q1: the stub passes its public check",
+    ),
+    "a check that is misspelt in fails=": (
+        ("answers", 'fails=["test_leaf"]', 'fails=["test_laef"]'),
+        "answers, line 20: computed fails test_laef, which is no check of q2; did you mean test_leaf?",
+    ),
+    "a picture that fails": (
+        ("checks", PROBE, PROBE + "\n\n" + PICTURE.replace("{}", "graph(y=student.leaf(3) + torch.ones(4))")),
+        ("checks", TORCH, f"{TORCH}, graph\nfrom grader import picture"),
+        "checks, line 22: picture shown fails on the reference with RuntimeError: The size of tensor a (3)",
+    ),
+    "a picture of no graph": (
+        ("checks", PROBE, PROBE + "\n\n" + PICTURE.replace("{}", "student.leaf(3)")),
+        ("checks", TORCH, f"{TORCH}, graph\nfrom grader import picture"),
+        "checks, line 20: picture shown shows no graph of the reference: return graph(name=tensor, ...)",
+    ),
+}
+
+
+@pytest.fixture
+def course(tmp_path):
+    """Writes the tiny course with mistakes in it."""
+
+    def written(*mistakes):
+        root = write_course(tmp_path / "course")
+        (root / FILES["inside"][0]).write_text(FILES["inside"][1], encoding="utf-8")
+        checks = root / FILES["checks"][0]
+        checks.write_text(CHECKS.replace(TORCH, f"{TORCH}\nfrom inside import *"), encoding="utf-8")
+        for file, old, new in mistakes:
+            path = root / FILES[file][0]
+            before = path.read_bytes()
+            assert before.count(old.encode()) >= 1
+            path.write_bytes(before.replace(old.encode(), new if isinstance(new, bytes) else new.encode(), 1))
+        for name in ("test_01_tiny", "inside"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return Course.find(root)
+
+    places = [*sys.path]
+    yield written
+    sys.path[:] = places
+
+
+def read_all(course):
+    """What `build` and `grade` read, and what the doctor reads besides."""
+    _ = course.all_points()
+    functions = {question.id: question.function for question in course.assignments["01_tiny"].questions}
+    read_answers(course.answers_file("01_tiny"), functions)
+
+
+def test_the_course_without_mistakes_is_read(course):
+    """What the mistakes below are made in has none itself."""
+    read_all(course())
+
+
+@pytest.mark.parametrize("mistake", READ)
+def test_a_mistake_is_told_when_its_file_is_read(course, mistake):
+    """One sentence, which begins with the file and the line, before anything is run."""
+    *mistakes, said = READ[mistake]
+    made = course(*mistakes)
+    with pytest.raises(CourseError) as refused:
+        read_all(made)
+    told = str(refused.value)
+    assert told.startswith(with_paths(made.root, said))
+    assert "\n" not in told
+
+
+def test_all_mistakes_of_a_check_file_are_told_at_once(course):
+    """Who made three mends three, and need not start again for each; they are in the order of the file."""
+    made = course(
+        ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
+        ("checks", "doubled.expected", "doubled.wanted"),
+        ("checks", "@points(1)", "@pytest.mark.xfail"),
+    )
+    with pytest.raises(CourseError) as refused:
+        read_all(made)
+    lines = [line.partition(", line ")[2].partition(":")[0] for line in str(refused.value).splitlines()]
+    assert lines == ["21", "27", "30"]
+
+
+def with_paths(root, said):
+    """A sentence of the tables, with the path of the file it names."""
+    for file, (path, _) in FILES.items():
+        said = re.sub(rf"(^|: ){file}(?=, line | is | begins )", rf"\1{root}/{path}", said, count=1)
+    return said
+
+
+@pytest.mark.parametrize("mistake", TRIED)
+def test_a_mistake_is_told_once_when_it_is_tried(course, shared_zygote, mistake):
+    """One sentence, however many answers and seeds it showed itself with."""
+    *mistakes, said = TRIED[mistake]
+    made = course(*mistakes)
+    try:
+        (found, *_) = doctor.examine(made, ["01_tiny"], jobs=2, seeds=(1, 2))
+        told = found.complaints
+    except CourseError as refused:
+        told = str(refused).splitlines()
+    expected = with_paths(made.root, said)
+    assert [sentence[: len(expected)] for sentence in told] == [expected]
+
+
+def test_what_was_left_in_is_told(course):
+    """A print of a check or a probe helped its author, and helps nobody else."""
+    made = course(
+        ("checks", "    assert made.seen.is_leaf", "    print(made.seen)\n    assert made.seen.is_leaf"),
+        ("checks", "    return student.leaf(3)", "    print(3)\n    return student.leaf(3)"),
+    )
+    path = made.check_file("01_tiny")
+    lines = [f"{path}, line {line}: print is left in, and nobody reads it: remove it" for line in (15, 28)]
+    assert left_in(path) == lines
+    assert left_in(made.answers_file("01_tiny")) == []
+
+
+def test_functions_that_two_assignments_ask_for_are_told():
+    """A notebook that was renamed is recognised by its functions."""
+    functions = {"01_a": ["step", "loss"], "02_b": ["loss"], "03_c": ["other"]}
+    (told,) = shared_functions(functions)
+    assert told.startswith("solutions/01_a.py and solutions/02_b.py both ask for loss, by which a renamed")

@@ -1,0 +1,170 @@
+"""Pictures that tell nothing, stubs that are answers, and probes that look at the same in every run."""
+
+from pathlib import Path
+
+import pytest
+
+from grader.check import Check
+from grader.evidence import Evidence
+from grader.fixed_probe import fixed_probes, unchanging_probes
+from grader.judge import Verdict
+from grader.known_answers import Answer
+from grader.question import Place, Question
+from grader.question_review import picture_complaints, stub_complaints
+from grader.rubric import read_rubric
+
+TEXT = '''\
+"""Checks."""
+
+from grader import picture, probe
+from grader.inside import graph, inside, nn, torch, vjp
+
+
+@inside
+def drawn():
+    return torch.randn(3)
+
+
+@inside
+def layer():
+    return nn.Linear(2, 3)
+
+
+@probe
+def constant(student):
+    return student.double(torch.ones(3))
+
+
+@probe(fixed=True)
+def meant(student):
+    return student.double(torch.ones(3))
+
+
+@probe
+def by_a_helper(student):
+    return student.double(drawn()).is_leaf
+
+
+@probe
+def by_a_layer(student):
+    return student.double(layer()(torch.ones(2))).is_leaf
+
+
+@probe
+def by_a_cotangent(student):
+    x = torch.ones(3, requires_grad=True)
+    return vjp(student.double(x), x)[0] is None
+
+
+@picture
+def shown(student):
+    """The result."""
+    return graph(y=student.double(torch.ones(3)))
+
+
+def test_all(constant, meant, by_a_helper, by_a_layer, by_a_cotangent):
+    """All."""
+    assert constant.seen, "No."
+'''
+DOUBLE = Question("q1", "Double", "double", "", "", None, Place(Path("01_tiny.py"), 7, "q1"))
+CHECKS = [
+    Check("test_one", "One", None, 1.0, "q1", ("constant",)),
+    Check("test_two", "Two", None, 1.0, "q1", ()),
+]
+
+
+@pytest.fixture(scope="module")
+def rubric(tmp_path_factory):
+    path = tmp_path_factory.mktemp("review") / "test_01_reviewed.py"
+    path.write_text(TEXT, encoding="utf-8")
+    return read_rubric(path, (DOUBLE,))
+
+
+def evidence(**values):
+    """Evidence of probes that returned whole numbers."""
+    facts = {name: {"facts": {"value": ["int", value], "tensors": []}} for name, value in values.items()}
+    return Evidence(probes=facts)
+
+
+def test_equal_facts_of_two_runs_are_noticed():
+    """A probe is unchanging if it has facts, and the same, in both."""
+    stopped = {"stopped": {"fault": "no time"}}
+    one, other = evidence(same=1, other=2, gone=3), evidence(same=1, other=3)
+    one.probes.update(stopped)
+    other.probes.update(stopped)
+    assert unchanging_probes(one, other) == ["same"]
+
+
+def test_only_a_probe_that_cannot_draw_is_told(rubric):
+    """What counts has equal facts of random inputs; it is told only where nothing is drawn, nor that is meant."""
+    same = evidence(**dict.fromkeys(rubric.probes, 1))
+    (told,) = fixed_probes(rubric.probes, same, same)
+    line = TEXT[: TEXT.index("def constant")].count("\n") + 1
+    assert told.startswith(f"{rubric.path}, line {line}: probe constant draws nothing at random")
+    assert list(fixed_probes(rubric.probes, same, evidence(**dict.fromkeys(rubric.probes, 2)))) == []
+
+
+def answer(name, fails=None):
+    return Answer(name, "q1", fails, 12, ())
+
+
+ANSWERS = [
+    answer("added"),
+    answer("squared", frozenset({"test_one"})),
+    answer("cut", frozenset({"test_one"})),
+]
+PATH = Path("answers.py")
+
+
+def pictured(reference="a", stub="b", added="a", squared="c", cut=""):
+    """What the picture shows of each, by name; the reference's name is empty."""
+    shown = {"": reference, "the stub": stub, "added": added, "squared": squared, "cut": cut}
+    return {name: {"shown": picture} for name, picture in shown.items()}
+
+
+def test_a_picture_that_tells_answers_apart_is_not_told(rubric):
+    """A wrong answer may have no picture, and an accepted one that of the reference or another."""
+    for shown in (pictured(), pictured(added="d"), pictured(stub="a"), pictured(squared="", cut="")):
+        assert list(picture_complaints(rubric.pictures, shown, ANSWERS, PATH)) == []
+
+
+def test_a_picture_that_shows_nothing_of_a_right_answer_is_told(rubric):
+    """Students with another right answer would see no picture: which, and where it stands."""
+    (told,) = picture_complaints(rubric.pictures, pictured(added=""), ANSWERS, PATH)
+    assert told.startswith(f"{rubric.path}, line ")
+    assert told.endswith("picture shown shows nothing of added, which is right (answers.py, line 12)")
+
+
+def test_a_picture_that_is_always_the_same_is_told(rubric):
+    """It shows what the probe made, and nothing of what a student did."""
+    same = pictured(stub="a", squared="a", cut="")
+    (told,) = picture_complaints(rubric.pictures, same, ANSWERS, PATH)
+    assert "picture shown shows the same for the reference, the stub and the wrong answers: draw" in told
+
+
+def judged(*outcomes, stopped=None):
+    return {
+        c.id: Verdict(outcome, "Told.", stopped=stopped) for c, outcome in zip(CHECKS, outcomes, strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (
+            judged("passed", "passed"),
+            ["01_tiny.py, line 7, q1: the stub answers the question already: it pas"],
+        ),
+        (
+            judged("failed", "failed", stopped="NameError"),
+            ["01_tiny.py, line 7, q1: the stub does not run: Told."],
+        ),
+        (judged("failed", "passed"), []),
+        (judged("failed", "failed"), []),
+        (judged("failed", "failed", stopped="RuntimeError"), []),
+    ],
+)
+def test_a_stub_runs_and_is_wrong(verdicts, said):
+    """One that stops with an error of torch's may be what the question is about."""
+    told = list(stub_complaints(DOUBLE, CHECKS, verdicts))
+    assert [sentence[: len(start)] for sentence, start in zip(told, said, strict=True)] == said
