@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.cause import place_of
@@ -14,10 +14,9 @@ from grader.judge import Verdict
 from grader.kill_matrix import Diagnosis
 from grader.known_answers import Answer
 from grader.misspelt import complaints_about_attributes
-from grader.probe import PictureProbe
 from grader.public_trial import Told, public_complaints
 from grader.question import Question
-from grader.question_review import picture_complaints, stub_complaints, unknown_checks
+from grader.question_review import stub_complaints, unknown_checks
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
 from grader.stops import complaints_about_stops
@@ -37,7 +36,6 @@ class Judged:
         path: the file of answers.
         seeds: of the runs.
         partial_credit: the most that a wrong answer may earn, as a part of the points.
-        pictures: of the question, by name.
     """
 
     question: Question
@@ -48,7 +46,6 @@ class Judged:
     path: Path
     seeds: Sequence[int]
     partial_credit: float
-    pictures: Mapping[str, PictureProbe] = field(default_factory=dict)
 
     def of(self, answers: Sequence[Answer]) -> Judged:
         """The same with what the answers say of themselves now."""
@@ -91,8 +88,6 @@ def add_complaints(found: Examination, judged: Judged) -> None:
     found.complaints += _of_the_reference(judged)
     of_stub = [*stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)]
     found.complaints += of_stub
-    shown = {name: tried.pictures for name, tried in judged.tried.items()}
-    found.complaints += picture_complaints(judged.pictures, shown, judged.answers, judged.path)
     for answer in judged.answers:
         found.complaints += _of_an_answer(judged, answer)
     failures = [check for answer in judged.wrong for check in judged.killed_by(answer)]

@@ -1,14 +1,13 @@
-"""Outside: what is wrong with a question though its checks judge well: its stub, its pictures, its lists."""
+"""Outside: what is wrong with a question though its checks judge well: its stub, its lists of checks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from grader.check import Check
 from grader.judge import Verdict
 from grader.known_answers import Answer
-from grader.probe import PictureProbe
 from grader.question import Question
 from grader.suggestion import nearest
 
@@ -54,35 +53,4 @@ def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Itera
             yield (
                 f"{path}, line {answer.line}: {answer.name} fails {name}, which is no check of"
                 f" {answer.question}; {nearest(name, known)}"
-            )
-
-
-def picture_complaints(
-    pictures: Mapping[str, PictureProbe],
-    shown: Mapping[str, Mapping[str, str]],
-    answers: Collection[Answer],
-    path: Path,
-) -> Iterator[str]:
-    """That a picture shows nothing of a right answer, or the same of every answer.
-
-    Args:
-        pictures: of the question, by name.
-        shown: for the reference, the stub and each answer, by name: what each picture shows, in a form that
-            can be compared, and empty where it shows nothing.
-        answers: to the question.
-        path: the file of answers.
-    """
-    for name, picture in pictures.items():
-        where = f"{picture.source.path}, line {picture.source.tree.lineno}: picture {name}"
-        right = [answer for answer in answers if answer.fails is None]
-        blank = [answer for answer in right if not shown[answer.name].get(name)]
-        for answer in blank:
-            yield f"{where} shows nothing of {answer.name}, which is right ({path}, line {answer.line})"
-        accepted = {answer.name for answer in right}
-        others = [found.get(name) for one, found in shown.items() if one not in accepted]
-        drawn = [found for found in others if found]
-        if len(drawn) > 1 and len(set(drawn)) == 1 and len(drawn) > len(others) / 2:
-            yield (
-                f"{where} shows the same for the reference, the stub and the wrong answers: draw what the"
-                " student's function made"
             )

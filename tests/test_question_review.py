@@ -1,4 +1,4 @@
-"""Pictures that tell nothing, stubs that are answers, and probes that look at the same in every run."""
+"""Stubs that are answers, or do not run, and probes that look at the same in every run."""
 
 from pathlib import Path
 
@@ -8,16 +8,15 @@ from grader.check import Check
 from grader.evidence import Evidence
 from grader.fixed_probe import fixed_probes, unchanging_probes
 from grader.judge import Verdict
-from grader.known_answers import Answer
 from grader.question import Place, Question
-from grader.question_review import picture_complaints, stub_complaints
+from grader.question_review import stub_complaints
 from grader.rubric import read_rubric
 
 TEXT = '''\
 """Checks."""
 
-from grader import picture, probe
-from grader.inside import graph, inside, nn, torch, vjp
+from grader import probe
+from grader.inside import inside, nn, torch, vjp
 
 
 @inside
@@ -56,12 +55,6 @@ def by_a_cotangent(student):
     return vjp(student.double(x), x)[0] is None
 
 
-@picture
-def shown(student):
-    """The result."""
-    return graph(y=student.double(torch.ones(3)))
-
-
 def test_all(constant, meant, by_a_helper, by_a_layer, by_a_cotangent):
     """All."""
     assert constant.seen, "No."
@@ -96,50 +89,12 @@ def test_equal_facts_of_two_runs_are_noticed():
 
 
 def test_only_a_probe_that_cannot_draw_is_told(rubric):
-    """What counts has equal facts of random inputs; it is told only where nothing is drawn, nor that is meant."""
+    """What counts has equal facts of random inputs; only what draws nothing, and does not say so, is told."""
     same = evidence(**dict.fromkeys(rubric.probes, 1))
     (told,) = fixed_probes(rubric.probes, same, same)
     line = TEXT[: TEXT.index("def constant")].count("\n") + 1
     assert told.startswith(f"{rubric.path}, line {line}: probe constant draws nothing at random")
     assert list(fixed_probes(rubric.probes, same, evidence(**dict.fromkeys(rubric.probes, 2)))) == []
-
-
-def answer(name, fails=None):
-    return Answer(name, "q1", fails, 12, ())
-
-
-ANSWERS = [
-    answer("added"),
-    answer("squared", frozenset({"test_one"})),
-    answer("cut", frozenset({"test_one"})),
-]
-PATH = Path("answers.py")
-
-
-def pictured(reference="a", stub="b", added="a", squared="c", cut=""):
-    """What the picture shows of each, by name; the reference's name is empty."""
-    shown = {"": reference, "the stub": stub, "added": added, "squared": squared, "cut": cut}
-    return {name: {"shown": picture} for name, picture in shown.items()}
-
-
-def test_a_picture_that_tells_answers_apart_is_not_told(rubric):
-    """A wrong answer may have no picture, and an accepted one that of the reference or another."""
-    for shown in (pictured(), pictured(added="d"), pictured(stub="a"), pictured(squared="", cut="")):
-        assert list(picture_complaints(rubric.pictures, shown, ANSWERS, PATH)) == []
-
-
-def test_a_picture_that_shows_nothing_of_a_right_answer_is_told(rubric):
-    """Students with another right answer would see no picture: which, and where it stands."""
-    (told,) = picture_complaints(rubric.pictures, pictured(added=""), ANSWERS, PATH)
-    assert told.startswith(f"{rubric.path}, line ")
-    assert told.endswith("picture shown shows nothing of added, which is right (answers.py, line 12)")
-
-
-def test_a_picture_that_is_always_the_same_is_told(rubric):
-    """It shows what the probe made, and nothing of what a student did."""
-    same = pictured(stub="a", squared="a", cut="")
-    (told,) = picture_complaints(rubric.pictures, same, ANSWERS, PATH)
-    assert "picture shown shows the same for the reference, the stub and the wrong answers: draw" in told
 
 
 def judged(*outcomes, stopped=None):
