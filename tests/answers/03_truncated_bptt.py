@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
-from grader.answers import accepted, equal, wrong
+from grader.answers import accepted, edit, equal, wrong, wrong_edits
 
 # q1: train_stateful
 
@@ -47,6 +47,29 @@ def copy_under_no_grad(cell, readout, opt, batches, h):
     return losses, h
 
 
+wrong_edits(
+    "q1",
+    {
+        "copies_in_inference_mode_for_the_next": edit(
+            "with torch.no_grad():",
+            "with torch.inference_mode():",
+            "Takes inference_mode for a faster no_grad: what is born there cannot be saved for a backward.",
+            stops="RuntimeError",
+            fails=[
+                "test_start_state_is_a_leaf",
+                "test_value_is_carried",
+                "test_gradient_flows_through_time",
+                "test_graph_does_not_grow",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+                "test_nothing_else_changes",
+            ],
+        ),
+    },
+    of="copy_under_no_grad",
+)
+
+
 @accepted("q1")
 def carry_the_data(cell, readout, opt, batches, h):
     """Nobody writes to the state in place, so .data is harmless here."""
@@ -57,6 +80,78 @@ def carry_the_data(cell, readout, opt, batches, h):
             h = cell(x, h)
         losses.append(_update(readout, opt, h, y))
     return losses, h
+
+
+wrong_edits(
+    "q1",
+    {
+        "start_from_zeros": edit(
+            "h = h.data",
+            "h = torch.zeros_like(h)",
+            "Believes that a state without history must be an empty one: the value is lost with the graph.",
+            fails=[
+                "test_value_is_carried",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+            ],
+        ),
+        "switch_off_requires_grad": edit(
+            "h = h.data",
+            "h = h.requires_grad_(False)",
+            "Believes that requires_grad_(False) drops a history: torch allows it on leaves only.",
+            stops="RuntimeError",
+            fails=[
+                "test_start_state_is_a_leaf",
+                "test_value_is_carried",
+                "test_graph_does_not_grow",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+                "test_nothing_else_changes",
+            ],
+        ),
+        "detach_without_assigning": edit(
+            "h = h.data",
+            "h.detach()",
+            "Calls h.detach() as if it changed h: it returns a new tensor, which is thrown away.",
+            stops="RuntimeError",
+            fails=[
+                "test_start_state_is_a_leaf",
+                "test_value_is_carried",
+                "test_graph_does_not_grow",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+                "test_nothing_else_changes",
+            ],
+        ),
+        "detach_the_parameters": edit(
+            "h = h.data",
+            "for p in cell.parameters():\n            p.detach_()",
+            "Detaches the parameters instead of the state: they are leaves already, and lose requires_grad.",
+            fails=[
+                "test_gradient_flows_through_time",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+                "test_nothing_else_changes",
+            ],
+            public=True,
+        ),
+        "clone_without_detach": edit(
+            "h = h.data",
+            "h = h.clone()",
+            "Believes that a copy has no history: clone() is recorded like every other operation.",
+            stops="RuntimeError",
+            fails=[
+                "test_start_state_is_a_leaf",
+                "test_value_is_carried",
+                "test_graph_does_not_grow",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+                "test_nothing_else_changes",
+            ],
+        ),
+    },
+    of="carry_the_data",
+)
 
 
 @accepted("q1")
@@ -93,6 +188,25 @@ def detach_in_place_after_the_step(cell, readout, opt, batches, h):
         losses.append(_update(readout, opt, h, y))
         h.detach_()
     return losses, h
+
+
+wrong_edits(
+    "q1",
+    {
+        "detach_before_the_loss": edit(
+            "losses.append(_update(readout, opt, h, y))\n        h.detach_()",
+            "h = h.detach()\n        losses.append(_update(readout, opt, h, y))",
+            "Cuts at the end of the minibatch but before the loss: the cell is cut off from it and never learns.",
+            fails=[
+                "test_gradient_flows_through_time",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+            ],
+            public=True,
+        ),
+    },
+    of="detach_in_place_after_the_step",
+)
 
 
 @accepted("q1")
@@ -158,6 +272,28 @@ def cut_and_retain_all_the_same(cell, readout, opt, batches, h):
         opt.step()
         losses.append(loss.item())
     return losses, h
+
+
+wrong_edits(
+    "q1",
+    {
+        "retain_the_graph": edit(
+            "h = h.detach()\n        for x in xs:",
+            "for x in xs:",
+            "Follows the error text: the graph grows, and after opt.step() backward needs overwritten weights.",
+            stops="RuntimeError",
+            fails=[
+                "test_start_state_is_a_leaf",
+                "test_value_is_carried",
+                "test_graph_does_not_grow",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+                "test_nothing_else_changes",
+            ],
+        ),
+    },
+    of="cut_and_retain_all_the_same",
+)
 
 
 @accepted("q1")
@@ -266,32 +402,6 @@ def cleared_after_the_step(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_start_state_is_a_leaf",
-        "test_value_is_carried",
-        "test_graph_does_not_grow",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-        "test_nothing_else_changes",
-    ],
-)
-def retain_the_graph(cell, readout, opt, batches, h):
-    """Follows the error text: the graph grows, and after opt.step() backward needs overwritten weights."""
-    losses = []
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        loss = F.mse_loss(readout(h), y)
-        opt.zero_grad()
-        loss.backward(retain_graph=True)
-        opt.step()
-        losses.append(loss.item())
-    return losses, h
-
-
-@wrong(
-    "q1",
     fails=[
         "test_start_state_is_a_leaf",
         "test_graph_does_not_grow",
@@ -317,20 +427,6 @@ def retain_the_graph_and_step_by_hand(cell, readout, opt, batches, h):
 
 
 @wrong(
-    "q1", fails=["test_value_is_carried", "test_parameters_after_training", "test_losses_and_state_come_back"]
-)
-def start_from_zeros(cell, readout, opt, batches, h):
-    """Believes that a state without history must be an empty one: the value is lost with the graph."""
-    losses = []
-    for xs, y in batches:
-        h = torch.zeros_like(h)
-        for x in xs:
-            h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
-
-
-@wrong(
     "q1",
     fails=[
         "test_gradient_flows_through_time",
@@ -351,29 +447,6 @@ def detach_in_every_step(cell, readout, opt, batches, h):
 
 @wrong(
     "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_start_state_is_a_leaf",
-        "test_value_is_carried",
-        "test_graph_does_not_grow",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-        "test_nothing_else_changes",
-    ],
-)
-def switch_off_requires_grad(cell, readout, opt, batches, h):
-    """Believes that requires_grad_(False) drops a history: torch allows it on leaves only."""
-    losses = []
-    for xs, y in batches:
-        h = h.requires_grad_(False)
-        for x in xs:
-            h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
-
-
-@wrong(
-    "q1",
     fails=[
         "test_gradient_flows_through_time",
         "test_parameters_after_training",
@@ -388,94 +461,6 @@ def recur_without_gradients(cell, readout, opt, batches, h):
         with torch.no_grad():
             for x in xs:
                 h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
-
-
-@wrong(
-    "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_start_state_is_a_leaf",
-        "test_value_is_carried",
-        "test_graph_does_not_grow",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-        "test_nothing_else_changes",
-    ],
-)
-def detach_without_assigning(cell, readout, opt, batches, h):
-    """Calls h.detach() as if it changed h: it returns a new tensor, which is thrown away."""
-    losses = []
-    for xs, y in batches:
-        h.detach()
-        for x in xs:
-            h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
-
-
-@wrong(
-    "q1",
-    fails=[
-        "test_gradient_flows_through_time",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-        "test_nothing_else_changes",
-    ],
-    public=True,
-)
-def detach_the_parameters(cell, readout, opt, batches, h):
-    """Detaches the parameters instead of the state: they are leaves already, and lose requires_grad."""
-    losses = []
-    for xs, y in batches:
-        for p in cell.parameters():
-            p.detach_()
-        for x in xs:
-            h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
-
-
-@wrong(
-    "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_start_state_is_a_leaf",
-        "test_value_is_carried",
-        "test_graph_does_not_grow",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-        "test_nothing_else_changes",
-    ],
-)
-def clone_without_detach(cell, readout, opt, batches, h):
-    """Believes that a copy has no history: clone() is recorded like every other operation."""
-    losses = []
-    for xs, y in batches:
-        h = h.clone()
-        for x in xs:
-            h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
-
-
-@wrong(
-    "q1",
-    fails=[
-        "test_gradient_flows_through_time",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
-    public=True,
-)
-def detach_before_the_loss(cell, readout, opt, batches, h):
-    """Cuts at the end of the minibatch but before the loss: the cell is cut off from it and never learns."""
-    losses = []
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        h = h.detach()
         losses.append(_update(readout, opt, h, y))
     return losses, h
 
@@ -520,45 +505,39 @@ def gradients_pile_up(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q1", fails=["test_losses_and_state_come_back"])
-def losses_as_tensors(cell, readout, opt, batches, h):
-    """Collects the loss tensors: each of them keeps the graph of its minibatch."""
-    losses = []
-    for xs, y in batches:
-        h = h.detach()
-        for x in xs:
-            h = cell(x, h)
-        loss = F.mse_loss(readout(h), y)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-        losses.append(loss)
-    return losses, h
-
-
-@wrong(
+wrong_edits(
     "q1",
-    stops="RuntimeError",
-    fails=[
-        "test_start_state_is_a_leaf",
-        "test_value_is_carried",
-        "test_gradient_flows_through_time",
-        "test_graph_does_not_grow",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-        "test_nothing_else_changes",
-    ],
+    {
+        "losses_as_tensors": edit(
+            "losses.append(loss.item())",
+            "losses.append(loss)",
+            "Collects the loss tensors: each of them keeps the graph of its minibatch.",
+            fails=["test_losses_and_state_come_back"],
+        ),
+        "cleared_between_backward_and_step": edit(
+            "opt.zero_grad()\n        loss.backward()",
+            "loss.backward()\n        opt.zero_grad()",
+            "Clears the gradients between backward() and step(): nothing is ever learned, and nothing raises.",
+            fails=[
+                "test_gradient_flows_through_time",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+            ],
+            public=True,
+        ),
+        "squares_added_over_outputs": edit(
+            "loss = F.mse_loss(readout(h), y)",
+            "loss = ((readout(h) - y) ** 2).sum(-1).mean()",
+            "Adds the squares of all outputs of a sequence, where F.mse_loss takes the mean.",
+            fails=[
+                "test_gradient_flows_through_time",
+                "test_parameters_after_training",
+                "test_losses_and_state_come_back",
+            ],
+            public=True,
+        ),
+    },
 )
-def copies_in_inference_mode_for_the_next(cell, readout, opt, batches, h):
-    """Takes inference_mode for a faster no_grad: what is born there cannot be saved for a backward."""
-    losses = []
-    for xs, y in batches:
-        with torch.inference_mode():
-            h = h.clone()
-        for x in xs:
-            h = cell(x, h)
-        losses.append(_update(readout, opt, h, y))
-    return losses, h
 
 
 @wrong(
@@ -613,30 +592,6 @@ def step_by_hand(cell, readout, opt, batches, h):
             for group in opt.param_groups:
                 for p in group["params"]:
                     p -= group["lr"] * p.grad
-        losses.append(loss.item())
-    return losses, h
-
-
-@wrong(
-    "q1",
-    fails=[
-        "test_gradient_flows_through_time",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
-    public=True,
-)
-def cleared_between_backward_and_step(cell, readout, opt, batches, h):
-    """Clears the gradients between backward() and step(): nothing is ever learned, and nothing raises."""
-    losses = []
-    for xs, y in batches:
-        h = h.detach()
-        for x in xs:
-            h = cell(x, h)
-        loss = F.mse_loss(readout(h), y)
-        loss.backward()
-        opt.zero_grad()
-        opt.step()
         losses.append(loss.item())
     return losses, h
 
@@ -861,30 +816,6 @@ def cleared_too_late(cell, readout, opt, batches, h):
         loss.backward()
         opt.step()
         opt.zero_grad()
-        losses.append(loss.item())
-    return losses, h
-
-
-@wrong(
-    "q1",
-    fails=[
-        "test_gradient_flows_through_time",
-        "test_parameters_after_training",
-        "test_losses_and_state_come_back",
-    ],
-    public=True,
-)
-def squares_added_over_outputs(cell, readout, opt, batches, h):
-    """Adds the squares of all outputs of a sequence, where F.mse_loss takes the mean."""
-    losses = []
-    for xs, y in batches:
-        h = h.detach()
-        for x in xs:
-            h = cell(x, h)
-        loss = ((readout(h) - y) ** 2).sum(-1).mean()
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
         losses.append(loss.item())
     return losses, h
 
@@ -1338,6 +1269,48 @@ def detached_copies(state):
     return state
 
 
+wrong_edits(
+    "q2",
+    {
+        "detach_in_place": edit(
+            "return state.detach().clone()",
+            "return state.detach_()",
+            "Uses detach_(): the original loses its history, and a pending loss can no longer be back-propagated.",
+            fails=["test_original_is_untouched", "test_reset_falsifies_nothing"],
+            public=True,
+        ),
+        "take_the_data": edit(
+            "return state.detach().clone()",
+            "return state.data",
+            "Takes .data for detach(): it hides later writes, which falsify a pending gradient without an error.",
+            fails=["test_reset_falsifies_nothing"],
+            public=True,
+        ),
+        "make_it_require_grad": edit(
+            "return state.detach().clone()",
+            "return state.detach().requires_grad_()",
+            'Adds requires_grad_() "so that it goes on training": the new leaf cannot be reset in place.',
+            fails=["test_result_has_no_history", "test_reset_falsifies_nothing"],
+            public=True,
+        ),
+        "zeros_for_everything": edit(
+            "return state.detach().clone()",
+            "return torch.zeros_like(state)",
+            "Resets the state: without history, but without the value, too.",
+            fails=["test_structure_is_kept", "test_result_has_no_history"],
+        ),
+        "new_parameters": edit(
+            "return state.detach().clone()",
+            "return nn.Parameter(state)",
+            "Wraps every part into a Parameter: it shares memory unseen by autograd, and requires grad.",
+            fails=["test_result_has_no_history", "test_reset_falsifies_nothing"],
+            public=True,
+        ),
+    },
+    of="detached_copies",
+)
+
+
 @accepted("q2")
 @torch.no_grad()
 def arithmetic_under_no_grad(state):
@@ -1449,44 +1422,39 @@ def only_the_hidden_state(state):
     return [only_the_hidden_state(part) for part in state]
 
 
-@wrong("q2", fails=["test_original_is_untouched", "test_reset_falsifies_nothing"], public=True)
-def detach_in_place(state):
-    """Uses detach_(): the original loses its history, and a pending loss can no longer be back-propagated."""
-    if isinstance(state, torch.Tensor):
-        return state.detach_()
-    if isinstance(state, (tuple, list)):
-        return type(state)(map(detach_in_place, state))
-    return state
-
-
-@wrong("q2", fails=["test_structure_is_kept"])
-def a_list_for_everything(state):
-    """Rebuilds tuples as lists: nn.LSTM expects a tuple."""
-    if state is None:
-        return None
-    if isinstance(state, torch.Tensor):
-        return state.detach()
-    return [a_list_for_everything(part) for part in state]
-
-
-@wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
-def take_the_data(state):
-    """Takes .data for detach(): it hides later writes, which falsify a pending gradient without an error."""
-    if isinstance(state, torch.Tensor):
-        return state.data
-    if isinstance(state, (tuple, list)):
-        return type(state)(map(take_the_data, state))
-    return state
-
-
-@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"], public=True)
-def make_it_require_grad(state):
-    """Adds requires_grad_() "so that it goes on training": the new leaf cannot be reset in place."""
-    if isinstance(state, torch.Tensor):
-        return state.detach().requires_grad_()
-    if isinstance(state, (tuple, list)):
-        return type(state)(map(make_it_require_grad, state))
-    return state
+wrong_edits(
+    "q2",
+    {
+        "a_list_for_everything": edit(
+            "return type(state)(repackage(part) for part in state)",
+            "return [repackage(part) for part in state]",
+            "Rebuilds tuples as lists: nn.LSTM expects a tuple.",
+            fails=["test_structure_is_kept"],
+        ),
+        "one_level_deep": edit(
+            "return type(state)(repackage(part) for part in state)",
+            "return type(state)(part.detach() for part in state)",
+            "Handles a tuple of tensors but not a list of tuples: the parts of a state may be states themselves.",
+            stops="AttributeError",
+            fails=["test_structure_is_kept", "test_result_has_no_history", "test_original_is_untouched"],
+            public=True,
+        ),
+        "leaves_are_left_alone": edit(
+            "return state.detach()",
+            "return state if state.is_leaf else state.detach()",
+            "Believes that a leaf is ready: one that requires grad, a learned first state, goes on collecting.",
+            fails=["test_result_has_no_history"],
+            public=True,
+        ),
+        "a_tuple_for_everything": edit(
+            "type(state)",
+            "tuple",
+            "Rebuilds lists as tuples: who appends to the list of states cannot any more.",
+            fails=["test_structure_is_kept"],
+            public=True,
+        ),
+    },
+)
 
 
 @wrong(
@@ -1534,21 +1502,6 @@ def always_a_pair(state):
     return h.detach(), c.detach()
 
 
-@wrong(
-    "q2",
-    stops="AttributeError",
-    fails=["test_structure_is_kept", "test_result_has_no_history", "test_original_is_untouched"],
-    public=True,
-)
-def one_level_deep(state):
-    """Handles a tuple of tensors but not a list of tuples: the parts of a state may be states themselves."""
-    if state is None:
-        return None
-    if isinstance(state, torch.Tensor):
-        return state.detach()
-    return type(state)(part.detach() for part in state)
-
-
 @wrong("q2", fails=["test_reset_falsifies_nothing"], public=True)
 def share_memory_with_numpy(state):
     """Goes through numpy without a copy: memory is shared, the version counter is not, writes stay unseen."""
@@ -1575,16 +1528,6 @@ def copies_in_inference_mode(state):
     return state
 
 
-@wrong("q2", fails=["test_result_has_no_history"], public=True)
-def leaves_are_left_alone(state):
-    """Believes that a leaf is ready: one that requires grad, a learned first state, goes on collecting."""
-    if state is None:
-        return None
-    if isinstance(state, torch.Tensor):
-        return state if state.is_leaf else state.detach()
-    return type(state)(leaves_are_left_alone(part) for part in state)
-
-
 @wrong("q2", fails=["test_original_is_untouched"], public=True)
 def parts_replaced_in_the_list(state):
     """Writes the detached parts into the caller's own list: the caller's state has lost its history."""
@@ -1596,36 +1539,6 @@ def parts_replaced_in_the_list(state):
         return state
     if isinstance(state, tuple):
         return tuple(parts_replaced_in_the_list(part) for part in state)
-    return state
-
-
-@wrong("q2", fails=["test_structure_is_kept"], public=True)
-def a_tuple_for_everything(state):
-    """Rebuilds lists as tuples: who appends to the list of states cannot any more."""
-    if state is None:
-        return None
-    if isinstance(state, torch.Tensor):
-        return state.detach()
-    return tuple(a_tuple_for_everything(part) for part in state)
-
-
-@wrong("q2", fails=["test_structure_is_kept", "test_result_has_no_history"])
-def zeros_for_everything(state):
-    """Resets the state: without history, but without the value, too."""
-    if isinstance(state, torch.Tensor):
-        return torch.zeros_like(state)
-    if isinstance(state, (tuple, list)):
-        return type(state)(map(zeros_for_everything, state))
-    return state
-
-
-@wrong("q2", fails=["test_result_has_no_history", "test_reset_falsifies_nothing"], public=True)
-def new_parameters(state):
-    """Wraps every part into a Parameter: it shares memory unseen by autograd, and requires grad."""
-    if isinstance(state, torch.Tensor):
-        return nn.Parameter(state)
-    if isinstance(state, (tuple, list)):
-        return type(state)(map(new_parameters, state))
     return state
 
 
@@ -2170,22 +2083,33 @@ def later_losses_first(cell, readout, xs, ys, k):
     return total
 
 
-@wrong(
-    "q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation", "test_total_loss"]
+wrong_edits(
+    "q3",
+    {
+        "drop_the_rest": edit(
+            "if (t + 1) % k == 0 or t == len(xs) - 1:",
+            "if (t + 1) % k == 0:",
+            "Forgets the incomplete last chunk: its steps teach nothing and are missing in the total.",
+            fails=[
+                "test_gradients_of_the_chunks",
+                "test_one_chunk_is_full_backpropagation",
+                "test_total_loss",
+            ],
+        ),
+        "first_chunk_of_one_step": edit(
+            "if (t + 1) % k == 0 or t == len(xs) - 1:",
+            "if t % k == 0 or t == len(xs) - 1:",
+            "Tests t % k instead of (t + 1) % k: the first chunk has one step, and all later cuts are shifted.",
+            fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"],
+        ),
+        "total_as_a_tensor": edit(
+            "total += loss.item()",
+            "total = total + loss",
+            "Adds up the loss tensors: the total is not a float, and holds on to the graph of every chunk.",
+            fails=["test_total_loss"],
+        ),
+    },
 )
-def drop_the_rest(cell, readout, xs, ys, k):
-    """Forgets the incomplete last chunk: its steps teach nothing and are missing in the total."""
-    h = torch.zeros(xs.shape[1], cell.hidden_size)
-    total = loss = 0.0
-    for t in range(len(xs)):
-        h = cell(xs[t], h)
-        loss = loss + F.mse_loss(readout(h), ys[t])
-        if (t + 1) % k == 0:
-            loss.backward()
-            total += loss.item()
-            h = h.detach()
-            loss = 0.0
-    return total
 
 
 @wrong("q3", fails=["test_gradients_of_the_chunks"])
@@ -2306,22 +2230,6 @@ def mean_over_the_chunk(cell, readout, xs, ys, k):
 
 
 @wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
-def first_chunk_of_one_step(cell, readout, xs, ys, k):
-    """Tests t % k instead of (t + 1) % k: the first chunk has one step, and all later cuts are shifted."""
-    h = torch.zeros(xs.shape[1], cell.hidden_size)
-    total = loss = 0.0
-    for t in range(len(xs)):
-        h = cell(xs[t], h)
-        loss = loss + F.mse_loss(readout(h), ys[t])
-        if t % k == 0 or t == len(xs) - 1:
-            loss.backward()
-            total += loss.item()
-            h = h.detach()
-            loss = 0.0
-    return total
-
-
-@wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"])
 def only_the_loss_at_the_cut(cell, readout, xs, ys, k):
     """Back-propagates the loss of the last step of each chunk only: the other steps have losses as well."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -2349,22 +2257,6 @@ def clear_the_gradients_of_earlier_chunks(cell, readout, xs, ys, k):
             readout.zero_grad()
             loss.backward()
             total += loss.item()
-            h = h.detach()
-            loss = 0.0
-    return total
-
-
-@wrong("q3", fails=["test_total_loss"])
-def total_as_a_tensor(cell, readout, xs, ys, k):
-    """Adds up the loss tensors: the total is not a float, and holds on to the graph of every chunk."""
-    h = torch.zeros(xs.shape[1], cell.hidden_size)
-    total = loss = 0.0
-    for t in range(len(xs)):
-        h = cell(xs[t], h)
-        loss = loss + F.mse_loss(readout(h), ys[t])
-        if (t + 1) % k == 0 or t == len(xs) - 1:
-            loss.backward()
-            total = total + loss
             h = h.detach()
             loss = 0.0
     return total
@@ -3123,32 +3015,41 @@ def a_new_leaf_that_requires_grad(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4", fails=["test_first_minibatch_teaches_h0"])
-def a_new_parameter(cell, readout, h0, opt, batches):
-    """Wraps the expanded state in nn.Parameter: the optimizer does not know it, and h0 is cut off."""
-    h = nn.Parameter(h0.expand(batches[0][1].shape[0], -1))
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        opt.zero_grad()
-        F.mse_loss(readout(h), y).backward()
-        opt.step()
-        h = h.detach()
-    return h
-
-
-@wrong("q4", fails=["test_first_minibatch_teaches_h0"])
-def start_from_the_data_of_h0(cell, readout, h0, opt, batches):
-    """Detaches in the right place, but starts from h0.data: the values without the connection."""
-    h = h0.data.expand(batches[0][1].shape[0], -1)
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        opt.zero_grad()
-        F.mse_loss(readout(h), y).backward()
-        opt.step()
-        h = h.detach()
-    return h
+wrong_edits(
+    "q4",
+    {
+        "a_new_parameter": edit(
+            "h = h0.expand(batches[0][1].shape[0], -1)",
+            "h = nn.Parameter(h0.expand(batches[0][1].shape[0], -1))",
+            "Wraps the expanded state in nn.Parameter: the optimizer does not know it, and h0 is cut off.",
+            fails=["test_first_minibatch_teaches_h0"],
+        ),
+        "start_from_the_data_of_h0": edit(
+            "h = h0.expand(batches[0][1].shape[0], -1)",
+            "h = h0.data.expand(batches[0][1].shape[0], -1)",
+            "Detaches in the right place, but starts from h0.data: the values without the connection.",
+            fails=["test_first_minibatch_teaches_h0"],
+        ),
+        "expanded_under_no_grad": edit(
+            "h = h0.expand(batches[0][1].shape[0], -1)",
+            "with torch.no_grad():\n        h = h0.expand(batches[0][1].shape[0], -1)",
+            "Expands h0 under no_grad, so that the connection is never recorded.",
+            fails=["test_first_minibatch_teaches_h0"],
+        ),
+        "h0_itself_is_detached": edit(
+            "h = h0.expand(batches[0][1].shape[0], -1)",
+            "h = h0.detach_().expand(batches[0][1].shape[0], -1)",
+            "Detaches h0 in place to have it without a history: it had none, and stops requiring grad.",
+            fails=["test_first_minibatch_teaches_h0", "test_all_else_stays"],
+        ),
+        "zeros_after_the_first": edit(
+            "h = h.detach()",
+            "h = torch.zeros_like(h)",
+            "Starts every later minibatch from zeros.",
+            fails=["test_later_minibatches_carry_the_value", "test_the_rest_learns_too"],
+        ),
+    },
+)
 
 
 @wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
@@ -3183,35 +3084,6 @@ def h0_takes_the_last_state(cell, readout, h0, opt, batches):
         F.mse_loss(readout(h), y).backward()
         opt.step()
         h0.data.copy_(h.detach().mean(0, keepdim=True))
-    return h
-
-
-@wrong("q4", fails=["test_first_minibatch_teaches_h0"])
-def expanded_under_no_grad(cell, readout, h0, opt, batches):
-    """Expands h0 under no_grad, so that the connection is never recorded."""
-    with torch.no_grad():
-        h = h0.expand(batches[0][1].shape[0], -1)
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        opt.zero_grad()
-        F.mse_loss(readout(h), y).backward()
-        opt.step()
-        h = h.detach()
-    return h
-
-
-@wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_all_else_stays"])
-def h0_itself_is_detached(cell, readout, h0, opt, batches):
-    """Detaches h0 in place to have it without a history: it had none, and stops requiring grad."""
-    h = h0.detach_().expand(batches[0][1].shape[0], -1)
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        opt.zero_grad()
-        F.mse_loss(readout(h), y).backward()
-        opt.step()
-        h = h.detach()
     return h
 
 
@@ -3270,20 +3142,6 @@ def nothing_is_returned(cell, readout, h0, opt, batches):
         F.mse_loss(readout(h), y).backward()
         opt.step()
         h = h.detach()
-
-
-@wrong("q4", fails=["test_later_minibatches_carry_the_value", "test_the_rest_learns_too"])
-def zeros_after_the_first(cell, readout, h0, opt, batches):
-    """Starts every later minibatch from zeros."""
-    h = h0.expand(batches[0][1].shape[0], -1)
-    for xs, y in batches:
-        for x in xs:
-            h = cell(x, h)
-        opt.zero_grad()
-        F.mse_loss(readout(h), y).backward()
-        opt.step()
-        h = torch.zeros_like(h)
-    return h
 
 
 @wrong("q4", fails=["test_first_minibatch_teaches_h0", "test_the_rest_learns_too"], public=True)
@@ -3734,6 +3592,20 @@ class AddTheGradientOnly(nn.Module):
         return x - (self.running + 0.1 * (mean - mean.detach()))
 
 
+wrong_edits(
+    "q5",
+    {
+        "SubtractTheBatchMean": edit(
+            "return x - (self.running + 0.1 * (mean - mean.detach()))",
+            "return x - mean",
+            "Subtracts the batch mean in training, as batch normalisation does, instead of the new average.",
+            fails=["test_gradient_of_the_output", "test_statistic_and_values"],
+        ),
+    },
+    of="AddTheGradientOnly",
+)
+
+
 @accepted("q5")
 class UpdateInPlaceAfterwards(nn.Module):
     """The output is computed from the old statistic; then the buffer is updated in place, unrecorded."""
@@ -3865,20 +3737,37 @@ class EverythingUnderNoGrad(nn.Module):
         return x - self.running
 
 
-@wrong("q5", fails=["test_statistic_and_values"], public=True)
-class PlainAttribute(nn.Module):
-    """Keeps the statistic as a plain attribute: it is missing in the state_dict of a saved model."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.running = torch.zeros(n)
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        new = 0.9 * self.running + 0.1 * x.mean(0)
-        self.running = new.detach()
-        return x - new
+wrong_edits(
+    "q5",
+    {
+        "PlainAttribute": edit(
+            'self.register_buffer("running", torch.zeros(n))',
+            "self.running = torch.zeros(n)",
+            "Keeps the statistic as a plain attribute: it is missing in the state_dict of a saved model.",
+            fails=["test_statistic_and_values"],
+            public=True,
+        ),
+        "RunningIsAParameter": edit(
+            'self.register_buffer("running", torch.zeros(n))',
+            "self.running = nn.Parameter(torch.zeros(n))",
+            "Makes the statistic a parameter: torch refuses to assign a computed tensor to it.",
+            stops="TypeError",
+            fails=[
+                "test_statistic_has_no_history",
+                "test_gradient_of_the_output",
+                "test_statistic_and_values",
+                "test_batches_are_left_alone",
+            ],
+        ),
+        "NotPersistent": edit(
+            'self.register_buffer("running", torch.zeros(n))',
+            'self.register_buffer("running", torch.zeros(n), persistent=False)',
+            "Registers the buffer with persistent=False, which keeps it out of the state_dict.",
+            fails=["test_statistic_and_values"],
+            public=True,
+        ),
+    },
+)
 
 
 @wrong("q5", fails=["test_statistic_has_no_history"])
@@ -3909,47 +3798,6 @@ class UpdateInEvalToo(nn.Module):
         return x - new
 
 
-@wrong(
-    "q5",
-    stops="TypeError",
-    fails=[
-        "test_statistic_has_no_history",
-        "test_gradient_of_the_output",
-        "test_statistic_and_values",
-        "test_batches_are_left_alone",
-    ],
-)
-class RunningIsAParameter(nn.Module):
-    """Makes the statistic a parameter: torch refuses to assign a computed tensor to it."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.running = nn.Parameter(torch.zeros(n))
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        new = 0.9 * self.running + 0.1 * x.mean(0)
-        self.running = new.detach()
-        return x - new
-
-
-@wrong("q5", fails=["test_gradient_of_the_output", "test_statistic_and_values"])
-class SubtractTheBatchMean(nn.Module):
-    """Subtracts the batch mean in training, as batch normalisation does, instead of the new average."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.register_buffer("running", torch.zeros(n))
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        mean = x.mean(0)
-        self.running = 0.9 * self.running + 0.1 * mean.detach()
-        return x - mean
-
-
 @wrong("q5", fails=["test_gradient_of_the_output", "test_statistic_and_values"])
 class OldStatisticInTheOutput(nn.Module):
     """Subtracts the old statistic and stores the new one: the output does not depend on the batch mean."""
@@ -3963,22 +3811,6 @@ class OldStatisticInTheOutput(nn.Module):
         if self.training:
             self.running = (0.9 * self.running + 0.1 * x.mean(0)).detach()
         return output
-
-
-@wrong("q5", fails=["test_statistic_and_values"], public=True)
-class NotPersistent(nn.Module):
-    """Registers the buffer with persistent=False, which keeps it out of the state_dict."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.register_buffer("running", torch.zeros(n), persistent=False)
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        new = 0.9 * self.running + 0.1 * x.mean(0)
-        self.running = new.detach()
-        return x - new
 
 
 @wrong("q5", fails=["test_gradient_of_the_output", "test_statistic_and_values"])
