@@ -120,7 +120,7 @@ def other_form(seen: Any, expected: Any, path: _Path = (), *, strict: bool = Fal
     ask for these. Where a length and a kind differ, the length is told: a part that is missing moves all
     behind it. A list and a tuple, or two kinds of number, are alike always.
     """
-    if not strict and (_stands_for_anything(seen) or _stands_for_anything(expected)):
+    if not strict and _stands_for_anything(seen, expected):
         return None
     if not _are_of_one_kind(seen, expected):
         return f"{_place(path)} is {describe(seen)}, {describe(expected)} was expected"
@@ -153,13 +153,18 @@ def _other_form_of_parts(
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
-def _stands_for_anything(fact: Any) -> bool:
-    """None, an error, and what ``untouched`` and ``gradients`` give, whose form follows what is there."""
-    if is_gradients(fact):
+def _stands_for_anything(seen: Any, expected: Any) -> bool:
+    """None and an error may; and what a word gives whose form follows what is there, if both are of it."""
+    if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
         return True
+    return any(is_one(seen) and is_one(expected) for is_one in (is_gradients, _is_kept))
+
+
+def _is_kept(fact: Any) -> bool:
+    """Whether a fact is what ``untouched`` kept."""
     if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
-        return fact is None or isinstance(fact, Raised)
-    return isinstance(fact["before"], dict) and "torch" in fact["before"]
+        return False
+    return isinstance(fact["before"], dict) and "torch" in fact["before"] and isinstance(fact["after"], dict)
 
 
 def _are_of_one_kind(one: Any, other: Any) -> bool:

@@ -19,10 +19,11 @@ from grader.course import Course
 from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
 from grader.facts import MalformedError, Raised, Tensor
 from grader.flags import flags_of
+from grader.gradients import assert_gradients
 from grader.judge import judge
 from grader.live import observe_reference
 from grader.notebook import NotebookError, read_notebook
-from grader.observation import Observation
+from grader.observation import Observation, is_gradients
 from grader.preload import modules_to_preload
 from grader.recognition import recognise
 from grader.wire import Wire, WireError, parse
@@ -159,7 +160,12 @@ def compare(seen, expected):
 def helpers(seen, expected):
     assert describe(seen)
     raised(seen, RuntimeError, "modified")
-    if isinstance(expected, dict) and isinstance(seen, dict):
+    if is_gradients(expected):
+        with suppress(AssertionError):
+            assert_gradients(seen, expected, of="it")
+    elif isinstance(expected, dict) and "before" in expected:
+        return  # what `untouched` kept has a form that nobody compares; a check that stumbles over it says so
+    elif isinstance(expected, dict) and isinstance(seen, dict):
         for key, value in expected.items():
             helpers(seen[key], value)
     elif isinstance(expected, list | tuple) and isinstance(seen, list | tuple):

@@ -196,6 +196,21 @@ def test_nothing_leads_from_a_spied_module_to_its_records(zygote):
     assert told(zygote, CRAWL + student, body) == (False, 1)
 
 
+def test_nothing_leads_from_a_module_to_the_graph_at_its_call(zygote):
+    """What waits for the call of a readout shows neither the states of the cell nor names of ours."""
+    student = """
+def f(cell, readout, x):
+    readout(cell(x))
+    return leads_to_us(cell.__dict__['forward'], readout.__dict__['forward'])
+"""
+    body = """
+        cell, readout = nn.Linear(2, 3), nn.Linear(3, 1)
+        drawn = graph_at(readout, steps=cell, after=1)
+        return student.f(cell, readout, torch.ones(1, 2)), drawn() is not None
+    """
+    assert told(zygote, CRAWL + student, body) == (False, True)
+
+
 def test_nothing_leads_from_a_marked_graph_to_the_marks(zygote):
     """The node that a mark adds shows no name of ours."""
     student = "def f(y):\n    return leads_to_us(y.grad_fn, type(y.grad_fn))"
