@@ -12,6 +12,9 @@ from grader.evidence import Stopped
 from grader.facts import Raised
 from grader.observation import NothingSeenError, Observation, Sides, StoppedError, other_form
 
+#: Probes, cases, and pairs of what was seen and what is expected; or a dict of these by name.
+Cased = Sides | tuple[Any, Any] | Mapping[str, Sides | tuple[Any, Any]]
+
 
 class Case(Sides):
     """One case: a name, what was seen, and what is expected.
@@ -41,26 +44,27 @@ class Case(Sides):
         return self._came
 
 
-def cases(*probes: Sides | Mapping[str, Sides]) -> Iterator[Case]:
+def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
     """The cases of some probes; an assert that fails in the loop over them is told with the case's name.
 
     ``for case in cases(masked):`` needs no name in any message: a failure reads ``With no column masked: f is
     not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as it is looked at.
 
     Args:
-        probes: each a probe (or a case) whose facts are a dict of cases by name, or a list of cases without a
-            name; or a dict of probes, each of which is one case of that name.
+        probes: each a probe (or a case, or an entry of either) whose facts are a dict of cases by name, or a
+            list of cases without a name; or a dict of probes, each of which is one case of that name.
+        each: what a case of a list is called, with its number behind: "Minibatch" for "Minibatch 1".
 
     Raises:
         CourseError: the facts are no dict and no list.
     """
     for probe in probes:
-        for case in _cases_of(probe):
+        for case in _cases_of(probe, each):
             yield case
             case.is_over = True
 
 
-def _cases_of(probe: Sides | Mapping[str, Sides]) -> Iterator[Case]:
+def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
     if isinstance(probe, Mapping):
         yield from (Case(name, *sides) for name, sides in probe.items())
         return
@@ -68,7 +72,8 @@ def _cases_of(probe: Sides | Mapping[str, Sides]) -> Iterator[Case]:
     if isinstance(expected, dict):
         yield from (Case(name, seen.get(name), right) for name, right in expected.items())
     elif isinstance(expected, list | tuple):
-        yield from (Case("", *pair) for pair in zip(seen, expected, strict=True))
+        for number, pair in enumerate(zip(seen, expected, strict=True), start=1):
+            yield Case(f"{each} {number}" if each else "", *pair)
     else:
         raise CourseError("cases(...) takes probes that return a dict of cases by name, or a list of them")
 

@@ -28,10 +28,10 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
     """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
 
     A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
-    the names ``forward`` gives them, at call time; what it returned (a tuple of snaps for a tuple);
-    and how many autograd nodes the output reaches. It stays the real module; only its ``forward`` is
-    watched, because a hook would miss code that calls ``forward`` itself. The records cannot be reached
-    from there.
+    the names ``forward`` gives them, at call time, None for one that was left out; what it returned (a tuple
+    of snaps for a tuple); and how many autograd nodes the output reaches. It stays the real module; only its
+    ``forward`` is watched, because a hook would miss code that calls ``forward`` itself. The records cannot
+    be reached from there.
 
     Args:
         module: it is watched from now on.
@@ -49,15 +49,15 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
     names = code.co_varnames[1 : code.co_argcount]  # without self
 
     def watched(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = {**dict.fromkeys(names), **dict(zip(names, args, strict=False)), **kwargs}
         inputs = {name: _snap_all(value) for name, value in given.items()}
-        record = records.begin({"inputs": inputs, "output": None, "nodes": 0})
+        heard = {"gradient": None} if gradients else {}
+        record = records.begin({"inputs": inputs, "output": None, "nodes": 0, **heard})
         output = forward(*args, **kwargs)
         first = next(tuple.__iter__(output), None) if _is_tuple(output) else output
         record.update(output=_snap_all(output), nodes=len(nodes.behind(first)))
         records.end(record)
         if gradients:
-            record["gradient"] = None
             _listen(first, record)
         return output
 
