@@ -68,7 +68,8 @@ def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
     if isinstance(probe, Mapping):
         yield from (Case(name, *sides) for name, sides in probe.items())
         return
-    expected, seen = probe.expected, _came(probe)
+    sides = Case("", *probe) if isinstance(probe, tuple) else probe
+    expected, seen = sides.expected, _came(sides)
     if isinstance(expected, dict):
         yield from (Case(name, seen.get(name), right) for name, right in expected.items())
     elif isinstance(expected, list | tuple):

@@ -79,6 +79,13 @@ def test_cases_of_several_probes():
     assert found == [("first", 1, 1), ("second", 2, 1), ("", 1, 3), ("", 2, 4), ("alone", {"a": 5}, {"a": 6})]
 
 
+def test_the_cases_of_a_list_are_numbered():
+    """Where they are called something, the cases of a list and of one entry have numbers, from 1."""
+    one = Observation("one", {"steps": [1, 2]}, {"steps": [3, 4]})
+    found = [(case.name, *case) for case in cases(one["steps"], each="Step")]
+    assert found == [("Step 1", 1, 3), ("Step 2", 2, 4)]
+
+
 def test_both_sides_of_an_entry():
     """An observation and a case give what was seen and what is expected of an entry."""
     observation = Observation("one", {"a": {"b": 5}}, {"a": {"b": 6}})

@@ -78,6 +78,13 @@ def test_what_entered(tell):
     assert [step.has_history for step in steps(calls)] == [False, True]
 
 
+def test_every_record_has_the_same_form(tell):
+    """An argument that was left out and the gradient of a call that failed are None, not missing."""
+    _, calls, _ = tell("cell(input=xs[0])\ncell(xs[1][0, 0], h)")
+    assert [call.keys() for call in calls] == [{"inputs", "output", "nodes", "gradient"}] * 2
+    assert calls[0]["inputs"]["hx"] is None and calls[1]["gradient"] is None
+
+
 def test_so_many_steps_at_a_time():
     """Steps are taken apart into minibatches; the last may be shorter."""
     assert chunks([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4], [5]]

@@ -440,8 +440,8 @@ def test_gradient_flows_through_time(one_minibatch, training):
     later = enumerate(steps(seen["calls"])[1:], start=2)
     cut = [str(number) for number, step in later if not step.has_history]
     assert not cut, (
-        f"In time step {', '.join(cut)} the state enters without a history: there the gradient ends.\n\nIs that "
-        "between two minibatches?"
+        f"In time step {', '.join(cut)} the state enters without a history: there the gradient ends.\n\n"
+        "Is that between two minibatches?"
     )
     assert_untouched(training.seen["kept"], only=MODES)
     assert_steps(one_minibatch)
@@ -472,10 +472,8 @@ def test_parameters_after_training(training, carried_states):
 @points(1)
 def test_losses_and_state_come_back(losses_and_state):
     """The losses come back as Python floats, together with the last state."""
-    for name, where in (
-        ("the result", ""),
-        ("the second result", " of a second call, where all losses are almost 0,"),
-    ):
+    second = " of a second call, where all losses are almost 0,"
+    for name, where in (("the result", ""), ("the second result", second)):
         result, (rights, last) = losses_and_state[name]
         assert isinstance(result, tuple) and len(result) == 2, "What came back is not a tuple (losses, h)."
         losses, h = result
@@ -888,7 +886,7 @@ def assert_states(seen, expected, case):
     )
 
 
-def assert_gradients(observation, kept):
+def assert_in_chunks(observation, kept):
     """Judge one sequence, and say why."""
     seen, expected = observation.seen, observation.expected
     case = f"With {expected['case']},"
@@ -924,14 +922,14 @@ def assert_gradients(observation, kept):
 def test_gradients_of_the_chunks(a_short_rest, a_long_rest, no_rest, single_steps, on_top_of_others):
     """The gradient is cut every k steps and nowhere else; the gradients of all chunks add up."""
     for observation in (a_short_rest, a_long_rest, no_rest, single_steps):
-        assert_gradients(observation, on_top_of_others)
+        assert_in_chunks(observation, on_top_of_others)
 
 
 @points(1)
 def test_one_chunk_is_full_backpropagation(one_chunk, less_than_a_chunk, on_top_of_others):
     """With k as long as the sequence, or longer, the gradient is that of full backpropagation."""
-    assert_gradients(one_chunk, on_top_of_others)
-    assert_gradients(less_than_a_chunk, on_top_of_others)
+    assert_in_chunks(one_chunk, on_top_of_others)
+    assert_in_chunks(less_than_a_chunk, on_top_of_others)
 
 
 @points(1)
