@@ -114,7 +114,8 @@ def _compared(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Ite
     if now["kind"] == "gone":
         yield "identity", f"The caller's {path} is gone."
     elif then["kind"] != now["kind"]:
-        yield "identity", f"The caller's {path} is another object now."
+        other = "None" if now.get("value", now) is None else "another object"
+        yield "identity", f"The caller's {path} is {other} now."
     else:
         yield from _COMPARE[then["kind"]](path, then, now)
 

@@ -57,6 +57,7 @@ CHANGED = {
     "model.zero_grad()": "model.body.weight.grad was filled and is None now",
     "model.body.weight.grad += 1": "The values of model.body.weight.grad were changed",
     "model.body.weight._backward_hooks.clear()": "A hook on the caller's model.body.weight is gone",
+    "model.body.bias = None": "The caller's model.body.bias is None now.",
     "model.body.weight = nn.Parameter(model.body.weight.data)": "model.body.weight is another object now",
     "model.tied.weight = nn.Parameter(torch.ones(2, 3))": "model.tied.weight is another object now",
     "model.train()": "The caller's model.norm was in eval mode and is in training mode now.",

@@ -7,6 +7,7 @@ from math import isclose, isfinite
 from inside import MixedModel, count, sizes
 
 from grader import (
+    assert_changed,
     assert_close,
     assert_gradients,
     assert_untouched,
@@ -20,16 +21,9 @@ from grader import (
     probe,
     raised,
 )
-from grader.inside import attempt, gradients, graph, inside, nn, snap, state, torch, untouched, vjp
+from grader.inside import attempt, gradients, graph, inside, nn, reseed, snap, state, torch, untouched, vjp
 
 OVERWRITTEN, NO_GRAPH = "modified by an inplace operation", "of tensors does not require grad"
-
-#: Which part of a normal distribution is farther from its mean than so many standard deviations, and how far
-#: the part of 21,600 draws may be from it.
-BEYOND = (("once", 0.3173, 0.02), ("twice", 0.0455, 0.009), ("three times", 0.0027, 0.002))
-
-#: So many of 21,600 fresh weights are never the old ones by chance; the smallest row or column has 120.
-MANY_BY_CHANCE = 9
 
 SWITCHED_OFF = "Called while gradients are switched off"
 
@@ -206,19 +200,14 @@ def loss_of_the_old_values(student):
 
 @inside
 class Network(nn.Module):
-    """Layers with like names, two of them with one weight; the body is a model of every part, or plain.
+    """Layers with like names behind a body; ``tied.weight`` is also ``blocks.1.fc.weight``, and first."""
 
-    ``tied.weight`` is also ``blocks.1.fc.weight``, and listed first.
-    """
-
-    def __init__(self, inputs, width, middle, outputs, mixed):
+    def __init__(self, body, width, middle, outputs):
         super().__init__()
-        self.tied = nn.Linear(width, middle, bias=False)
-        self.body = MixedModel(inputs, width) if mixed else nn.Linear(inputs, width)
+        self.tied, self.body = nn.Linear(width, middle, bias=False), body
         self.blocks = nn.ModuleList([nn.Module(), nn.Module()])
         self.blocks[0].fc, self.blocks[1].fc2 = nn.Linear(width, middle), nn.Linear(width, middle)
-        self.blocks[1].fc = nn.Linear(width, middle)
-        self.fc = nn.Linear(middle, outputs)
+        self.blocks[1].fc, self.fc = nn.Linear(width, middle), nn.Linear(middle, outputs)
         self.tied.weight = self.blocks[1].fc.weight
 
     def forward(self, x):
@@ -228,163 +217,103 @@ class Network(nn.Module):
 
 
 @inside
-def step(model, optimizer, x):
-    """One step of training, with the gradients cleared first."""
-    optimizer.zero_grad()
-    model(x).sub(1).pow(2).mean().backward()
-    optimizer.step()
-
-
-@inside
-def parts_of(model, name):
-    """Snaps of the weight and the bias of a layer, and of the weight that is tied to another one's."""
-    layer = model.get_submodule(name)
-    parts = {f"{name}.weight": layer.weight, f"{name}.bias": layer.bias, "tied.weight": model.tied.weight}
-    return {part: snap(tensor) for part, tensor in parts.items()}
-
-
-@inside
-def go_on(model, name, optimizer, values, x):
-    """A step from values that are put where the optimizer looks, and what the model makes of them before."""
-    held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+def step(model, layer, optimizer, x):
+    """A step from values that are put where the optimizer looks: the output before, the layer after it."""
+    reseed(1)  # the answer has drawn numbers that are others than the reference's
     with torch.no_grad():
-        for parameter, value in zip(held, values, strict=True):
-            parameter.copy_(value)
-    first = snap(model(x))
-    step(model, optimizer, x)
-    return {"first": first, "next": parts_of(model, name)}
+        for parameter in optimizer.param_groups[0]["params"]:
+            parameter.normal_()
+    optimizer.zero_grad()
+    output = model(x)
+    output.sub(1).pow(2).mean().backward()
+    optimizer.step()
+    fc = model.get_submodule(layer)
+    return {
+        "output": output,
+        "weight": snap(fc.weight),
+        "bias": snap(fc.bias),
+        "tied": snap(model.tied.weight),
+    }
 
 
 @inside
-def reset_while_training(student, name, dtype, mixed=False):
+def reset_while_training(student, layer, dtype, mixed):
     """What a reset between two steps leaves behind, and how the training goes on with momentum."""
-    batch, inputs, *others = sizes(5)
-    model = Network(inputs, *others, mixed=mixed).to(dtype)
-    x = torch.randn(2, batch, inputs, dtype=dtype)
+    batch, inputs, width, *others = sizes(5)
+    body = MixedModel(inputs, width) if mixed else nn.Linear(inputs, width)
+    model, x = Network(body, width, *others).to(dtype), torch.randn(2, batch, inputs, dtype=dtype)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    values = [torch.randn_like(parameter) for parameter in model.parameters()]
-    step(model, optimizer, x[0])
-    before = parts_of(model, name)
+    step(model, layer, optimizer, x[0])
     with untouched(model=model) as kept:
-        result = student.reset_layer(model, name)
-    return {
-        "name": name,
-        "shared": ["model.tied.weight"] if model.tied.weight is model.get_submodule(name).weight else [],
-        "before": before,
-        "fresh": parts_of(model, name),
-        "kept": kept,
-        "returned": result,
-        "training": attempt(go_on, model, name, optimizer, values, x[1]),
-    }
+        returned = student.reset_layer(model, layer)
+    return {"kept": kept, "returned": returned, "training": attempt(step, model, layer, optimizer, x[1])}
 
 
 @probe
 def plain_reset(student):
-    """A layer at the top of a model in the middle of training; others have the same name further down."""
+    """A layer at the top of a model of every part; others have the same name further down."""
     return reset_while_training(student, "fc", torch.float64, mixed=True)
 
 
 @probe
 def tied_reset(student):
     """A layer two levels down, whose weight is also another module's."""
-    return reset_while_training(student, "blocks.1.fc", torch.float32)
-
-
-@inside
-def correlation(a, b):
-    """How much two vectors resemble each other, from -1 to 1."""
-    a, b = a - a.mean(), b - b.mean()
-    return ((a * b).mean() / ((a * a).mean() * (b * b).mean()).sqrt()).item()
+    return reset_while_training(student, "blocks.1.fc", torch.float32, mixed=False)
 
 
 @probe
 def drawn_values(student):
-    """What 21,600 weights look like, how much they resemble those before and after; modes under no_grad."""
-    model = nn.Module()
+    """What 21,600 weights look like, and how much they resemble those before and those of another call."""
+    model, drawn = nn.Module(), []
     model.fc = nn.Linear(180, 120)
-    old = model.fc.weight.detach().clone().flatten()
-    student.reset_layer(model, "fc")
-    new, bias = model.fc.weight.detach().clone().flatten(), snap(model.fc.bias)
-    with torch.no_grad(), untouched() as kept:
+    for _ in range(3):
+        drawn.append(model.fc.weight.detach().flatten().clone())
         student.reset_layer(model, "fc")
-    newer = model.fc.weight.detach().flatten()
+    (old, new, _), alike = drawn, torch.corrcoef(torch.stack(drawn))
     far = (new - new.mean()).abs() / new.std()
     return {
-        "kept": kept,
-        "bias": bias,
-        "mean": new.mean().item(),
-        "std": new.std().item(),
-        "beyond": [(far > deviations).sum().item() / len(new) for deviations in (1, 2, 3)],
+        "bias": model.fc.bias,
         "distinct": len(new.unique()) / len(new),
         "left": (new == old).sum().item(),
-        "correlation": correlation(old, new),
-        "repetition": correlation(new, newer),
+        "old": alike[0, 1].item(),
+        "repeated": alike[1, 2].item(),
+        "std": new.std().item(),
+        "mean": new.mean().item(),
+        **{f"{many} standard deviations": (far > many).float().mean().item() for many in (0.5, 2, 3)},
     }
 
 
 @probe
 def small_reset(student):
-    """A layer of a single weight, which is frozen and inf."""
+    """A layer of a single weight, which is frozen and inf, while gradients are switched off."""
     model = nn.Module()
     model.fc = nn.Linear(1, 1)
-    before = snap(nn.init.constant_(model.fc.weight, float("inf")).requires_grad_(False))
-    with untouched(model=model) as kept:
+    nn.init.constant_(model.fc.weight, float("inf")).requires_grad_(False)
+    with torch.no_grad(), untouched(model=model) as kept:
         result = attempt(student.reset_layer, model, "fc")
-    return {"result": result, "kept": kept, "before": before, "weight": snap(model.fc.weight)}
+    return {"result": result, "kept": kept, "weight": snap(model.fc.weight)}
 
 
-def parameters_of(reset):
-    """The name, and the tensor before and after the reset, of the weight and the bias of the layer."""
-    seen, layer = reset.seen, reset.expected["name"]
-    for part in ("weight", "bias"):
-        name = f"{layer}.{part}"
-        assert seen["fresh"][name] is not None, f"After the reset, the model has no {name} any more."
-        yield name, seen["before"][name], seen["fresh"][name]
+#: What is the layer's own in the two models, and what of it may change.
+TOP, DEEP = ["model.fc.*"], ["model.blocks.1.fc.*", "model.tied.weight"]
+FREE = ["*:value", "*:version", "*:storage", "*:grad"]
 
 
-def assert_reset(reset):
-    """Something happened to the layer, so that whoever does nothing is not praised for harming nobody."""
-    assert any(fresh.value != before.value for _, before, fresh in parameters_of(reset)), (
-        f"The layer {reset.expected['name']} still has its old weight and its old bias: nothing was reset."
-    )
+def assert_reset(reset, own):
+    """Something happened to the layer, so that what does nothing is not praised for harming nobody."""
+    message = "The layer still has its old values: nothing was reset, or something else was."
+    assert_changed(reset.seen["kept"], message, only=own, but=["*:version", "*:grad"])
 
 
-def assert_rest_untouched(reset):
-    """Nothing but the layer's weight and bias has changed, under whatever name the weight stands."""
-    layer = f"model.{reset.expected['name']}"
-    own = [f"{layer}.weight", f"{layer}.bias", *reset.expected["shared"]]
-    tied = "model.tied.weight and model.blocks.1.fc.weight are one Parameter. Which layers do you reach?"
-    hint = "Which parameters, which modes and which hooks of the model does your function reach?"
-    assert_untouched(reset.seen["kept"], only=["torch"])
-    assert_untouched(reset.seen["kept"], only=["model.tied.weight:value"], but=own, hint=tied)
-    assert_untouched(reset.seen["kept"], but=own, hint=hint)
-
-
-def assert_training_goes_on(reset):
-    """With values that are put into what the optimizer holds, the model goes on as the reference's does."""
-    seen, expected = reset.seen["training"], reset.expected["training"]
-    assert_untouched(reset.seen["kept"], but=["model"])
-    for name, before, fresh in parameters_of(reset):
-        assert_fits(name, before, fresh)
+def assert_goes_on(reset, own, hint):
+    """The optimizer holds what the layer has, and goes on with it as with the reference's."""
+    (seen, expected), kept = reset["training"], reset.seen["kept"]
+    assert_untouched(kept, only=["torch"])
+    assert_untouched(kept, only=own, but=FREE, hint=hint)
     assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
-    own = [f"model.{name}" for name in reset.expected["fresh"]]
-    with blaming_changes(reset.seen["kept"], but=[*own, *reset.expected["shared"]]):
-        message = (
-            "What is written to the parameters that the optimizer holds does not reach the model as it did."
-        )
-        assert_close(seen["first"], expected["first"], message)
-        message = (
-            "the next optimizer.step() does not move it as it did before.\n\nFor which objects does the "
-            "optimizer look for a .grad, and do they have one?"
-        )
-        assert_close(seen["next"], expected["next"], message)
-
-
-def assert_fits(name, before, fresh):
-    """What an optimizer holds for a parameter, and what the model computes, fits the fresh one."""
-    assert fresh.requires_grad, f"{name} no longer requires grad: it never moves again."
-    assert fresh.shape == before.shape, f"{name} had the shape {before.shape} and has {fresh.shape} now."
-    assert fresh.dtype == before.dtype, f"{name} was of {before.dtype} and is of {fresh.dtype} now."
+    message = "From new values of the parameters that the optimizer holds, training does not go on as it did."
+    with blaming_changes(kept, but=own):
+        assert_close(seen, expected, f"{message}\n\n{hint}")
 
 
 @points(1)
@@ -393,113 +322,80 @@ def test_parameters_are_the_same_objects(plain_reset):
 
     Compare id(layer.weight) before and after with the ids in optimizer.param_groups[0]["params"].
     """
-    assert_reset(plain_reset)
-    for name, before, fresh in parameters_of(plain_reset):
-        assert fresh.identity == before.identity, (
-            f"{name} is a new Parameter object. The optimizer was built long ago and holds the old one."
-        )
+    assert_reset(plain_reset, TOP)
+    assert_untouched(plain_reset.seen["kept"], only=["model.fc.*:identity"])
 
 
 @points(1)
-def test_fresh_values_are_trained(plain_reset, drawn_values):
+def test_fresh_values_are_trained(plain_reset, small_reset):
     """The next optimizer.step() trains the layer, and all others, as before."""
-    assert_reset(plain_reset)
-    for name, before, fresh in parameters_of(plain_reset):
-        assert_fits(name, before, fresh)
-        assert fresh.identity == before.identity, (
-            f"optimizer.step() does not move {name}: it updates the object it was given at the start, "
-            "which is no longer part of the model."
-        )
-    assert_untouched(drawn_values.seen["kept"])
-    assert_training_goes_on(plain_reset)
-
-
-TIED = "\n\nTwo modules are tied by holding one object. What does each of them hold after your function?"
+    assert_reset(plain_reset, TOP)
+    assert_untouched(small_reset.seen["kept"], only=["torch"])
+    hint = "optimizer.step() moves the objects it was given at the start, by their .grad. Which are they now?"
+    assert_goes_on(plain_reset, TOP, hint)
 
 
 @points(1)
 def test_tied_module_stays_tied(tied_reset):
     """What shared the weight before shares it afterwards, before and after the next step."""
-    (_, before, layer), _ = parameters_of(tied_reset)
-    assert layer.value != before.value, (
-        f"The layer {tied_reset.expected['name']} still has its old weight: nothing was reset, or something "
-        "else was."
-    )
-    tied = tied_reset.seen["fresh"]["tied.weight"]
-    assert tied is not None, "The module that was tied to the layer has lost its weight."
-    assert tied.value != before.value, (
-        f"The tied module still uses the old values: it holds the old weight, the layer a new one.{TIED}"
-    )
-    assert tied.value == layer.value, f"The two tied modules have different weights now.{TIED}"
-    assert tied.identity == layer.identity, (
-        f"The two tied modules hold two Parameter objects now: equal values are not one weight.{TIED}"
-    )
-    assert_training_goes_on(tied_reset)
+    assert_reset(tied_reset, ["model.tied.weight", "model.blocks.1.fc.weight"])
+    hint = "Two modules are tied by holding one object. What does each of them hold after your function?"
+    assert_goes_on(tied_reset, DEEP, hint)
 
 
-def assert_normal(seen):
-    """The weights are N(0, 0.02); every bound is five standard errors away, so that no right draw fails."""
-    assert 0.0194 < seen["std"] < 0.0206, (
-        f"The standard deviation of 21,600 weights is {seen['std']:.4f}, too far from 0.02 for chance.\n\nIs "
-        "it the standard deviation that you hand over, or its square, or a bound?"
-    )
-    assert abs(seen["mean"]) < 0.0009, (
-        f"The mean of 21,600 weights is {seen['mean']:.3g}, too far from 0 to be chance."
-    )
-    for (number, normal, tolerance), share in zip(BEYOND, seen["beyond"], strict=True):
-        assert abs(share - normal) < tolerance, (
-            f"{share:.2%} of the weights are farther from their mean than {number} the standard deviation: "
-            "they do not come from a normal distribution."
-        )
-
-
-def assert_small_layer_drawn(seen):
-    """Of a layer with a single weight, that is a number of N(0, 0.02)."""
-    assert not raised(seen["result"], BaseException), (
-        f"The reset of a layer with a single weight, which is frozen, fails: {diagnose(seen['result'])}"
-    )
-    assert seen["weight"] is not None, "The layer has lost its only weight."
-    (weight,) = seen["weight"].value
-    assert seen["weight"].value != seen["before"].value, (
-        "The only weight of a layer, which was frozen and inf, was not reset."
-    )
-    assert abs(weight) < 0.2, (
-        f"The only weight of a layer was inf before and is {weight:.3g} after the reset, which is no number "
-        "from a normal distribution with standard deviation 0.02.\n\nWhat does each of your steps make of a "
-        "single number, and of an inf?"
-    )
+SEEDED = (
+    "A second call draws the same numbers again: every reset is alike.\n\nDoes your function set a seed, or "
+    "make a generator, which begins with the same one each time?"
+)
+SCALE = (
+    "The standard deviation of 21,600 weights is {:.4f}, too far from 0.02 for chance.\n\nIs it the standard "
+    "deviation that you hand over, or its square, or a bound?"
+)
+SHARE = (
+    "{:.2%} of the weights are farther from their mean than {}: they do not come from a normal distribution."
+)
+#: What each number is for 21,600 weights drawn as asked, how far it is off by chance at most (five standard
+#: errors; but a column has 120 weights), and what is said where it is farther off.
+DRAWN = {
+    "distinct": (1, 0.1, "Only {:.2%} of the weights are different values: they were not drawn one by one."),
+    "left": (0, 8, "{:,} of the 21,600 weights are still the old ones: your function does not reach them."),
+    "old": (0, 0.05, "The old values are still in the weights: their correlation with them is {:.2f}."),
+    "repeated": (0, 0.05, SEEDED),
+    "std": (0.02, 0.0006, SCALE),
+    "mean": (0, 0.0009, "The mean of 21,600 weights is {:.3g}, too far from 0 to be chance."),
+    "0.5 standard deviations": (0.6171, 0.02, SHARE),
+    "2 standard deviations": (0.0455, 0.009, SHARE),
+    "3 standard deviations": (0.0027, 0.002, SHARE),
+}
 
 
 @points(1)
 def test_values_are_drawn_as_asked(drawn_values, small_reset):
     """The weights come fresh from a normal distribution with standard deviation 0.02, and the bias is 0."""
-    seen = drawn_values.seen
-    assert seen["distinct"] > 0.9, (
-        f"Only {seen['distinct']:.2%} of the weights are different values: they were not drawn one by one."
+    for name, (normal, noise, told) in DRAWN.items():
+        number = drawn_values.seen[name]
+        assert abs(number - normal) <= noise, told.format(number, name)
+    assert_close(*drawn_values["bias"], "The bias is not 0 everywhere.")
+    result, weight = small_reset.seen["result"], small_reset.seen["weight"]
+    assert not raised(result, BaseException), (
+        f"The reset of a layer with a single weight, which is frozen, fails: {diagnose(result)}"
     )
-    assert seen["left"] < MANY_BY_CHANCE, (
-        f"{seen['left']:,} of the 21,600 weights are still the old ones: your function does not reach them."
+    assert abs(weight.value[0]) < 0.2, (
+        f"A layer's only weight was frozen and inf, and is {weight.value[0]:.3g} now, no draw of N(0, 0.02).\n\n"
+        "What does each of your steps make of a single number, and of an inf?"
     )
-    assert abs(seen["correlation"]) < 0.05, (
-        f"The new weights follow the old ones (their correlation is {seen['correlation']:.2f}): "
-        "the old values are still in them."
-    )
-    assert abs(seen["repetition"]) < 0.05, (
-        "A second call draws the same numbers again: every reset is alike.\n\nDoes your function set a seed, "
-        "or make a generator, which begins with the same one each time?"
-    )
-    assert_normal(seen)
-    assert seen["bias"] is not None, "The layer has lost its bias."
-    assert not any(seen["bias"].value), "The bias is not 0 everywhere."
-    assert_small_layer_drawn(small_reset.seen)
 
 
 @points(1)
 def test_nothing_else_changes(plain_reset, tied_reset, small_reset):
     """Only the named layer is reset; the rest of the model stays as it is, and nothing is returned."""
-    for reset in (plain_reset, tied_reset):
-        assert_reset(reset)
-        assert_rest_untouched(reset)
+    tied = "model.tied.weight and model.blocks.1.fc.weight are one Parameter. Which layers do you reach?"
+    hint = "Which parameters, which modes and which hooks of the model does your function reach?"
+    for reset, own in ((plain_reset, TOP), (tied_reset, DEEP)):
+        assert_reset(reset, own)
+        assert_untouched(reset.seen["kept"], only=["torch"])
+        assert_untouched(reset.seen["kept"], only=["model.tied.weight:value"], but=own, hint=tied)
+        assert_untouched(reset.seen["kept"], but=own, hint=hint)
         assert reset.seen["returned"] is None, "Your function returned something; it was to return nothing."
     hint = "Was this weight trainable before your call?"
     assert_untouched(small_reset.seen["kept"], only=["model.fc.weight:requires_grad"], hint=hint)
@@ -508,12 +404,10 @@ def test_nothing_else_changes(plain_reset, tied_reset, small_reset):
 @picture(reference=True)
 def output_after_the_reset(student):
     """The next output of the layer, and the weight for which the optimizer was built."""
-    model = nn.Sequential()
-    model.add_module("fc", nn.Linear(1, 1))
-    held = model.fc.weight
-    attempt(student.reset_layer, model, "fc")
-    output = model(torch.randn(1, 1))
-    return graph(output=output, fc=model.fc, **{"optimizer.weight": held})
+    model = nn.Sequential(nn.Linear(1, 1))
+    held = model[0].weight
+    attempt(student.reset_layer, model, "0")
+    return graph(output=model(torch.randn(1, 1)), fc=model[0], **{"optimizer.weight": held})
 
 
 # --- q3: masked_forward
