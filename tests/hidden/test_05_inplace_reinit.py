@@ -381,7 +381,7 @@ def test_values_are_drawn_as_asked(drawn_values, small_reset):
         f"The reset of a layer with a single weight, which is frozen, fails: {diagnose(result)}"
     )
     assert abs(weight.value[0]) < 0.2, (
-        f"A layer's only weight was frozen and inf, and is {weight.value[0]:.3g} now, no draw of N(0, 0.02).\n\n"
+        f"The only weight was frozen and inf; now it is {weight.value[0]:.3g}: no draw of N(0, 0.02).\n\n"
         "What does each of your steps make of a single number, and of an inf?"
     )
 
