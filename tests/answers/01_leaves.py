@@ -7,7 +7,7 @@ import functools
 import torch
 from torch import nn
 
-from grader.answers import accepted, equal, wrong
+from grader.answers import accepted, edit, equal, wrong, wrong_edits
 
 # --- q1 · A weight the optimizer will take
 
@@ -1055,16 +1055,30 @@ def one_backward_for_each_tensor(a, b, d):
     return {**gradients, "a": a.grad, "b": b.grad, "d": d.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_no_warning"])
-def forgot_the_output(a, b, d):
-    """Believes that the end of the graph keeps its gradient; o is the result of an operation like c and e."""
-    c = a + b
-    e = c * d
-    o = e.sum()
-    c.retain_grad()
-    e.retain_grad()
-    o.backward()
-    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
+wrong_edits(
+    "q3",
+    {
+        "forgot_the_output": edit(
+            "for tensor in (c, e, o):\n        tensor.retain_grad()",
+            "c.retain_grad()\n    e.retain_grad()",
+            "Believes that the end of the graph keeps its gradient; o is the result of an operation like c and e.",
+            fails=["test_gradients_of_non_leaves", "test_no_warning"],
+        ),
+        "mean_for_sum": edit(
+            "o = e.sum()",
+            "o = e.mean()",
+            "Takes the mean for the sum: all gradients are too small by the same factor.",
+            fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"],
+        ),
+        "graph_created_on_the_way": edit(
+            "o.backward()",
+            "o.backward(create_graph=True)",
+            "Adds create_graph=True to be safe; torch warns of the cycle of references it makes.",
+            fails=["test_no_warning"],
+            public=True,
+        ),
+    },
+)
 
 
 @accepted("q3")
@@ -1137,18 +1151,6 @@ def computed_in_place(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
-def mean_for_sum(a, b, d):
-    """Takes the mean for the sum: all gradients are too small by the same factor."""
-    c = a + b
-    e = c * d
-    o = e.mean()
-    for tensor in (c, e, o):
-        tensor.retain_grad()
-    o.backward()
-    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
-
-
 @wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"], public=True)
 def derived_for_equal_shapes(a, b, d):
     """Derives the gradients on paper, for tensors of one shape: nothing is summed."""
@@ -1198,18 +1200,6 @@ def warning_silenced(a, b, d):
         o = e.sum()
         o.backward()
         return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
-
-
-@wrong("q3", fails=["test_no_warning"], public=True)
-def graph_created_on_the_way(a, b, d):
-    """Adds create_graph=True to be safe; torch warns of the cycle of references it makes."""
-    c = a + b
-    e = c * d
-    o = e.sum()
-    for tensor in (c, e, o):
-        tensor.retain_grad()
-    o.backward(create_graph=True)
-    return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
 @wrong("q3", fails=["test_no_warning"], public=True)
