@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from grader.blanks import without_blanks
+
 
 @dataclass(frozen=True)
 class _Statement:
@@ -29,7 +31,7 @@ def needed_text(path: Path, names: Iterable[str]) -> str:
     file's definitions belong to it.
 
     Args:
-        path: a Python file that can be parsed.
+        path: a Python file that can be parsed, apart from its blanks.
         names: of definitions at its top.
     """
     statements = _statements(path, path.stat().st_mtime_ns)
@@ -56,7 +58,7 @@ def _closure(statements: list[_Statement], names: Iterable[str]) -> set[str]:
 def _statements(path: Path, _: int) -> list[_Statement]:
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
-    return [_read(node, lines) for node in ast.parse(text).body]
+    return [_read(node, lines) for node in ast.parse(without_blanks(text)).body]
 
 
 def _read(node: ast.stmt, lines: list[str]) -> _Statement:

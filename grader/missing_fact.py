@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
+from grader.blanks import without_blanks
 from grader.facts import Other, Raised, Tensor
 from grader.observation import Sides
 from grader.suggestion import nearest
@@ -59,7 +60,8 @@ def _is_public(name: str) -> bool:
 def _wanted(error: BaseException, place: TracebackType) -> list[ast.expr]:
     """The expressions that the failed operation was applied to."""
     try:
-        tree = ast.parse(Path(place.tb_frame.f_code.co_filename).read_text(encoding="utf-8"))
+        text = Path(place.tb_frame.f_code.co_filename).read_text(encoding="utf-8")
+        tree = ast.parse(without_blanks(text))
     except (OSError, ValueError, SyntaxError):
         return []
     where = [*place.tb_frame.f_code.co_positions()][place.tb_lasti // 2]

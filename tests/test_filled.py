@@ -249,3 +249,25 @@ def test_pytest_collects_what_is_filled_in(root):
     collected = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
     assert collected == [f"test_{name}[reference]" for name in ("double", "leaf", "requires_grad")]
     assert f"{STEM} still has 26 blanks, left out: {blanks_of(root, STEM)[0]}" in run.stdout
+
+
+def test_the_doctor_examines_a_question_beside_blanks(root, monkeypatch, shared_zygote):
+    """Asked for a question that is filled in, it finds it sound, and says what waits."""
+    add(root, "third")
+    monkeypatch.chdir(root)
+    run = CliRunner().invoke(main, ["doctor", "-v", "--assignment", STEM, "--question", "q2"])
+    assert "       ✗ ·  computed\n       · ✗  plain\n" in run.output, run.output
+    said = " ".join(run.output.split())
+    assert "What has a blank was left out: " in said
+    assert "and 25 more" in said
+    assert run.exit_code == 0, run.output
+
+
+def test_a_check_that_breaks_beside_a_blank_is_told_as_ever(root, zygote):
+    """What a check wanted that is not there is looked up in a file that is no Python yet."""
+    add(root, "third")
+    edit(root, FILES[1], ("made.seen.is_leaf, ", 'made.seen["leaf"], '))
+    course, _ = filled(Course.find(root), STEM)
+    reference = observe_reference(zygote, course, STEM, 1)
+    verdict = judge(course.rubric(STEM), {"": reference}, reference)[""]["test_leaf"]
+    assert "made.seen is a tensor, whose numbers stand in made.seen.value" in verdict.cause
