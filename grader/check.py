@@ -12,6 +12,7 @@ import pytest
 
 from grader.errors import CourseError
 from grader.facts import Raised, Tensor
+from grader.text import printable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -98,6 +99,6 @@ def describe(fact: Any) -> str:
     if isinstance(fact, Tensor):
         return "a tensor"
     if isinstance(fact, Raised):
-        return f"an error ({fact.type[:60]})"
-    name = str(getattr(fact, "type", type(fact).__name__))[:60]
+        return f"an error ({printable(fact.type[:60])})"
+    name = printable(str(getattr(fact, "type", type(fact).__name__))[:60])
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -111,7 +111,7 @@ def _named(factor: float, tolerance: float) -> str | None:
         return "its sign is wrong"
     sign = " and has the wrong sign" if factor < 0 else ""
     for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
-        whole = round(times)
+        whole = round(min(times, 2 * _MOST_TIMES))  # 1 divided by next to nothing is infinite
         if 2 <= whole <= _MOST_TIMES and abs(times - whole) <= 2 * tolerance * whole:
             return f"it is {form.format(whole)} what it should be{sign}"
     return None

@@ -205,6 +205,7 @@ FOUND = [
     (tensor(1.0, dtype="torch.float64"), tensor(1.0), "They differ (its dtype is torch.float64)."),
     (replace(tensor(1.0), value=None), tensor(1.0), "They differ (its values cannot be read)."),
     (tensor(2.0), tensor(1.0), "They differ (it is 2 times what it should be)."),
+    (tensor(1e-310), tensor(1.0), "They differ."),
     (tensor(1.0), 1.0, "They differ (a tensor was found)."),
     ("1", 1, "They differ (a str was found)."),
     (None, 1, "They differ (None was found)."),
@@ -295,6 +296,7 @@ def test_a_reference_too_large_to_compare_is_no_verdict():
         (Other("x" * 100), f"a {'x' * 60}"),
         (Other("Ofen"), "an Ofen"),
         (Raised(("x" * 100,), "", ""), f"an error ({'x' * 60})"),
+        (Raised(("\x1b[2J",), "", ""), "an error (\N{REPLACEMENT CHARACTER}[2J)"),
     ],
 )
 def test_describe(fact, words):
