@@ -39,7 +39,8 @@ def place_of(cause: str) -> str:
 def what_is_there(error: BaseException, folder: Path) -> str:
     """What there is where an author's file asked for something else; empty where nothing can be said."""
     place = _last_place(error, folder)
-    return "" if place is None or isinstance(error, AssertionError) else told_of(error, place)
+    known = isinstance(error, AssertionError | CourseError)  # it says all there is
+    return "" if place is None or known else told_of(error, place)
 
 
 def _last_place(error: BaseException, folder: Path) -> TracebackType | None:

@@ -44,10 +44,9 @@ def told_of(error: BaseException, place: TracebackType) -> str:
     wanted = _wanted(error, place)
     for expression in wanted:
         try:
-            value = _value(expression, frame)
+            told = _told(ast.unparse(expression), _value(expression, frame), error, len(wanted))
         except Exception:  # noqa: BLE001, S112 - it was only to be looked up
             continue
-        told = _told(ast.unparse(expression), value, error, len(wanted))
         if told:
             return told
     return ""

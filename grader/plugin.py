@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.blanks import blanks_of
+from grader.broken_probe import broken_probes
 from grader.cases import names_of
 from grader.cause import what_is_there
 from grader.errors import CourseError, GraderError
@@ -88,7 +89,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if IS_A_BATCH in metafunc.config.stash:
         return
     if "submission" in metafunc.fixturenames and probes_of(metafunc.module):
-        subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
+        try:
+            subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
+            _ = [subject.course.rubric(subject.stem) for subject in subjects]
+        except GraderError as error:  # a file breaks a rule: told once, and not by a traceback for each check
+            raise pytest.Collector.CollectError(str(error)) from None
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
 
@@ -103,11 +108,23 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         if case:
             error.add_note(f"in the case {case.removesuffix(': ')}")
         raise
+    except CourseError as error:
+        raise pytest.fail.Exception(_told_of_probes(pyfuncitem) or str(error), pytrace=False) from None
     except Exception as error:
         there = what_is_there(error, pyfuncitem.path.parent)
         if there:
             error.add_note(there)
         raise
+
+
+def _told_of_probes(check: pytest.Function) -> str:
+    """Why probes that a check takes have no facts of the reference, with their lines."""
+    subject = check.funcargs.get("submission")
+    if not isinstance(subject, LiveSubject):
+        return ""
+    probes = subject.course.rubric(subject.stem).probes
+    reference = subject.processes.reference(subject.course, subject.stem)
+    return "\n".join(broken_probes(probes, reference, [name for name in probes if name in check.funcargs]))
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,11 @@
 """What authors of questions do by mistake is told once, with file and line: what happened, and what to do."""
 
 import importlib
+import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
@@ -424,3 +427,36 @@ def test_functions_that_two_assignments_ask_for_are_told():
     functions = {"01_a": ["step", "loss"], "02_b": ["loss"], "03_c": ["other"]}
     (told,) = shared_functions(functions)
     assert told.startswith("solutions/01_a.py and solutions/02_b.py both ask for loss, by which a renamed")
+
+
+def by_hand(course):
+    """What pytest prints about the checks of a course, started by its author."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "grader.plugin", "tests/hidden/test_01_tiny.py"]
+    here = {**os.environ, "PYTHONPATH": str(Path(doctor.__file__).parent.parent)}
+    ended = subprocess.run(command, cwd=course.root, env=here, capture_output=True, text=True, check=False)
+    return ended.stdout
+
+
+def test_pytest_by_hand_tells_the_same(course):
+    """A probe that fails and a check that breaks are told as the doctor does, without a traceback of ours."""
+    adding = ("checks", "    return student.leaf(3)", "    return student.leaf(3) + torch.ones(5)")
+    made = course(adding, ("checks", "doubled.seen, doubled.expected", 'doubled.seen["y"], 1'))
+    told = by_hand(made)
+    path = made.check_file("01_tiny")
+    assert "doubled.seen is a tensor, whose numbers stand in doubled.seen.value" in told
+    assert (
+        told.count(f"\n{path}, line 15: probe made fails on the reference with RuntimeError: The size of")
+        == 2
+    )
+    assert "Traceback" not in told
+    assert "handling of the above" not in told
+
+
+def test_pytest_by_hand_tells_once_what_is_refused(course):
+    """What breaks a rule is told once, and not for each check."""
+    made = course(("checks", "made.seen.is_leaf", "made.sen.is_leaf"))
+    told = by_hand(made)
+    assert (
+        told.count(f"\n{made.check_file('01_tiny')}, line 27: made.sen: a probe has seen and expected;") == 1
+    )
+    assert "check_file.py" not in told
