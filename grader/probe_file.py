@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.asked import names_given
 from grader.assignment import Assignment
+from grader.author_file import read_syntax
 from grader.blanks import blanks_in
 from grader.errors import CourseError, GraderError
 from grader.filled import filled_statements, import_statements
@@ -54,15 +55,16 @@ def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rub
 
 
 def left_out(path: Path, name: str) -> str | None:
-    """What is to be said of a definition that is there, but that a blank leaves out; None where it is not."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    heads = (f"def {name}(", f"class {name}(", f"class {name}:")
-    begin = next((number for number, line in enumerate(lines, start=1) if line.startswith(heads)), None)
-    if begin is None:
+    """What is to be said of a definition that is there, but that a blank leaves out; else None."""
+    there = [node for node in read_syntax(path).body if getattr(node, "name", None) == name]
+    if not there or name in {getattr(node, "name", None) for node in filled_statements(path)}:
         return None
-    after = [blank for blank in blanks_in(path) if blank.line >= begin - 1] or blanks_in(path)
-    why = f"still has a blank: {after[0]}" if after else "belongs to a question that is not written yet"
-    return f"{name} ({path}, line {begin}), or what it needs, {why}"
+    begin, end = there[0].lineno, there[0].end_lineno or 0
+    own = [blank for blank in blanks_in(path) if begin <= blank.line <= end]
+    why = (
+        f"it still has a blank: {own[0]}" if own else "it, or what it needs, waits for blanks to be filled in"
+    )
+    return f"{path}, line {begin}: {name} is left out, for {why}"
 
 
 def _is_probe(function: ast.FunctionDef) -> bool:

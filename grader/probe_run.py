@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.course import Course
@@ -147,20 +147,18 @@ def _answers(
     course: Course, rubric: Rubric, names: Sequence[str], questions: set[str]
 ) -> Iterator[_Notebook]:
     """What is looked at besides the reference, in the order in which it was named."""
-    path, functions = course.answers_file(rubric.stem), {q.id: q.function for q in rubric.questions}
-    known: Mapping[str, Answer] = {}
-    if set(names) - {STUB}:
-        known = {answer.name: answer for answer in read_answers(path, functions)}
+    path, known = course.answers_file(rubric.stem), dict[str, Answer]()
+    if set(names) - {STUB}:  # answers to other questions may be wrong in any way
+        asked = [question for question in rubric.questions if question.id in questions]
+        functions = {question.id: question.function for question in asked}
+        references = {question.id: question.answer for question in asked}
+        known = {answer.name: answer for answer in read_answers(path, functions, references)}
     for name in names:
         if name == STUB:
             yield _Notebook(STUB, stub_cells(course, rubric.stem))
-            continue
-        if name not in known:
-            missing = f"{path} has no answer {inert(name)}; {nearest(name, {*known, STUB})}"
+        elif name in known:
+            yield _Notebook(name, known[name].cells, known[name].question)
+        else:
+            ids = " or ".join(sorted(questions))
+            missing = f"{path} has no answer {inert(name)} to {ids}; {nearest(name, {*known, STUB})}"
             raise GraderError(left_out(path, name) or missing)
-        answer = known[name]
-        if answer.question not in questions:
-            raise GraderError(
-                f"{name} answers {answer.question}, and these probes belong to {', '.join(sorted(questions))}"
-            )
-        yield _Notebook(name, answer.cells, answer.question)

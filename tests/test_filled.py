@@ -271,3 +271,23 @@ def test_a_check_that_breaks_beside_a_blank_is_told_as_ever(root, zygote):
     reference = observe_reference(zygote, course, STEM, 1)
     verdict = judge(course.rubric(STEM), {"": reference}, reference)[""]["test_leaf"]
     assert "made.seen is a tensor, whose numbers stand in made.seen.value" in verdict.cause
+
+
+def test_an_answer_waits_for_its_question(root):
+    """An answer to a question that is not written yet is left aside; to one nobody asks it is a mistake."""
+    add(root, "third")
+    edit(root, FILES[2], ('@wrong("q2", fails=["test_leaf"]', '@wrong("q3", fails=["test_leaf"]'))
+    functions = {"q1": "double", "q2": "leaf"}
+    path = Course.find(root).answers_file(STEM)
+    assert [answer.name for answer in read_answers(path, functions)] == ["added", "squared", "plain"]
+    edit(root, FILES[2], ('@wrong("q3", fails=["test_leaf"]', '@wrong("q4", fails=["test_leaf"]'))
+    with pytest.raises(CourseError, match="no question 'q4'"):
+        read_answers(path, functions)
+
+
+def test_one_question_is_judged_alone(root, zygote):
+    """Of a course of one question only its checks are run, though the file has more."""
+    course = Course.find(root).only(STEM, {"q2"})
+    reference = observe_reference(zygote, course, STEM, 1)
+    verdicts = judge(course.rubric(STEM), {"": reference}, reference)[""]
+    assert set(verdicts) == {"test_leaf", "test_requires_grad"}

@@ -90,7 +90,8 @@ def test_the_rest_may_be_blank(root):
     assert tried("made", "--answer", "plain").startswith("made    result   reference <float32 (3,) 0 0 0, ")
     line = edit(root, CHECKS, "[FILL IN: what is looked at;", "[FILL IN: what is looked at;")
     told = refused("third_called")
-    assert f"still has a blank: {root / CHECKS}, line {line}: what is looked at" in told
+    assert f"third_called is left out, for it still has a blank: {root / CHECKS}, line {line}: what" in told
+    assert "squared is left out, for it still has a blank" in refused("doubled", "--answer", "squared")
 
 
 def test_what_a_probe_prints_is_shown(root):
@@ -157,8 +158,8 @@ def test_a_seed_decides_the_inputs(root):
     ("arguments", "told"),
     [
         (["doubld"], "has no probe doubld; did you mean doubled?"),
-        (["doubled", "--answer", "squard"], "has no answer squard; did you mean squared?"),
-        (["doubled", "--answer", "plain"], "plain answers q2, and these probes belong to q1"),
+        (["doubled", "--answer", "squard"], "has no answer squard to q1; did you mean squared?"),
+        (["doubled", "--answer", "plain"], "has no answer plain to q1; there is added, squared, stub"),
     ],
 )
 def test_a_name_that_is_not_known_is_refused_with_another(root, arguments, told):
