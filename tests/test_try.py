@@ -1,5 +1,6 @@
 """`try` shows an author the facts of a few probes, and works while the rest of the assignment is blank."""
 
+import subprocess
 import sys
 
 import pytest
@@ -232,3 +233,11 @@ def test_a_probe_is_tried_before_a_check_judges_it(root):
     edit(root, CHECKS, "@points(2)\ndef test_double", "def unfinished")
     edit(root, CHECKS, "return student.leaf(3)", "return student.leef(os.getcwd())")
     assert tried("doubled").startswith("doubled    result   <float32 (3,) ")
+
+
+def test_a_look_is_not_paid_for_with_what_others_need():
+    """Half of the time of a look is spent before it: nothing heavy is imported that it does not use."""
+    code = "import sys, grader.cli, grader.probe_run, grader.probe_text; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"IPython", "altair", "jinja2", "jupytext", "nbformat", "numpy", "pygraphviz", "rich", "torch"}
+    assert heavy & set(run.stdout.split()) == set()
