@@ -27,17 +27,15 @@ def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] =
         fails: for each wrong answer by name, the checks it fails.
         public: the names of those that their public check passes.
     """
-    text = read_text(path)
-    lines = [line.encode() for line in io.StringIO(text).readlines()]  # those that Python counts
+    lines = [line.encode() for line in io.StringIO(read_text(path)).readlines()]  # those that Python counts
     for name, node in reversed([*_wrong_answers(filled_statements(path))]):
         if name in fails:
-            parts = [ast.get_source_segment(text, part) or "" for part in _written(node)]
+            parts = [_cut(lines, part)[1].decode() for part in _written(node)]
             call = _call(node, parts, fails[name], public=name in public)
-            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-            before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+            before, _, after = _cut(lines, node)
             indent = len(before) - len(before.lstrip())
             laid_out = _laid_out(call, indent, len(before.decode()), tail=int(indent > 0))
-            lines[first : last + 1] = [before + laid_out.encode() + after]
+            lines[node.lineno - 1 : node.end_lineno] = [before + laid_out.encode() + after]
     path.write_bytes(b"".join(lines))
 
 
@@ -51,6 +49,13 @@ def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.ex
             match edits.args:
                 case [_, ast.Dict(keys=names, values=values)]:
                     yield from zip(map(ast.literal_eval, names), values, strict=True)  # type: ignore[arg-type]
+
+
+def _cut(lines: Sequence[bytes], node: ast.expr) -> tuple[bytes, bytes, bytes]:
+    """What stands before an expression in its first line, itself, and what stands behind it in its last."""
+    own = b"".join(lines[node.lineno - 1 : node.end_lineno])
+    after = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset :]
+    return own[: node.col_offset], own[node.col_offset : len(own) - len(after)], after
 
 
 def _written(node: ast.expr) -> list[ast.expr]:

@@ -258,3 +258,16 @@ def test_the_formatter_would_write_the_same(tmp_path, length):
     subprocess.run(ruff, check=True)
     assert path.read_text(encoding="utf-8") == written
     assert ast.parse(written)
+
+
+def test_edits_that_share_a_line_are_written_apart(tmp_path):
+    """A table on one line keeps its other entries, whichever of them are rewritten."""
+    path = tmp_path / "01_tiny.py"
+    path.write_text(
+        'wrong_edits("q1", {"é": ("x + x", "x", "Is é."), "b": ("x + x", "2", "B.")})\n', encoding="utf-8"
+    )
+    accept(path, {"é": ["test_a"], "b": ["test_b"]})
+    assert path.read_text(encoding="utf-8") == (
+        'wrong_edits("q1", {"é": edit("x + x", "x", "Is é.", fails=["test_a"]),'
+        ' "b": edit("x + x", "2", "B.", fails=["test_b"])})\n'
+    )
