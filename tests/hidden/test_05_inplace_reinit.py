@@ -679,264 +679,153 @@ def block_before_backward(student):
 
 
 @inside
-def network(sizes_of, dtype, lowest, mixed):
+def network(widths, dtype, lowest, mixed):
     """A network with random parameters and buffers; those of integers count from `lowest`.
 
     It begins with a model of every part, or with a plain layer. It has statistics three levels down, and at
     its root a buffer, a name without buffer, and a parameter without gradient; the latter comes first of
     all, and has two names.
     """
-    inputs, hidden, outputs = sizes_of
+    inputs, hidden, outputs = widths
     deep = nn.Sequential(nn.Sequential(nn.BatchNorm1d(hidden)), nn.Linear(hidden, outputs))
     model = nn.Sequential(MixedModel(inputs, hidden) if mixed else nn.Linear(inputs, hidden), deep)
     model.gain = model.scale = nn.Parameter(torch.zeros(hidden))
     model.register_buffer("rounds", torch.zeros(outputs))
     model.register_buffer("unused", None)
-    model.to(dtype)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_()
-        for buffer in model.buffers():
-            if buffer.is_floating_point():
-                buffer.uniform_(0.5, 1.5)
-            else:
-                buffer.random_(lowest, 2 * lowest)
+    for parameter in model.to(dtype).parameters():
+        nn.init.normal_(parameter)
+    for buffer in model.buffers():
+        buffer.uniform_(0.5, 1.5) if buffer.is_floating_point() else buffer.random_(lowest, 2 * lowest)
     return model
 
 
 @inside
-def teacher_and_learner(dtype, mixed=True):
-    """A frozen teacher in eval mode, and a student in training; their integers are never the same."""
-    sizes_of = sizes(3)
-    teacher = network(sizes_of, dtype, 2**40, mixed).requires_grad_(False).eval()
-    return teacher, network(sizes_of, dtype, 2**41, mixed), sizes_of[0]
+def update(student, seed, tau, dtype, *, mixed):
+    """Updates of a frozen teacher in eval mode by a student in training, and what becomes of the two.
 
-
-@inside
-def contents(model):
-    """Snaps of what a module holds now, by kind, as lists: a module may have lost a name."""
-    return {kind: list(tensors.values()) for kind, tensors in state(model).items()}
-
-
-@inside
-def at_first(teacher):
-    """The names and contents of a teacher before the first update, by kind."""
-    found = state(teacher)
-    names = {kind: list(tensors) for kind, tensors in found.items()}
-    return {"names": names, "before": {kind: list(tensors.values()) for kind, tensors in found.items()}}
-
-
-@inside
-def after_a_write(learner, teacher):
-    """What the teacher holds when all of the student was written to, whatever way their memory is shared."""
-    with torch.no_grad():
-        for tensor in [*learner.parameters(), *learner.buffers()]:
-            tensor.add_(1)
-    return contents(teacher)
-
-
-@inside
-def update_again(student, teacher, learner, tau, times):
-    """Some more updates; what they raise must not hide what the first has done."""
-    for _ in range(times):
-        student.ema_update(teacher, learner, tau)
+    One loss of the student has gone back, another still has to. The integers of the two are never the same.
+    Plain networks are updated while gradients are switched off.
+    """
+    reseed(seed)  # the updates of another case may have drawn
+    widths, more = sizes(3), count(1, 3)
+    teacher = network(widths, dtype, 2**40, mixed).requires_grad_(False).eval()
+    learner, batches = network(widths, dtype, 2**41, mixed), torch.randn(3, 8, widths[0], dtype=dtype)
+    learner(batches[0]).pow(2).mean().backward()
+    pending, before = learner(batches[1]), state(teacher)
+    with torch.set_grad_enabled(mixed), untouched(teacher=teacher) as updated:
+        with untouched(student=learner) as kept:
+            returned = student.ema_update(teacher, learner, tau)
+        once = {kind: list(tensors.values()) for kind, tensors in state(teacher).items()}
+        again = attempt(lambda: [student.ema_update(teacher, learner, tau) for _ in range(more)])
+    back = gradients(pending, student=learner), gradients(lambda: learner(batches[2]), student=learner)
+    with torch.no_grad(), untouched(teacher=teacher) as written:
+        attempt(lambda: [tensor.add_(1) for tensor in [*learner.parameters(), *learner.buffers()]])
+    found = {"before": before, "once": once, "updated": updated, "kept": kept, "returned": returned}
+    return {**found, "again": again, "pending": back[0], "next": back[1], "written": written}
 
 
 @probe
 def averaged(student):
-    """A first update and some more of a frozen teacher, with a weight nobody knows before."""
-    (teacher, learner, _), more = teacher_and_learner(torch.float64), count(1, 3)
+    """Updates with a weight nobody knows before, and with almost none."""
+    one, other = torch.randint(2**60, (2,)).tolist()
     tau = 0.1 + 0.3 * torch.rand(()).item()
-    first = at_first(teacher)
-    with untouched(teacher=teacher) as kept:
-        returned = student.ema_update(teacher, learner, tau)
-        once = contents(teacher)
-        again = attempt(update_again, student, teacher, learner, tau, more)
     return {
-        **first,
-        "kept": kept,
-        "returned": returned,
-        "once": once,
-        "again": again,
-        "more": contents(teacher),
-        "written": attempt(after_a_write, learner, teacher),
+        "": attempt(update, student, one, tau, torch.float64, mixed=True),
+        "With tau = 0.003": attempt(update, student, other, 0.003, torch.float32, mixed=False),
     }
 
 
 @probe
 def averaged_at_the_ends(student):
-    """Updates with the weights 0 and almost 0, while gradients are switched off."""
-    found = []
-    for dtype, tau in ((torch.float64, 0.0), (torch.float32, 0.003)):
-        teacher, learner, _ = teacher_and_learner(dtype, mixed=False)
-        first = at_first(teacher)
-        with torch.no_grad(), untouched() as kept:
-            student.ema_update(teacher, learner, tau)
-        found.append({**first, "kept": kept, "once": contents(teacher)})
-    return found
-
-
-@probe
-def learner_goes_on(student):
-    """An update with the weight 1, when one loss of the student has gone back and another still has to."""
-    teacher, learner, inputs = teacher_and_learner(torch.float64)
-    batches = torch.randn(3, 8, inputs, dtype=torch.float64)
-    leaves = [leaf for leaf in learner.parameters() if leaf.requires_grad]
-    learner(batches[2]).pow(2).mean().backward()
-    pending, first = learner(batches[0]).pow(2).mean(), at_first(teacher)
-    with untouched(student=learner) as kept:
-        student.ema_update(teacher, learner, 1.0)
-    found = {
-        **first,
-        "kept": kept,
-        "student": contents(learner),
-        "once": contents(teacher),
-        "pending": attempt(lambda: vjp(pending, *leaves)),
-        "next": attempt(lambda: vjp(learner(batches[1]).pow(2).mean(), *leaves)),
+    """Updates with the weights 0 and 1."""
+    one, other = torch.randint(2**60, (2,)).tolist()
+    return {
+        "With tau = 0": attempt(update, student, one, 0.0, torch.float64, mixed=False),
+        "With tau = 1": attempt(update, student, other, 1.0, torch.float64, mixed=True),
     }
-    return {**found, "written": attempt(after_a_write, learner, teacher)}
 
 
-def updates_of(averaged, averaged_at_the_ends, learner_goes_on):
-    """Each first update: what was seen, what is expected, and the weight of the student in words."""
-    yield averaged.seen, averaged.expected, ""
-    ends = zip(averaged_at_the_ends.seen, averaged_at_the_ends.expected, ("0", "0.003"), strict=True)
-    yield from ((seen, expected, f" (with tau = {tau})") for seen, expected, tau in ends)
-    yield learner_goes_on.seen, learner_goes_on.expected, " (with tau = 1)"
-
-
-def still_there(seen, expected, kind, moment="once"):
-    """What the teacher has at a moment, as (name, before, then, expected); fails where something is gone."""
-    before, then = seen["before"][kind], seen[moment][kind]
+def assert_becomes(case, kind, wrong):
+    """All parameters, or all buffers, of the teacher are still there, and have the right values."""
+    before, (then, after) = case.expected["before"][kind], (side["once"][kind] for side in case)
     assert len(then) == len(before), (
         f"Of its {len(before)} {kind} the teacher has {len(then)} left: a computed tensor that takes the "
         f"place of one is not among its {kind}, so state_dict() and optimizers no longer know it."
     )
-    return list(zip(expected["names"][kind], before, then, expected[moment][kind], strict=True))
-
-
-HOW_FAR = (
-    "Start from a teacher at 0 and a student at 1, with tau = 0.1. Where should the teacher be afterwards?"
-)
+    places = Counter(tensor.identity for tensor in after)
+    found = zip(before.items(), then, after, strict=True)
+    for (name, old), seen, right in sorted(found, key=lambda of: places[of[-1].identity]):
+        one = f"The teacher's {kind[:-1]} {name}"
+        assert seen.value != old.value or right.value == old.value, (
+            f"{one} still has its old value.\n\nWhich of dict(teacher.named_{kind}()) do you write to? "
+            "Giving a name to another tensor writes nothing."
+        )
+        twice = "stands in two places, and is not the average.\n\nHow often does your function update it?"
+        told = f"{one} {wrong if places[right.identity] == 1 else twice}"
+        assert_close(seen, right, told, all_digits=True)
 
 
 @points(1)
-def test_parameters_are_averaged(averaged, averaged_at_the_ends, learner_goes_on):
+def test_parameters_are_averaged(averaged, averaged_at_the_ends):
     """Every parameter of the teacher becomes (1 - tau) * teacher + tau * student."""
-    for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
-        parameters = still_there(seen, expected, "parameters")
-        assert case or any(then.value != before.value for _, before, then, _ in parameters), (
-            "No parameter of the teacher has moved: giving a name to another tensor writes nothing."
-        )
-        places = Counter(right.identity for *_, right in parameters)
-        once_first = sorted(parameters, key=lambda parameter: places[parameter[-1].identity])
-        for name, before, then, right in once_first:
-            of, hint = name, HOW_FAR
-            if places[right.identity] > 1:
-                of, hint = f"{name}, which stands in two places,", "How often does your function update it?"
-            message = f"The teacher's {of} is not the average in which the student has the weight tau{case}."
-            if then.value == before.value:
-                message, hint = (
-                    f"The teacher's {name} still has its old value{case}.",
-                    "Does your function reach it?",
-                )
-            assert_close(then, right, f"{message}\n\n{hint}")
-    seen, expected = averaged_at_the_ends.seen[0], averaged_at_the_ends.expected[0]
-    for name, before, then, _ in still_there(seen, expected, "parameters"):
-        assert then.value == before.value, (
-            f"With tau = 0, the teacher's {name} has changed in its last digits: was it computed in a "
-            "smaller dtype than its own?"
-        )
-
-
-WHICH_BUFFERS = (
-    "Print dict(teacher.named_buffers()) before and after. Which of them does your function reach?"
-)
+    wrong = (
+        "is not the average in which the student has the weight tau.\n\nStart from a teacher at 0 and a "
+        "student at 1, with tau = 0.1. Where should the teacher be afterwards?"
+    )
+    for case in cases(averaged, averaged_at_the_ends):
+        assert_becomes(case, "parameters", wrong)
 
 
 @points(1)
-def test_buffers_are_copied(averaged, averaged_at_the_ends, learner_goes_on):
+def test_buffers_are_copied(averaged, averaged_at_the_ends):
     """Every buffer of the teacher takes the student's value as it is."""
-    for seen, expected, case in updates_of(averaged, averaged_at_the_ends, learner_goes_on):
-        for name, before, then, right in still_there(seen, expected, "buffers"):
-            told = f"The teacher's buffer {name} still has its old value{case}."
-            assert then.value != before.value, told if case else f"{told}\n\n{WHICH_BUFFERS}"
-            message = f"The teacher's buffer {name} has changed, but not to the student's value{case}."
-            assert_close(then, right, message)
+    for case in cases(averaged, averaged_at_the_ends):
+        assert_becomes(case, "buffers", "has changed, but not to the student's value.")
 
 
-def values_of(contents):
-    """The values of all tensors of a module, by kind."""
-    return {kind: [tensor.value for tensor in tensors] for kind, tensors in contents.items()}
-
-
-def assert_updated(before, after):
-    """Something happened to the teacher, so that whoever does nothing is not praised for harming nobody."""
-    assert values_of(before) != values_of(after), "The teacher is as it was: nothing was updated."
+def updates(*probes):
+    """The cases, if something happened to the teacher: doing nothing is not praised as doing no harm."""
+    for case in cases(*probes):
+        if case.name != "With tau = 0":
+            moved = ["teacher.*:value", "teacher.*:identity"]
+            assert_changed(case.seen["updated"], "The teacher is as it was: nothing was updated.", only=moved)
+        yield case
 
 
 @points(1)
-def test_teacher_stays_plain_data(averaged):
+def test_teacher_stays_plain_data(averaged, averaged_at_the_ends):
     """The teacher keeps its Parameter objects, and no graph hangs on them, however often it is updated."""
-    seen = averaged.seen
-    assert_updated(seen["before"], seen["more"])
-    for name, before, then, _ in still_there(seen, averaged.expected, "parameters", "more"):
-        assert then.grad_fn is None, (
-            f"The teacher's {name} has the grad_fn {then.grad_fn}: the update was recorded, and the graph "
-            "grows with every call.\n\nPrint [p.grad_fn for p in teacher.parameters()] after two updates."
-        )
-        assert then.identity == before.identity, (
-            f"The teacher's {name} is a new object: whoever held the old Parameter has lost it.\n\nPrint the "
-            "ids of teacher.parameters() before and after two updates."
-        )
-        assert not then.requires_grad, f"The teacher's {name} requires grad now, but the teacher is frozen."
-    assert seen["again"] is None, (
-        f"The first update went through, a later one did not: {diagnose(seen['again'])}"
+    hint = (
+        "A recorded update becomes a graph that grows with every call. Print [(id(p), p.grad_fn) for p in "
+        "teacher.parameters()] before and after two updates."
     )
-    free = ("value", "version", "storage", "identity")
-    assert_untouched(seen["kept"], but=["torch", *(f"teacher.*:{part}" for part in free)])
-    assert seen["returned"] is None, "Your function returned something; it was to return nothing."
+    for case in updates(averaged, averaged_at_the_ends):
+        updated, again = case.seen["updated"], case.seen["again"]
+        names = case.expected["before"]["parameters"]
+        strict = [f"teacher.{name}:{part}" for name in names for part in ("identity", "history")]
+        assert_untouched(updated, only=strict, hint=hint)
+        told = "The first update went through, a later one did not"
+        assert not raised(again, BaseException), f"{told}: {diagnose(again)}"
+        assert_untouched(updated, but=["torch", "*:value", "*:version", "*:storage", "*:identity"])
+        assert case.seen["returned"] is None, "Your function returned something; it was to return nothing."
 
 
 @points(1)
-def test_student_goes_on(averaged, averaged_at_the_ends, learner_goes_on):
+def test_student_goes_on(averaged, averaged_at_the_ends):
     """The student does not change: a loss that is waiting goes back, and so does the next one."""
-    seen, expected = learner_goes_on.seen, learner_goes_on.expected
-    assert_updated(averaged.seen["before"], averaged.seen["once"])
-    assert_updated(seen["before"], seen["once"])
-    assert_untouched(seen["kept"])
-    assert not raised(seen["pending"], BaseException), (
-        f"A loss of the student from before the update cannot go back: {diagnose(seen['pending'])}"
-    )
-    assert_close(
-        seen["pending"], expected["pending"], "A loss from before the update now has another gradient."
-    )
-    assert_close(
-        seen["next"], expected["next"], "The student's next loss has another gradient than it should."
-    )
-    for end in averaged_at_the_ends.seen:
-        assert_untouched(end["kept"])
+    for case in updates(averaged, averaged_at_the_ends):
+        assert_untouched(case.seen["kept"])
+        assert_gradients(*case["pending"], of="a loss of the student from before the update")
+        assert_gradients(*case["next"], of="the student's next loss")
 
 
 @points(1)
-def test_no_memory_is_shared(averaged, learner_goes_on):
+def test_no_memory_is_shared(averaged, averaged_at_the_ends):
     """Teacher and student share no memory, not even after an update with tau = 1."""
-    seen = learner_goes_on.seen
-    assert_updated(seen["before"], seen["once"])
-    own = {tensor.storage for tensors in seen["student"].values() for tensor in tensors}
-    for kind, tensors in seen["once"].items():
-        shared = sum(tensor.storage in own for tensor in tensors)
-        assert not shared, (
-            f"{shared} of the teacher's {kind} now lie in the student's memory: the two change together.\n\n"
-            "Which of your lines copies values, and which only lets both use one memory?"
-        )
-    for then, written in (
-        (averaged.seen["more"], averaged.seen["written"]),
-        (seen["once"], seen["written"]),
-    ):
-        assert values_of(then) == values_of(written), (
-            "Whoever writes to the student changes the teacher, too: somewhere they share memory."
-        )
+    hint = "Which of your lines copies values, and which only lets both use one memory?"
+    for case in updates(averaged, averaged_at_the_ends):
+        alone = {"only": ["teacher.*:value"], "case": "When only the student was written to", "hint": hint}
+        assert_untouched(case.seen["written"], **alone)
 
 
 @picture(reference=True)  # nothing hangs on the reference's teacher, and so nothing is shown of its answer
