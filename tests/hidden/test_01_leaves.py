@@ -6,8 +6,10 @@ from inside import MixedModel, count, sizes, with_gaps
 
 from grader import (
     assert_close,
+    assert_gradients,
     assert_untouched,
     blaming_changes,
+    cases,
     diagnose,
     how_it_differs,
     is_close,
@@ -34,138 +36,103 @@ from grader.inside import (
 
 
 @inside
-def unscaled(n, m):
-    """The numbers that are to be scaled."""
-    return torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+def made_weight(student, earlier, n, m, scale):
+    """A weight, the numbers that were to be scaled, and what its making did to earlier weights."""
+    with untouched(**{"earlier weight": earlier}) as kept:
+        weight = student.make_weight(n, m, scale)
+    unscaled = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
+    found = {"weight": snap(weight), "unscaled": unscaled, "kept": kept}
+    weight.detach().zero_()
+    earlier.append(weight)
+    return found
 
 
 @probe
 def weights(student):
-    """Weights of two shapes and scales, others like the first once that was written to, and a large one.
+    """Weights of several shapes and scales; each is overwritten with 0 before the next is made.
 
     torch.randn draws many numbers in blocks of 16, which rows of 34 to 37 do not fill; and of the first
     thousand eight lie beyond three deviations.
     """
-    (n, m), many = sizes(2, low=3), sizes(2, low=34)
+    (n, m), many, earlier = sizes(2, low=3), sizes(2, low=34), []
     large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
-    first = student.make_weight(n, m, large)
-    as_made = snap(first)
-    then = snap(student.make_weight(m, n, small))
-    later = snap(first)
-    first.detach().zero_()
-    again = student.make_weight(n, m, large)
-    made_again = snap(again)
-    student.make_weight(n, m, 1.0).detach().zero_()
-    plain = {"first": unscaled(n, m), "then": unscaled(m, n), "again": unscaled(n, m)}
-    return {
-        "first": as_made,
-        "first later": later,
-        "then": then,
-        "again": made_again,
-        "again later": again,
-        "scale 1": student.make_weight(n, m, 1.0),
-        "many entries": student.make_weight(*many, large),
-        "one row": student.make_weight(1, m, large),
-        "one column": student.make_weight(n, 1, large),
-        "without scale": plain,
+    calls = {
+        "": (n, m, large),
+        "In a second call, with another shape and scale": (m, n, small),
+        "In a call like the first, whose weight was overwritten with 0": (n, m, large),
+        "With the scale 1": (n, m, 1.0),
+        "With the scale 1, after such a weight was overwritten with 0": (n, m, 1.0),
+        "In a weight of more than a thousand entries": (*many, large),
+        "With n = 1": (1, m, large),
+        "With m = 1": (n, 1, large),
     }
+    return {name: made_weight(student, earlier, *arguments) for name, arguments in calls.items()}
 
 
 @probe
 def training(student):
-    """Some steps of SGD: what .grad holds after each backward, and how far the weight moved."""
+    """Some steps of SGD: what .grad holds after each backward, and how far the weight has moved."""
     n, m = sizes(2, low=3)
     directions = 50 + torch.rand(count(3, 5), n, m)
     w = student.make_weight(n, m, 2.0)
-    start, optimizer = w.detach().clone(), torch.optim.SGD([w], lr=0.1)
+    start, optimizer, found = w.detach().clone(), torch.optim.SGD([w], lr=0.1), {}
 
     def step(direction):
         (direction * w).sum().backward()
         gradient = snap(w.grad)
         optimizer.step()
         optimizer.zero_grad()
-        return gradient
+        return {"w": gradient}
 
-    first = step(directions[0])
-    others = [attempt(step, direction) for direction in directions[1:]]
-    return {"first": first, "others": others, "moved": w.detach() - start}
+    for number, direction in enumerate(directions, start=1):
+        arrived = attempt(step, direction) if number > 1 else step(direction)
+        found[f"In step {number} of a training"] = {"arrived": arrived, "moved": w.detach() - start}
+    return found
 
 
 @points(2)
 def test_weight_is_a_leaf(weights):
     """The weight is a leaf that requires grad."""
-    for name in ("first", "then", "again", "scale 1", "one row"):
-        weight = weights.seen[name]
+    for case in cases(weights):
+        weight = case.seen["weight"]
         assert weight.requires_grad, (
             "requires_grad is False: this tensor will never receive a gradient.\n\nWhich line of your code "
             "switches it on, and is that for the tensor which you return?"
         )
         assert weight.version is not None, (
-            "w was made in inference_mode: it says that it requires grad, but no optimizer can change it "
-            "outside of that mode."
+            "w was made in inference_mode: no optimizer can change it outside of that mode."
         )
-        consequence = (
-            "retain_grad() lets it keep a gradient and an optimizer take it, but it still hangs on that "
-            "operation"
-            if weight.retains_grad
-            else "its .grad stays None and optimizers refuse it"
-        )
+        lost = "its .grad stays None and optimizers refuse it"
+        kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
         assert weight.is_leaf, (
-            f"w is the result of {weight.grad_fn}, not a leaf: {consequence}.\n\nPrint w.is_leaf and "
-            "w.grad_fn. Which operation was recorded, and when was requires_grad switched on?"
+            f"w is the result of {weight.grad_fn}, not a leaf: {kept if weight.retains_grad else lost}.\n\n"
+            "Print w.is_leaf and w.grad_fn. Which operation was recorded, and was requires_grad on by then?"
         )
 
 
 @points(1)
 def test_weight_has_the_values(weights):
-    """Its values are those of the generator, times scale, in every call."""
-    seen, expected = weights.seen, weights.expected
-    for name, message in {
-        "first": "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes "
-        "one call of randn draw all of them, and is it the generator's first? Is the scaled tensor the one "
-        "you return?",
-        "first later": "The second call wrote over the weight of the first: both lie in the same memory.",
-        "then": "The first call gives the right values, a call with another shape and scale does not.\n\n"
-        "What is still there from the first call when the second begins: a generator, numbers, the scale?",
-        "again": "The first call gives the right values. After another call, and after the first weight was "
-        "written to, the same call gives others: something outlives a call.\n\nWhat does your function keep: "
-        "a generator, which goes on drawing, or a tensor, to which somebody writes?",
-        "again later": "A later call wrote over a weight that an earlier one had returned: both lie in the "
-        "same memory.",
-        "scale 1": "With the scale 1 and a weight trained before, the values are others: something outlives "
-        "the call.\n\nWhere the scale is 1, is what you return a tensor of its own?",
-        "many entries": "In a weight of more than a thousand entries the values are not those of the "
-        "generator, times scale.\n\nDoes one call of randn draw all of them, and is each left as drawn?",
-        "one row": "With n = 1 the values are not those of the generator, times scale.",
-        "one column": "With m = 1 the values are not those of the generator, times scale.",
-    }.items():
-        if name.startswith("one "):
-            shape = seen[name].shape
-            assert shape == expected[name].shape, (
-                f"A weight that has {name} has the shape {shape}, not (n, m)."
-            )
-        plain = {"randn(n, m) without the scale": expected["without scale"].get(name)}
-        assert_close(seen[name], expected[name], message, plain)
+    """Its values are those of the generator, times scale, in every call.
+
+    Does one call of randn draw all of them, the first of its generator, and is the scaled tensor the one you
+    return? If only a later call is wrong: what of an earlier one is still there when it begins?
+    """
+    for case in cases(weights):
+        message = "The values are not torch.randn(n, m, generator=generator), seed 0, times scale."
+        assert_close(*case["weight"], message, {"randn(n, m) without the scale": case.expected["unscaled"]})
+        hint = "Do two weights of yours lie in the same memory?"
+        assert_untouched(case.seen["kept"], only=["earlier*"], hint=hint)
 
 
 @points(2)
 def test_weight_trains(training):
     """It trains: an optimizer takes it, moves it, and the next steps work."""
-    seen, expected = training.seen, training.expected
-    message = "After the first backward, w.grad is not the gradient of the loss."
-    assert_close(seen["first"], expected["first"], message)
-    for number, (gradient, right) in enumerate(zip(seen["others"], expected["others"], strict=True), start=2):
-        assert not raised(gradient, RuntimeError, "second time"), (
-            f"Step {number} of a training raises: w hangs on the operation that made it, and the first "
-            "backward has used up that part of the graph.\n\nWhat does the second backward still have to "
-            "pass through?"
-        )
-        assert not raised(gradient, BaseException), (
-            f"The first step of a training works, step {number} does not: {diagnose(gradient)}"
-        )
-        message = f"After the backward of step {number}, w.grad is not the gradient of the loss."
-        assert_close(gradient, right, message)
-    assert_close(seen["moved"], expected["moved"], "The optimizer's steps did not move w by its gradients.")
+    why = (
+        "w hangs on the operation that made it.\n\nWhat does the second backward still have to pass through?"
+    )
+    for case in cases(training):
+        assert_gradients(*case["arrived"], of="the loss", because={"freed": why})
+        assert_close(*case["moved"], "The optimizer did not move w by its gradients.")
 
 
 @picture(reference=True)
@@ -358,7 +325,7 @@ def six_gradients(student):
     }
 
 
-def assert_gradients(names, six_gradients):
+def assert_these(names, six_gradients):
     """These gradients are there, and right, in both calls."""
     assert not six_gradients.seen["shared"], (
         "Two calls returned one and the same dictionary: the second overwrites what the first gave.\n\nWhen "
@@ -394,13 +361,13 @@ def assert_gradients(names, six_gradients):
 @points(2)
 def test_gradients_of_non_leaves(six_gradients):
     """The gradients of c, e and o are there, and right."""
-    assert_gradients("ceo", six_gradients)
+    assert_these("ceo", six_gradients)
 
 
 @points(2)
 def test_gradients_of_leaves(six_gradients):
     """The gradients of a, b and d are there, exactly once."""
-    assert_gradients("abd", six_gradients)
+    assert_these("abd", six_gradients)
 
 
 @points(1)
