@@ -23,14 +23,15 @@ FREED = "backward through the graph a second time"
 RUNGS = {
     "none": "{Of} is None: no gradient can be asked for.",
     "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
-    "error": "{Of} cannot be computed: {why}.",
+    "error": "{Of} cannot be computed: {why}",
     "no history": "{Of} does not require grad: autograd recorded nothing that leads from it back to {names}.",
     "shape of output": "{Of} has the shape {shape}, which is not the one it should have.",
     "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
     "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
-    "raised": "{Of} cannot go back: {why}.",
+    "raised": "{Of} cannot go back: {why}",
     "frozen": "{name} does not require grad, so no gradient arrives there from {of}.",
     "not connected": "{name} gets no gradient: none arrives there from {of}.",
+    "missing": "The gradient of {name} is None.",
     "connected": "{name} gets a gradient from {of}, and should get none.",
     "nan": "The gradient of {name} is not that of {of}.",
     "zero": "The gradient of {name} is not that of {of}.",
@@ -182,7 +183,8 @@ class _Ladder:
     def _look_whether_it_arrived(self, name: str, seen: _Told, right: Any) -> None:
         gradient = seen.gradients.get(name)
         if gradient is None:
-            self.fail("frozen" if name in seen.frozen else "not connected", name=name, pair=(None, right))
+            asked = "frozen" if name in seen.frozen else "not connected"
+            self.fail(asked if seen.is_known else "missing", name=name, pair=(None, right))
         if right is None:
             self.fail("connected", name=name, pair=(gradient, None))
 
@@ -194,9 +196,8 @@ class _Ladder:
         difference = difference_of(one, other, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
             sentence = f"The gradients of {_listed(names)} are not those of {self._of}."
-            self._fail(
-                f"{because(sentence, f'of each, {difference.clause}')}", "*", difference.kind, (one, other)
-            )
+            told, first = because(sentence, f"of each, {difference.clause}"), names[0]
+            self._fail(told, "*", difference.kind, (seen[first], right[first]))
 
     def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
