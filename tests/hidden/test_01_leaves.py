@@ -5,13 +5,13 @@ from dataclasses import replace
 from inside import MixedModel, count, sizes, with_gaps
 
 from grader import (
+    assert_changed,
     assert_close,
     assert_gradients,
     assert_untouched,
     blaming_changes,
     cases,
     diagnose,
-    how_it_differs,
     is_close,
     picture,
     points,
@@ -21,6 +21,7 @@ from grader import (
 from grader.inside import (
     attempt,
     freed,
+    gradients,
     graph,
     inside,
     nn,
@@ -329,8 +330,8 @@ def assert_there_and_right(six_gradients, names, none):
 def test_gradients_of_non_leaves(six_gradients):
     """The gradients of c, e and o are there, and right."""
     none = (
-        "It is no leaf: such a gradient is kept only where that was asked for before backward.\n\nWhat has to "
-        "be called for that, and when? If you use hooks: which name does each of them see when it runs?"
+        "It is no leaf: such a gradient is kept only where that was asked for before backward.\n\nWhat has "
+        "to be called for that, and when? If you use hooks: which name does each of them see when it runs?"
     )
     assert_there_and_right(six_gradients, ["c", "e", "o"], none)
 
@@ -514,96 +515,66 @@ def some_losses(p):
 
 
 @inside
-def some_weights(losses):
-    """A weight for each: large for what is tiny, one negative (a bonus), and the others equal."""
-    weight = 0.5 + torch.rand(()).item()
-    return [weight, 1000.0, -0.1, weight, 500.0, *[weight for _ in losses[5:]]]
+def summed(total_loss, p, losses, weights):
+    """A total, what leads back from it to the losses and to p, and what of all these stayed.
 
-
-@inside
-def in_double(result):
-    """What came back as it is now, in float64 if it is a tensor."""
-    return snap(result.double() if isinstance(result, torch.Tensor) else result)
+    Nobody was told of which dtype the total is: who takes the weights as an array of numpy's has float64.
+    """
+    mine = [*losses]
+    with untouched(parameter=p, losses=losses, weights=weights) as kept:
+        result = total_loss(losses, weights)
+    is_tensor = isinstance(result, torch.Tensor)
+    total = result.double() if is_tensor else result
+    back = gradients(total.squeeze() if is_tensor else total, losses=mine, p=p)
+    return {"total": snap(total), "back": back, "reaches p": reaches(result, p), "kept": kept}
 
 
 @probe
 def total(student):
-    """The total and what leads back from it; what it is worth to each loss; what stayed; the total of one.
+    """Totals of several losses, of others, and of one.
 
-    Nobody was told of which dtype the total is: who takes the weights as an array of numpy's has float64.
+    The weights are large for what is tiny, one is negative (a bonus), and the others are equal; then 1 and 0.
     """
     p = torch.randn(count(2, 5), requires_grad=True)
     p.grad = torch.randn_like(p)
-    losses = some_losses(p)
-    weights, mine = some_weights(losses), [*losses]
-    with untouched(parameter=p, losses=losses, weights=weights) as kept:
-        result = student.total_loss(losses, weights)
-    first = {
-        "total": in_double(result),
-        "requires_grad": isinstance(result, torch.Tensor) and result.requires_grad,
-        "reaches": reaches(result, p),
-        "kept": kept,
-        "by loss": attempt(vjp, result, *mine),
-        "gradient": attempt(vjp, result, p),
-    }
-    others, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *weights[2:-1], -2.0]
-    with untouched(losses=others) as kept_again:
-        another = attempt(student.total_loss, others, ones)
+    losses, weight = some_losses(p), 0.5 + torch.rand(()).item()
+    weights = [weight, 1000.0, -0.1, weight, 500.0, *[weight for _ in losses[5:]]]
+    mine, others = [*losses], [*losses[1:], torch.ones(())]
+
+    def again(*given):
+        return attempt(student.total_loss, *given)
+
+    first = summed(student.total_loss, p, losses, weights)
+    second = summed(again, p, others, [1.0, 0.0, *weights[2:-1], -2.0])
     return {
-        **first,
-        "another": another.double() if isinstance(another, torch.Tensor) else another,
-        "another by loss": attempt(vjp, another, *mine[1:]),
-        "kept again": kept_again,
-        "of one": attempt(lambda: in_double(student.total_loss(some_losses(p)[:1], weights[:1]))),
+        "": first,
+        "With weights 1 and 0 among others, and a loss without history": second,
+        "With one loss in the list": summed(again, p, mine[:1], weights[:1]),
     }
 
 
-def grew(kept, name):
-    """Whether the .grad of a tensor that is to stay holds something else than before."""
-    if name not in kept["after"]:
-        return False
-    before, after = (kept[when][name]["tensor"].grad for when in ("before", "after"))
-    return after is not None and after.value != before.value
-
-
-def miscounted(seen, expected):
-    """What is wrong with one of the losses, by what it is worth to the total; empty where nothing is."""
-    total, entries = seen["total"], expected["kept"]["before"]["losses"]["entries"]
-    if total is None or total.shape != expected["total"].shape or raised(seen["by loss"], BaseException):
-        return ""
-    for n, (factor, right) in enumerate(zip(seen["by loss"], expected["by loss"], strict=True)):
-        if factor is None or not any(factor.value):
-            return f" For autograd, it does not depend on losses[{n}]."
-        if abs(factor.value[0] - right.value[0]) > 1e-3 * abs(right.value[0]):
-            if entries.count(entries[n]) > 1:
-                return f" losses[{n}] stands in the list twice, and does not count with both of its weights."
-            return f" losses[{n}] counts with another weight than its own."
-    return ""
-
-
-def assert_answered_again(seen):
-    """The second call came to its end."""
-    assert not raised(seen["another"], BaseException), (
-        "The first call is answered; a second one, with the weights 1 and 0 among others, is not: "
-        f"{diagnose(seen['another'])}"
-    )
+def assert_back(case, **options):
+    """Each loss gets its weight as gradient, and the parameters get theirs."""
+    left_out = "Was this loss left out, cut off at a bound, or turned into a mere number?"
+    because = {
+        "not connected": left_out,
+        "zero": left_out,
+        "wrong": "A loss has to count with its own weight, and with both where it stands in the list twice.",
+        "p:wrong": "",
+    }
+    assert_gradients(*case["back"], of="the total", because=because, none_is_zero=False, **options)
 
 
 @points(1)
 def test_total_has_the_value(total):
     """The result is the weighted sum of the losses, and they and the lists stay as they are."""
-    seen, expected = total.seen, total.expected
-    assert_untouched(seen["kept"], only=["losses", "weights", "torch"])
-    assert_untouched(seen["kept again"])
-    message = f"The value is not the weighted sum of the losses.{miscounted(seen, expected)}"
-    assert_close(seen["total"], expected["total"], message)
-    assert not raised(seen["of one"], BaseException), (
-        f"With several losses it works, with one it does not: {diagnose(seen['of one'])}"
-    )
-    assert_close(seen["of one"], expected["of one"], "With one loss in the list the value is another one.")
-    assert_answered_again(seen)
-    message = "With the weights 1 and 0 among others, and a loss that has no history, the value is wrong."
-    assert_close(seen["another"], expected["another"], message)
+    for case in cases(total):
+        assert_untouched(case.seen["kept"], but=["parameter"])
+        value, right = case["total"]
+        assert not raised(value, BaseException), f"The total cannot be computed: {diagnose(value)}"
+        if value.shape == right.shape and value.requires_grad and not is_close(value, right):
+            assert_back(case, only=["losses*"])  # which of them is miscounted
+        assert_close(value, right, "The value is not the weighted sum of the losses.")
 
 
 @points(2)
@@ -612,12 +583,12 @@ def test_total_reaches_the_parameters(total):
 
     Print total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history.
     """
-    seen = total.seen
-    assert seen["requires_grad"], (
+    seen = total.seen[""]
+    assert seen["total"].requires_grad, (
         "The total does not require grad: the losses were made mere numbers (.item(), .data, detach(), "
         "torch.tensor()), or nothing was recorded (no_grad)."
     )
-    assert seen["reaches"], (
+    assert seen["reaches p"], (
         "The total has a graph of its own, which ends before the parameters. There is no error, and no "
         "learning. Was a new leaf made on the way (torch.tensor(), detach(), nn.Parameter())?"
     )
@@ -626,44 +597,11 @@ def test_total_reaches_the_parameters(total):
 @points(2)
 def test_total_gradient(total):
     """Its backward gives the parameters the gradient of the weighted sum, once."""
-    seen, expected = total.seen, total.expected
-    assert not grew(seen["kept"], "parameter"), (
-        "Your function has already gone back to the parameters; the caller's backward() adds to that."
-    )
-    assert_untouched(seen["kept"], only=["parameter"])
-    assert not raised(seen["gradient"], BaseException), (
-        f"The result cannot be back-propagated: {diagnose(seen['gradient'])}"
-    )
-    with blaming_changes(seen["kept"], only=["losses"]):
-        assert_every_loss_counts(seen["by loss"])
-        message = f"The gradient is not that of the weighted sum.{miscounted(seen, expected)}"
-        assert_close(seen["gradient"], expected["gradient"], message)
-    assert_answered_again(seen)
-    with blaming_changes(seen["kept again"]):
-        assert_each_has_its_weight(seen["another by loss"], expected["another by loss"])
-
-
-def assert_every_loss_counts(parts):
-    """A gradient reaches every loss of the list."""
-    assert not raised(parts, BaseException), f"No gradient can be asked for the losses: {diagnose(parts)}"
-    dead = [n for n, part in enumerate(parts) if part is None or not any(part.value)]
-    assert len(dead) < len(parts), "No loss is connected to the total: backward brings them nothing."
-    more = f" (in all, {len(dead)} of {len(parts)} bring none)" if len(dead) > 1 else ""
-    assert not dead, (
-        f"losses[{dead[0]}] brings the parameters no gradient{more}. Was it left out, cut off at a bound, or "
-        "turned into a mere number?"
-    )
-
-
-def assert_each_has_its_weight(seen, expected):
-    """Of the second call, with weights 1 and 0, and equal ones: each loss gets its weight as gradient."""
-    case = "With the weights 1 and 0 among others,"
-    assert not raised(seen, BaseException), f"{case} the result cannot be back-propagated: {diagnose(seen)}"
-    for n, (factor, right) in enumerate(zip(seen, expected, strict=True)):
-        assert factor is not None, (
-            f"{case} nothing leads from the total back to losses[{n}], so not even a gradient of 0 arrives."
-        )
-        assert_close(factor, right, f"{case} losses[{n}] gets another gradient than its weight.")
+    hint = "To go back is left to the caller, whose backward() would add to that."
+    for case in cases(total):
+        assert_untouched(case.seen["kept"], only=["parameter"], hint=hint)
+        with blaming_changes(total.seen[""]["kept"]), blaming_changes(case.seen["kept"]):
+            assert_back(case)
 
 
 # The reference's would show the operations it is written with.
@@ -699,100 +637,81 @@ def some_samples(number, size=1.0):
 
 
 @inside
-def gradients_of(parameters):
-    """What their .grad holds."""
-    return [snap(parameter.grad) for parameter in parameters]
-
-
-@probe
-def weighted(student):
-    """Weights that were computed from a parameter q, for losses of two others; and what went into these."""
-    losses, *parameters = some_samples(count(4, 7))
-    q = some_of_each_sign(len(losses), 1.0).requires_grad_()
-    q.grad = torch.randn_like(q)
-    w = q**3 + some_of_each_sign(len(losses), 4.0).detach()
-    before = gradients_of(parameters)
+def gone_back(student, losses, w, *parameters, **behind):
+    """What a call does to the parameters, to the graph, and to all that is to stay."""
+    held = [snap(parameter.grad) for parameter in parameters]
     plain = torch.autograd.grad(losses.sum(), parameters, retain_graph=True)
+    others = [{"what it held": h, "the sum of all gradients": g} for h, g in zip(held, plain, strict=True)]
     arrived = []
     handle = losses.register_hook(arrived.append)
-    with untouched(losses=losses, w=w, **{"q (behind w)": q}, parameters=parameters) as kept:
+    with untouched(losses=losses, w=w, parameters=parameters, **behind) as kept:
         student.weighted_backward(losses, w)
     handle.remove()
     return {
         "direction": sum(arrived) if arrived else None,
-        "before": before,
-        "after": gradients_of(parameters),
-        "without weights": plain,
+        "after": [snap(parameter.grad) for parameter in parameters],
+        "others": others,
         "kept": kept,
         "freed": freed(losses),
         "losses reach p": reaches(losses, parameters[0]),
-        "gradient of w": attempt(vjp, w, q),
     }
+
+
+@probe
+def weighted(student):
+    """Weights that were computed from a parameter q, for losses of two others."""
+    losses, *parameters = some_samples(count(4, 7))
+    q = some_of_each_sign(len(losses), 1.0).requires_grad_()
+    q.grad = torch.randn_like(q)
+    w = q**3 + some_of_each_sign(len(losses), 4.0).detach()
+    found = gone_back(student, losses, w, *parameters, **{"q (behind w)": q})
+    return {**found, "behind w": gradients(w, {"q (behind w)": q})}
 
 
 @probe
 def weighted_by_leaves(student):
     """A single weight; and weights which float32 makes 0, for losses as large: a leaf, computed ones."""
-    found, single = {}, "a plain tensor of one element"
-    for name in ("a leaf that requires grad", single, "computed from the same parameters"):
-        size = 1.0 if name == single else 1e60
-        losses, *parameters = some_samples(1 if name == single else count(4, 7), size=size)
-        w = with_gaps(some_of_each_sign(len(losses), 1 / size))
+
+    def samples(number, size=1.0):
+        losses, p, shift = some_samples(number, size)
+        w = with_gaps(some_of_each_sign(number, 1 / size))
         w[1:][-1:] = 0
-        if name == "a leaf that requires grad":
-            w.requires_grad_().grad = torch.randn_like(w)
-        elif name == "computed from the same parameters":
-            w = w * parameters[1]
-        with untouched(losses=losses, w=w, parameters=parameters) as kept:
-            student.weighted_backward(losses, w)
-        found[name] = {"after": gradients_of(parameters), "kept": kept, "freed": freed(losses)}
-    return found
+        return losses, w, p, shift
+
+    alone, leaf, computed = samples(1), samples(count(4, 7), 1e60), samples(count(4, 7), 1e60)
+    leaf[1].requires_grad_().grad = torch.randn_like(leaf[1])
+    losses, w, p, shift = computed
+    tiny = "With weights of about 1e-60 (float64), the last of them 0"
+    return {
+        f"{tiny}, in a leaf that requires grad": gone_back(student, *leaf),
+        "For a single loss and its weight": gone_back(student, *alone),
+        f"{tiny}, computed from the same parameters": gone_back(student, losses, w * shift, p, shift),
+    }
 
 
-def went_back(seen):
-    """Whether something happened to p.grad."""
-    before, after = seen["before"][0], seen["after"][0]
-    return after is None or after.value != before.value
+def assert_gone_back(seen):
+    """Something was added to the .grad of the parameters, so that nothing is praised for harming nobody."""
+    message = "Nothing was added to the .grad of the parameters: no backward reached them."
+    with blaming_changes(seen["kept"], only=["q*"]):
+        assert_changed(seen["kept"], message, only=["parameters[[]0]:grad"])
+
+
+WRONG = "The .grad of a parameter is not what it held, plus the sum of w[i] times the gradient of losses[i]."
 
 
 @points(3)
 def test_weighted_gradient(weighted, weighted_by_leaves):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
-    seen, expected = weighted.seen, weighted.expected
-    assert went_back(seen), (
-        "Your backward went into the weights, and not into the losses: the wrong factor was detached."
-        if grew(seen["kept"], "q (behind w)")
-        else "Nothing was added to the .grad of the parameters: no backward reached them."
-    )
-    message = (
-        "The .grad of a parameter is not what it held before, plus the sum of w[i] times the gradient of "
-        "losses[i]."
-    )
-    ones = {"1 for each": replace(expected["direction"], value=(1.0,) * len(expected["direction"].value))}
-    hint = ""
-    if seen["direction"] is not None and not is_close(seen["direction"], expected["direction"]):
-        how = how_it_differs(seen["direction"], expected["direction"], ones)
-        message += f" What went back into the losses is not w{f': {how}' if how else ''}."
-        if len(set(seen["direction"].value or (0, 1))) == 1:  # nowhere in particular
-            hint = "\n\nA vector needs a direction: losses.backward(gradient=v) computes v^T J."
-    for n, right in enumerate(expected["after"]):
-        assert seen["after"][n] is not None, (
-            "After your call the .grad of a parameter behind the losses is None: no backward reached it, or "
-            "it was cleared."
-        )
-        held, plain = expected["before"][n], expected["without weights"][n]
-        others = {"the sum of the gradients without weights": plain, "what it held before": held}
-        assert_close(seen["after"][n], right, message + hint, others)
-    for kind, found in weighted_by_leaves.seen.items():
-        right = weighted_by_leaves.expected[kind]["after"]
-        why = (
-            "\n\nThe gradient should pass through losses only. Does it also go through w?"
-            if kind == "computed from the same parameters"
-            else ""
-        )
-        single = "For a single loss and its weight:"
-        case = single if "one element" in kind else f"With weights of about 1e-60 (float64), {kind}:"
-        assert_close(found["after"], right, f"{case} {message}{why}")
+    assert_gone_back(weighted.seen)
+    for case in cases({"": weighted}, weighted_by_leaves):
+        direction, right = case["direction"]
+        if direction is not None and not is_close(*case["after"]):
+            ones = {"1 for each": replace(right, value=(1.0,) * len(right.value))}
+            hint = "losses.backward(gradient=v) computes v^T J. Which v went back in yours?"
+            assert_close(direction, right, f"{WRONG} What went back into losses is not w.\n\n{hint}", ones)
+        why = "\n\nThe gradient should pass through losses only. Does it also go through w?"
+        for after, right, others in zip(*case["after"], case.expected["others"], strict=True):
+            assert_close(after, right, WRONG + (why if "computed" in case.name else ""), others)
 
 
 @points(1)
@@ -801,47 +720,37 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
 
     detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
     """
-    seen = weighted.seen
-    assert went_back(seen), (
-        "Nothing was added to the .grad of the parameters; that w is left alone counts once something is."
+    assert_gone_back(weighted.seen)
+    because = {
+        "freed": "A backward of yours went through it.",
+        "not connected": "w was cut off from the network that made it.",
+    }
+    with blaming_changes(weighted.seen["kept"], but=["parameters*:grad", "w:version"]):
+        assert_gradients(*weighted["behind w"], of="the caller's w", because=because)
+    for case in cases({"": weighted}, weighted_by_leaves):
+        assert_untouched(case.seen["kept"], but=["parameters*:grad"])
+    assert weighted.seen["losses reach p"], (
+        "The caller's losses were cut off from the parameters behind them."
     )
-    assert not grew(seen["kept"], "q (behind w)"), (
-        "The gradient also ran into the weights, which were to be constants."
-    )
-    assert_untouched(seen["kept"], but=["parameters*:grad", "w:version"])
-    assert not raised(seen["gradient of w"], RuntimeError, "second time"), (
-        "The graph that computed the weights is used up: a backward of yours went through it."
-    )
-    message = "The caller's w does not lead back to the network that made it any more."
-    assert is_close(seen["gradient of w"], weighted.expected["gradient of w"]), message
-    for found in [seen, *weighted_by_leaves.seen.values()]:
-        assert_untouched(found["kept"], but=["parameters*:grad"])
-    assert seen["losses reach p"], "The caller's losses were cut off from the parameters behind them."
 
 
 @points(1)
 def test_graph_is_freed(weighted, weighted_by_leaves):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
-    seen = weighted.seen
-    assert seen["losses reach p"], (
-        "The caller's losses were cut off from the graph behind them: nobody can see whether it is used up."
-    )
-    assert seen["freed"] or went_back(seen), (
-        "The graph of the losses is as it was: no backward went through it."
-    )
-    assert seen["freed"], (
-        "The saved tensors are still held: was the last backward told to retain_graph or to create_graph?"
-    )
-    freed_by_kind = {kind: found["freed"] for kind, found in weighted_by_leaves.seen.items()}
-    assert freed_by_kind.pop("a plain tensor of one element"), (
-        "With a single loss the saved tensors are still held."
-    )
-    assert all(freed_by_kind.values()), (
-        "With a last weight of 0 the saved tensors are still held: no last backward went through the graph."
-    )
-    assert not any(gradient is not None and gradient.requires_grad for gradient in seen["after"]), (
-        "The .grad of a parameter has a graph of its own: was a backward told to create_graph?"
-    )
+    for case in cases({"": weighted}, weighted_by_leaves):
+        seen = case.seen
+        assert seen["losses reach p"], (
+            "The caller's losses were cut off: whether their graph is used up is hidden."
+        )
+        if not seen["freed"]:
+            assert_gone_back(seen)
+        assert seen["freed"], (
+            "The saved tensors are still held: was the last backward left out, or told to retain_graph or to "
+            "create_graph?"
+        )
+        assert not any(gradient is not None and gradient.requires_grad for gradient in seen["after"]), (
+            "The .grad of a parameter has a graph of its own: was a backward told to create_graph?"
+        )
 
 
 @picture(reference=True)
