@@ -203,6 +203,8 @@ class _Ladder:
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
         difference = difference_of(gradient, expected, self._others)
         rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
+        if isinstance(gradient, Tensor) and gradient.shape != expected.shape:
+            rung = "shape"
         sentence = RUNGS[rung].format(name=name, of=self._of)
         text = self._explained(name, rung, pair)
         if is_close(gradient, expected):

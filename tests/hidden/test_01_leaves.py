@@ -1,7 +1,5 @@
 """The hidden checks of 01_leaves: who is a leaf, and where .grad lands."""
 
-from dataclasses import replace
-
 from inside import MixedModel, count, sizes, with_gaps
 
 from grader import (
@@ -36,18 +34,6 @@ from grader.inside import (
 # --- q1: make_weight
 
 
-@inside
-def made_weight(student, earlier, n, m, scale):
-    """A weight, the numbers that were to be scaled, and what its making did to earlier weights."""
-    with untouched(**{"earlier weight": earlier}) as kept:
-        weight = student.make_weight(n, m, scale)
-    unscaled = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
-    found = {"weight": snap(weight), "unscaled": unscaled, "kept": kept}
-    weight.detach().zero_()
-    earlier.append(weight)
-    return found
-
-
 @probe
 def weights(student):
     """Weights of several shapes and scales; each is overwritten with 0 before the next is made.
@@ -55,9 +41,9 @@ def weights(student):
     torch.randn draws many numbers in blocks of 16, which rows of 34 to 37 do not fill; and of the first
     thousand eight lie beyond three deviations.
     """
-    (n, m), many, earlier = sizes(2, low=3), sizes(2, low=34), []
+    (n, m), many, earlier, found = sizes(2, low=3), sizes(2, low=34), [], {}
     large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
-    calls = {
+    for name, arguments in {
         "": (n, m, large),
         "In a second call, with another shape and scale": (m, n, small),
         "In a call like the first, whose weight was overwritten with 0": (n, m, large),
@@ -66,8 +52,13 @@ def weights(student):
         "In a weight of more than a thousand entries": (*many, large),
         "With n = 1": (1, m, large),
         "With m = 1": (n, 1, large),
-    }
-    return {name: made_weight(student, earlier, *arguments) for name, arguments in calls.items()}
+    }.items():
+        with untouched(**{"earlier weight": earlier}) as kept:
+            weight = student.make_weight(*arguments)
+        found[name] = {"weight": snap(weight), "kept": kept}
+        weight.detach().zero_()
+        earlier.append(weight)
+    return found
 
 
 @probe
@@ -93,21 +84,18 @@ def training(student):
 
 @points(2)
 def test_weight_is_a_leaf(weights):
-    """The weight is a leaf that requires grad."""
+    """The weight is a leaf that requires grad.
+
+    Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?
+    """
     for case in cases(weights):
         weight = case.seen["weight"]
-        assert weight.requires_grad, (
-            "requires_grad is False: this tensor will never receive a gradient.\n\nWhich line of your code "
-            "switches it on, and is that for the tensor which you return?"
-        )
-        assert weight.version is not None, (
-            "w was made in inference_mode: no optimizer can change it outside of that mode."
-        )
+        assert weight.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
+        assert weight.version is not None, "w was made in inference_mode: no optimizer can change it."
         lost = "its .grad stays None and optimizers refuse it"
         kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
         assert weight.is_leaf, (
-            f"w is the result of {weight.grad_fn}, not a leaf: {kept if weight.retains_grad else lost}.\n\n"
-            "Print w.is_leaf and w.grad_fn. Which operation was recorded, and was requires_grad on by then?"
+            f"w is the result of {weight.grad_fn}, not a leaf: {kept if weight.retains_grad else lost}."
         )
 
 
@@ -120,7 +108,8 @@ def test_weight_has_the_values(weights):
     """
     for case in cases(weights):
         message = "The values are not torch.randn(n, m, generator=generator), seed 0, times scale."
-        assert_close(*case["weight"], message, {"randn(n, m) without the scale": case.expected["unscaled"]})
+        unscaled = weights.expected["With the scale 1"]["weight"]
+        assert_close(*case["weight"], message, {"randn(n, m) without the scale": unscaled})
         hint = "Do two weights of yours lie in the same memory?"
         assert_untouched(case.seen["kept"], only=["earlier*"], hint=hint)
 
@@ -169,8 +158,11 @@ class Network(nn.Module):
         return y if self.volume == 1 else (self.volume * y).flatten()
 
 
-#: Who runs the network and puts its buffers back has written to them.
-WRITTEN = [f"model.*{name}:version" for name in ("contrast", "volume", "shift", "seen", "running_*", "num_*")]
+#: A backward fills these; who runs the network and puts its buffers back has written to them.
+MAY_CHANGE = [
+    "model.*:grad",
+    *(f"model.*{name}:version" for name in ("contrast", "volume", "shift", "seen", "running_*", "num_*")),
+]
 
 
 @inside
@@ -192,19 +184,13 @@ def used_network():
     return model, torch.randn(batch, inputs)
 
 
-@inside
-def of_each_output(model, img):
-    """The gradient of each output alone, which somebody may take for that of their sum."""
-    jacobian = torch.autograd.functional.jacobian(lambda x: model(x[None])[0], img.detach().float())
-    return {f"that of output {n} alone": row for n, row in enumerate(jacobian[:, None])}
-
-
 @probe
 def image_gradient(student):
     """The gradient for an image; when the model was turned down then, or is in eval mode; and what stayed."""
     model, batch = used_network()
     img = with_gaps(batch[0].double())
     img.grad = torch.randn_like(img)
+    alone = torch.autograd.functional.jacobian(lambda x: model(x[None])[0], img.float())
 
     def found():
         return {"x": student.input_gradient(model, img)}
@@ -212,34 +198,24 @@ def image_gradient(student):
     with untouched(img=img, model=model) as kept:
         first = found()
     model.volume.mul_(1e-4)
-    quiet = attempt(found)
+    calls = {"": [first], "In a second call, with other values in the same model": [attempt(found)]}
     model.volume.fill_(1.0)
-    alone = attempt(of_each_output, model, img)
     model.eval()
-    calls = {"": [first], "In a second call, with other values in the same model": [quiet]}
-    return {"calls": calls, "kept": kept, "alone": alone, "in eval": attempt(found)}
-
-
-NONE = (
-    "You returned None. Where it was read from a .grad: that tensor is no leaf, or no backward reached it "
-    "while it was asked to keep its gradient.\n\nOn which tensor did you call requires_grad_(), and from "
-    "which did you read .grad? .float() and .reshape() make new ones."
-)
-
-
-def before_a_cast(gradient, right):
-    """Where it has not the form of x: what it may be the gradient of."""
-    if (gradient.dtype, gradient.shape) == (right.dtype, right.shape):
-        return ""
-    return "Is it that of a tensor before a cast or a reshape? Each of these makes a new one."
+    return {"calls": calls, "kept": kept, "alone": [*alone[:, None]], "in eval": attempt(found)}
 
 
 @points(3)
 def test_input_gradient_is_right(image_gradient):
     """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
     right = image_gradient.expected
-    others = {**right["alone"], "that of the model in eval mode": right["in eval"]["x"]}
-    because = {"missing": NONE, "wrong": before_a_cast}
+    others = {f"that of output {n} alone": gradient for n, gradient in enumerate(right["alone"])}
+    others["that of the model in eval mode"] = right["in eval"]["x"]
+    because = {
+        "missing": "You returned None. Where it was read from a .grad: that tensor is no leaf, or it was not "
+        "asked in time to keep its gradient.\n\nOn which tensor did you call requires_grad_(), and from "
+        "which did you read .grad? .float() and .reshape() make new ones.",
+        "shape": "Is it that of a tensor before a cast or a reshape? Each of these makes a new one.",
+    }
     for case in cases(image_gradient["calls"]):
         assert_gradients(*case[0], of="the sum of the outputs", others=others, because=because)
 
@@ -262,7 +238,7 @@ def test_no_other_trace_is_left(image_gradient):
 
     What did you change for your own use, and did you put back what you found?
     """
-    assert_untouched(image_gradient.seen["kept"], but=["model.*:grad", *WRITTEN])
+    assert_untouched(image_gradient.seen["kept"], but=MAY_CHANGE)
 
 
 @inside
@@ -310,18 +286,15 @@ def six_gradients(student):
     return {"calls": {"": first, "In a second call": second}, "kept": kept, "texts": texts + more}
 
 
-def why_wrong(gradient, right):
-    """What is said of a gradient that is there and not right."""
-    if gradient.shape != right.shape:
-        return "A gradient has the shape of its tensor: where that is broadcast, it is a sum."
-    return "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?"
-
-
 def assert_there_and_right(six_gradients, names, none):
     """These gradients are, in both calls; `none` says what it may be where there is none."""
+    because = {
+        "missing": none,
+        "shape": "A gradient has the shape of its tensor: where that is broadcast, it is a sum.",
+        "wrong": "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?",
+    }
     for case in cases(six_gradients["calls"]):
         others = {f"the gradient of {name}": gradient for name, gradient in case.expected.items()}
-        because = {"missing": none, "wrong": why_wrong}
         with blaming_changes(six_gradients.seen["kept"]):
             assert_gradients(*case, of="o", only=names, because=because, others=others)
 
@@ -398,22 +371,17 @@ def model_afterwards(student):
     return {"gradients": found, "kept": kept, "with hook": with_hook, "without": attempt(called)}
 
 
-@inside
-class NoSignalError(Exception):
-    """An error that nobody can name beforehand, for it is of none of Python's kinds."""
-
-
-@inside
-class Broken(nn.Module):
-    """A layer that raises an error."""
-
-    def forward(self, x):
-        raise NoSignalError("no signal")
-
-
 @probe
 def model_that_raises(student):
-    """What is left in a model whose last layer raises an error."""
+    """What is left in a model whose last layer raises an error that nobody can name beforehand."""
+
+    class NoSignalError(Exception):
+        pass
+
+    class Broken(nn.Module):
+        def forward(self, x):
+            raise NoSignalError("no signal")
+
     model, x = used_network()
     model.head = Broken()
     with untouched(model=model) as kept:
@@ -462,21 +430,16 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
     assert any(gradient is not None for gradient in seen["gradients"].values()), (
         "No gradient of a layer came back; that no hook is left counts once one does."
     )
-    not_passed = ["model.spare", "model.body.1.embed.bias"]
-    assert_untouched(seen["kept"], only=not_passed)
-    assert_untouched(seen["kept"], but=["model.*:grad", *WRITTEN])
-    message = "After your call the model no longer does what it did."
-    hook = seen["with hook"]
-    assert raised(hook, BaseException) or hook["calls"], (
-        "A hook which somebody else had registered is not called any more."
-    )
-    assert_close(hook, expected["with hook"], message)
+    assert_untouched(seen["kept"], only=["model.spare", "model.body.1.embed.bias"])
+    assert_untouched(seen["kept"], but=MAY_CHANGE)
+    message = "After your call the model, or a hook of somebody else's, no longer does what it did."
+    assert_close(seen["with hook"], expected["with hook"], message)
     assert not seen["without"]["calls"], (
         "The handle of somebody else's hook does not remove it any more: it was put into another table, or "
         "registered anew."
     )
     case = "Where the model raises an error of a class of its own"
-    assert_untouched(model_that_raises.seen, but=["model.*:grad", *WRITTEN], case=case)
+    assert_untouched(model_that_raises.seen, but=MAY_CHANGE, case=case)
 
 
 @points(1)
@@ -514,43 +477,31 @@ def some_losses(p):
     return [large, tiny, *alike, tiny, *((n + p.cosh()).sum() for n in range(count(1, 4)))]
 
 
-@inside
-def summed(total_loss, p, losses, weights):
-    """A total, what leads back from it to the losses and to p, and what of all these stayed.
+@probe
+def total(student):
+    """Totals of several losses, of others, and of one; what leads back from them, and what stayed.
 
     Nobody was told of which dtype the total is: who takes the weights as an array of numpy's has float64.
     """
-    mine = [*losses]
-    with untouched(parameter=p, losses=losses, weights=weights) as kept:
-        result = total_loss(losses, weights)
-    is_tensor = isinstance(result, torch.Tensor)
-    total = result.double() if is_tensor else result
-    back = gradients(total.squeeze() if is_tensor else total, losses=mine, p=p)
-    return {"total": snap(total), "back": back, "reaches p": reaches(result, p), "kept": kept}
-
-
-@probe
-def total(student):
-    """Totals of several losses, of others, and of one.
-
-    The weights are large for what is tiny, one is negative (a bonus), and the others are equal; then 1 and 0.
-    """
-    p = torch.randn(count(2, 5), requires_grad=True)
+    p, found = torch.randn(count(2, 5), requires_grad=True), {}
     p.grad = torch.randn_like(p)
-    losses, weight = some_losses(p), 0.5 + torch.rand(()).item()
-    weights = [weight, 1000.0, -0.1, weight, 500.0, *[weight for _ in losses[5:]]]
-    mine, others = [*losses], [*losses[1:], torch.ones(())]
-
-    def again(*given):
-        return attempt(student.total_loss, *given)
-
-    first = summed(student.total_loss, p, losses, weights)
-    second = summed(again, p, others, [1.0, 0.0, *weights[2:-1], -2.0])
-    return {
-        "": first,
-        "With weights 1 and 0 among others, and a loss without history": second,
-        "With one loss in the list": summed(again, p, mine[:1], weights[:1]),
-    }
+    mine, weight = some_losses(p), 0.5 + torch.rand(()).item()
+    others = [-0.1, weight, 500.0, *[weight] * (len(mine) - 5)]  # one is a bonus, one for what is tiny
+    more, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *others[:-1], -2.0]
+    for name, losses, weights in (
+        ("", mine, [weight, 1000.0, *others]),
+        ("With weights 1 and 0 among others, and a loss without history", more, ones),
+        ("With one loss in the list", mine[:1], [weight]),
+    ):
+        given = [*losses]
+        with untouched(parameter=p, losses=given, weights=weights) as kept:
+            call = [student.total_loss, given, weights]
+            result = attempt(*call) if name else call[0](*call[1:])
+        is_tensor = isinstance(result, torch.Tensor)
+        total = result.double() if is_tensor else result
+        back = gradients(total.squeeze() if is_tensor else total, losses=losses, p=p)
+        found[name] = {"total": snap(total), "back": back, "reaches p": reaches(result, p), "kept": kept}
+    return found
 
 
 def assert_back(case, **options):
@@ -597,10 +548,10 @@ def test_total_reaches_the_parameters(total):
 @points(2)
 def test_total_gradient(total):
     """Its backward gives the parameters the gradient of the weighted sum, once."""
-    hint = "To go back is left to the caller, whose backward() would add to that."
+    hint = "What else than your return value does the next total_loss, or the caller's backward(), build on?"
     for case in cases(total):
-        assert_untouched(case.seen["kept"], only=["parameter"], hint=hint)
-        with blaming_changes(total.seen[""]["kept"]), blaming_changes(case.seen["kept"]):
+        assert_untouched(case.seen["kept"], only=["parameter", "weights"], hint=hint)
+        with blaming_changes(case.seen["kept"]):
             assert_back(case)
 
 
@@ -618,39 +569,33 @@ def total_of_two_losses(student):
 
 
 @inside
-def some_of_each_sign(number, size):
-    """Numbers of about one size, of either sign in turn."""
-    signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(number)[:number]
-    return size * signs * (1 + torch.rand(number, dtype=torch.float64))
-
-
-@inside
 def some_samples(number, size=1.0):
-    """A loss of about one size for each of so many samples, and two parameters behind them.
+    """A loss of about one size for each sample, as small a weight of either sign, and two parameters behind.
 
     The first of these is used twice and has a gradient.
     """
     p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
     p.requires_grad_().grad = torch.randn_like(p)
     outputs = torch.randn(number, len(p), dtype=torch.float64) @ p
-    return size * (outputs**2 + p.sum()) * shift.requires_grad_().exp(), p, shift
+    losses = size * (outputs**2 + p.sum()) * shift.requires_grad_().exp()
+    w = (1 + torch.rand(number, dtype=torch.float64)) / size
+    w[1::2] *= -1
+    return losses, with_gaps(w), p, shift
 
 
 @inside
 def gone_back(student, losses, w, *parameters, **behind):
     """What a call does to the parameters, to the graph, and to all that is to stay."""
-    held = [snap(parameter.grad) for parameter in parameters]
-    plain = torch.autograd.grad(losses.sum(), parameters, retain_graph=True)
-    others = [{"what it held": h, "the sum of all gradients": g} for h, g in zip(held, plain, strict=True)]
-    arrived = []
+    held, arrived = [snap(parameter.grad) for parameter in parameters], []
     handle = losses.register_hook(arrived.append)
     with untouched(losses=losses, w=w, parameters=parameters, **behind) as kept:
         student.weighted_backward(losses, w)
     handle.remove()
     return {
         "direction": sum(arrived) if arrived else None,
+        "ones": torch.ones_like(losses),
         "after": [snap(parameter.grad) for parameter in parameters],
-        "others": others,
+        "held": held,
         "kept": kept,
         "freed": freed(losses),
         "losses reach p": reaches(losses, parameters[0]),
@@ -660,32 +605,24 @@ def gone_back(student, losses, w, *parameters, **behind):
 @probe
 def weighted(student):
     """Weights that were computed from a parameter q, for losses of two others."""
-    losses, *parameters = some_samples(count(4, 7))
-    q = some_of_each_sign(len(losses), 1.0).requires_grad_()
-    q.grad = torch.randn_like(q)
-    w = q**3 + some_of_each_sign(len(losses), 4.0).detach()
-    found = gone_back(student, losses, w, *parameters, **{"q (behind w)": q})
-    return {**found, "behind w": gradients(w, {"q (behind w)": q})}
+    losses, q, *parameters = some_samples(count(4, 7))
+    q.requires_grad_().grad = torch.randn_like(q)
+    w, behind = q**3 + 4 * q.detach(), {"q (behind w)": q}
+    return {**gone_back(student, losses, w, *parameters, **behind), "behind w": gradients(w, behind)}
 
 
 @probe
 def weighted_by_leaves(student):
     """A single weight; and weights which float32 makes 0, for losses as large: a leaf, computed ones."""
-
-    def samples(number, size=1.0):
-        losses, p, shift = some_samples(number, size)
-        w = with_gaps(some_of_each_sign(number, 1 / size))
-        w[1:][-1:] = 0
-        return losses, w, p, shift
-
-    alone, leaf, computed = samples(1), samples(count(4, 7), 1e60), samples(count(4, 7), 1e60)
-    leaf[1].requires_grad_().grad = torch.randn_like(leaf[1])
-    losses, w, p, shift = computed
+    losses, w, *parameters = some_samples(count(4, 7), 1e60)
+    large, v, p, shift = some_samples(count(4, 7), 1e60)
+    w[-1] = v[-1] = 0
+    w.requires_grad_().grad = torch.randn_like(w)
     tiny = "With weights of about 1e-60 (float64), the last of them 0"
     return {
-        f"{tiny}, in a leaf that requires grad": gone_back(student, *leaf),
-        "For a single loss and its weight": gone_back(student, *alone),
-        f"{tiny}, computed from the same parameters": gone_back(student, losses, w * shift, p, shift),
+        f"{tiny}, in a leaf that requires grad": gone_back(student, losses, w, *parameters),
+        "For a single loss and its weight": gone_back(student, *some_samples(1)),
+        f"{tiny}, computed from the same parameters": gone_back(student, large, v * shift, p, shift),
     }
 
 
@@ -704,14 +641,14 @@ def test_weighted_gradient(weighted, weighted_by_leaves):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
     assert_gone_back(weighted.seen)
     for case in cases({"": weighted}, weighted_by_leaves):
-        direction, right = case["direction"]
-        if direction is not None and not is_close(*case["after"]):
-            ones = {"1 for each": replace(right, value=(1.0,) * len(right.value))}
-            hint = "losses.backward(gradient=v) computes v^T J. Which v went back in yours?"
-            assert_close(direction, right, f"{WRONG} What went back into losses is not w.\n\n{hint}", ones)
+        if case.seen["direction"] is not None and not is_close(*case["after"]):
+            which = "losses.backward(gradient=v) computes v^T J. Which v went back in yours?"
+            message = f"{WRONG} What went back into losses is not w.\n\n{which}"
+            assert_close(*case["direction"], message, {"1 for each": case.expected["ones"]})
         why = "\n\nThe gradient should pass through losses only. Does it also go through w?"
-        for after, right, others in zip(*case["after"], case.expected["others"], strict=True):
-            assert_close(after, right, WRONG + (why if "computed" in case.name else ""), others)
+        for after, right, held in zip(*case["after"], case.expected["held"], strict=True):
+            message = WRONG + (why if "computed" in case.name else "")
+            assert_close(after, right, message, {"what it held": held})
 
 
 @points(1)
