@@ -1,10 +1,13 @@
 """The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
 
+from itertools import pairwise
+
 from inside import MixedModel, count, fill_grads, sizes, with_gaps
 
 from grader import (
     assert_changed,
     assert_close,
+    assert_gradients,
     assert_untouched,
     blaming_changes,
     cases,
@@ -20,6 +23,7 @@ from grader import (
 from grader.inside import (
     alive,
     attempt,
+    gradients,
     graph,
     graph_at,
     inside,
@@ -536,17 +540,15 @@ def states():
 @inside
 def copies(state):
     """An answer that shares no memory with the original."""
-    if state is None:
-        return None
-    if isinstance(state, torch.Tensor):
-        return state.detach().clone()
-    return type(state)(copies(part) for part in state)
+    if isinstance(state, tuple | list):
+        return type(state)(copies(part) for part in state)
+    return None if state is None else state.detach().clone()
 
 
 @probe
 def repackaged(student):
     """The result for a state of every form."""
-    return {form: attempt(student.repackage, given) for form, given in states().items()}
+    return {form: {"result": attempt(student.repackage, given)} for form, given in states().items()}
 
 
 @probe
@@ -556,12 +558,10 @@ def next_minibatch(student):
     lstm, xs = nn.LSTM(inputs, hidden), torch.randn(2, steps, batch, inputs)
     _, (h, c) = lstm(xs[0])
     (h * c).sum().backward()
-    lstm.zero_grad()
     carried = student.repackage((h, c))
     with torch.enable_grad():
         _, (h, c) = lstm(xs[1], carried)
-        (h * c).sum().backward()
-    return together([p.grad for p in lstm.parameters()])
+        return gradients((h * c).sum(), lstm=lstm)
 
 
 @probe
@@ -588,13 +588,9 @@ def originals(student):
     parts = [snap(part) for part in (learned, wide, *(part for pair in pairs for part in pair))]
     with untouched(state=given) as kept:
         result = student.repackage(given)
-    return {
-        "result": result,
-        "parts": parts,
-        "kept": kept,
-        "pending": attempt(lambda: vjp(pending, *weights)),
-        "later": attempt(lambda: vjp(sum((h * c).sum() for h, c in pairs), *weights)),
-    }
+    before = gradients(pending, weights=weights)
+    after = gradients(lambda: sum((h * c).sum() for h, c in pairs), weights=weights)
+    return {"result": result, "parts": parts, "kept": kept, "before": before, "after": after}
 
 
 @probe(oracle=copies)
@@ -610,128 +606,82 @@ def reset_in_place(student):
     slopes = [torch.randn(1, batch, hidden, requires_grad=True) for _ in given]
     pending = [slope * part for slope, part in zip(slopes, given, strict=True)]
     result = student.repackage(given)
-    return {
-        "new": [part is not old for part, old in zip(result, given, strict=False)],
-        "resets": [attempt(part.zero_) for part in result],
-        "gradients": [attempt(vjp, *pair) for pair in zip(pending, slopes, strict=True)],
-    }
+    new = [part is not old for part, old in zip(result, given, strict=False)]
+    resets = [attempt(part.zero_) for part in result]
+    back = [attempt(vjp, *pair) for pair in zip(pending, slopes, strict=True)]
+    return {"new": new, "resets": resets, "gradients": back}
 
 
-def word_for(fact):
-    """A part of a state, in the words of the task."""
-    words = {"NoneType": "None", "Tensor": "a tensor", "tuple": "a tuple", "list": "a list"}
-    return words.get(type(fact).__name__, "something else")
-
-
-def assert_came_back(form, result):
-    assert not raised(result, Exception), f"{form}: {diagnose(result)}"
-
-
-def assert_same_structure(seen, expected, where):
-    """Walk both structures at once."""
-    assert type(seen) is type(expected), f"{where}: {word_for(expected)} went in, {word_for(seen)} came out."
-    if isinstance(expected, tuple | list):
-        assert len(seen) == len(expected), f"{where}: the number of parts has changed to {len(seen)}."
-        for place, (part, right) in enumerate(zip(seen, expected, strict=True)):
-            assert_same_structure(part, right, place_in(where, place))
-    elif expected is not None:
-        assert_close(seen, expected, f"{where}: the values have changed.")
-
-
-def tensors_in(fact, where):
-    """All tensors of a structure, with their places."""
+def tensors_in(fact, place=""):
+    """All tensors of a structure, each after its place: ``part [1][0]``."""
     if isinstance(fact, list | tuple):
-        for place, part in enumerate(fact):
-            yield from tensors_in(part, place_in(where, place))
+        for number, part in enumerate(fact):
+            yield from tensors_in(part, f"{place or 'part '}[{number}]")
     elif fact is not None:
-        yield where, fact
+        yield place or "this tensor", fact
 
 
-def place_in(where, place):
-    """How a student finds a part: ``A tuple (h, c), part [1]``."""
-    return f"{where}[{place}]" if where.endswith("]") else f"{where}, part [{place}]"
+def answered(repackaged):
+    """The cases, none of which stopped with an error."""
+    for case in cases(repackaged):
+        assert not raised(case.seen["result"], Exception), diagnose(case.seen["result"])
+        yield case
 
 
 @points(2)
 def test_structure_is_kept(repackaged, called_again):
     """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same."""
-    seen, expected = repackaged.seen, repackaged.expected
-    for form, right in expected.items():
-        assert_came_back(form, seen[form])
-        assert_same_structure(seen[form], right, form)
-    assert_close(
-        called_again.seen,
-        called_again.expected,
-        "A tensor that was repackaged before and has other values now comes back with wrong values.",
-    )
+    for case in answered(repackaged):
+        assert_close(*case["result"], "What came back is not what went in.", strict=True)
+    message = "A tensor that was repackaged before and has other values now comes back with wrong values."
+    assert_close(*called_again, message)
 
 
 @points(2)
 def test_result_has_no_history(repackaged, next_minibatch):
     """Every tensor of the result is a leaf that requires no grad, ready for the next minibatch."""
-    seen = repackaged.seen
-    for form, result in seen.items():
-        assert_came_back(form, result)
-        for where, part in tensors_in(result, form):
-            assert part.grad_fn is None, (
-                f"{where}: this tensor still has a history, its grad_fn is {part.grad_fn}.\n\nPrint grad_fn "
-                "of every part. Does what you return differ from what you were given?"
-            )
-            assert not part.requires_grad, f"{where}: this tensor has no history, but it requires grad."
-    assert_close(
-        next_minibatch.seen,
-        next_minibatch.expected,
-        "The gradient of a minibatch that starts from the repackaged state is wrong.",
-    )
+    hint = "Print grad_fn of every part. Does what you return differ from what you were given?"
+    for case in answered(repackaged):
+        for what, part in tensors_in(case.seen["result"]):
+            history = f"{what} still has a history, its grad_fn is {part.grad_fn}."
+            assert part.grad_fn is None, f"{history}\n\n{hint}"
+            assert not part.requires_grad, f"{what} has no history, but it requires grad."
+    assert_gradients(next_minibatch, of="a loss that starts from the repackaged state")
 
 
 @points(1)
 def test_original_is_untouched(originals):
     """The state that was passed in keeps its history; a loss computed from it still goes back."""
-    seen, expected = originals.seen, originals.expected
+    seen = originals.seen
     assert_untouched(seen["kept"])
     given = {part.identity for part in seen["parts"]}
-    assert any(part.identity not in given for _, part in tensors_in(seen["result"], "the result")), (
+    assert any(part.identity not in given for _, part in tensors_in(seen["result"])), (
         "What came back are the tensors that went in; that they are left alone counts once others come back."
     )
-    for name, when in (("pending", "before"), ("later", "after")):
-        gradient = seen[name]
-        assert not raised(gradient, RuntimeError), (
-            f"A loss computed from the original state {when} the call cannot be back-propagated any more."
-        )
-        assert_close(
-            gradient, expected[name], f"A loss computed {when} the call gives the original a wrong gradient."
-        )
+    for when in ("before", "after"):
+        assert_gradients(*originals[when], of=f"a loss computed from the original state {when} the call")
 
 
 @points(1)
 def test_reset_falsifies_nothing(reset_in_place):
     """Resetting the result in place never silently falsifies a gradient of the original."""
-    seen, expected = reset_in_place.seen, reset_in_place.expected
+    seen = reset_in_place.seen
     assert len(seen["resets"]) == 2, f"(h, c) went in, and {len(seen['resets'])} parts came out."
     assert any(seen["new"]), "What came back is the original itself: to reset it is to reset the original."
-    for name, reset, gradient, right in zip(
-        "hc", seen["resets"], seen["gradients"], expected["gradients"], strict=True
-    ):
-        assert not raised(reset, RuntimeError, "leaf"), (
-            f"The caller cannot reset {name} of the result in place: it requires grad, and so torch refuses."
-        )
-        assert not raised(reset, RuntimeError, "nference"), (
-            f"The caller cannot reset {name} of the result in place: it was made in inference_mode."
-        )
-        assert not raised(reset, Exception), f"{name} of the result cannot be reset: {diagnose(reset)}"
-        if raised(gradient, RuntimeError, OVERWRITTEN):
+    for name, reset, back, right in zip("hc", seen["resets"], *reset_in_place["gradients"], strict=True):
+        refused = f"The caller cannot reset {name} of the result in place"
+        assert not raised(reset, RuntimeError, "leaf"), f"{refused}: it requires grad, and so torch refuses."
+        assert not raised(reset, RuntimeError, "nference"), f"{refused}: it was made in inference_mode."
+        assert not raised(reset, Exception), f"{refused}: {diagnose(reset)}"
+        if raised(back, RuntimeError, OVERWRITTEN):
             continue  # autograd saw the write and says so
-        assert not raised(gradient, RuntimeError), (
-            f"The pending loss of {name} cannot be back-propagated: {diagnose(gradient)}"
-        )
-        assert_close(
-            gradient,
-            right,
+        assert not raised(back, RuntimeError), f"The pending loss of {name} cannot go back: {diagnose(back)}"
+        falsified = (
             f"Setting {name} of the result to zero changed the gradient of a loss that was pending on the "
             "original, without an error: both share memory, and autograd did not see the write.\n\nDo they "
-            "share the version counter, too, by which autograd sees a write?",
+            "share the version counter, too, by which autograd sees a write?"
         )
+        assert_close(back, right, falsified)
 
 
 @picture(reference=True)  # the given code cuts a tensor in the same way
