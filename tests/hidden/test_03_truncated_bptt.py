@@ -697,80 +697,74 @@ def repackaged_pair(student):
 
 
 @inside
-def sequence(steps, gated=True, scale=1.0, mixed=False, outputs=None):
+def sequence(steps, outputs=None, scale=1.0, mixed=False, gated=True):
     """A cell, a readout, and a sequence with targets so far away that gradients hardly cancel each other.
 
     They grow from step to step; a small scale makes every loss almost 0.
     """
-    batch, inputs, hidden, drawn = sizes(4)
-    outputs = outputs or drawn
-    cell = (nn.GRUCell if gated else nn.RNNCell)(inputs, hidden)
+    batch, inputs, hidden, more = sizes(4)
+    cell, outputs = (nn.GRUCell if gated else nn.RNNCell)(inputs, hidden), outputs or more
     targets = torch.randn(steps, batch, outputs) + torch.linspace(20, 40, steps)[:, None, None]
     return cell, Readout(hidden, outputs, scale, mixed), torch.randn(steps, batch, inputs), scale * targets
 
 
 @inside
-def gradients_in_chunks(student, steps, k, **form):
-    """All gradients after a sequence of a form, and the states on the way there."""
+def in_chunks(student, steps, k, **form):
+    """All gradients after a sequence of a form, those of the readout when a chunk begins, and the steps."""
     cell, readout, xs, ys = sequence(steps, **form)
-    calls, learners = spy(cell), {"cell": trainable(cell), "readout": trainable(readout)}
-    known = []  # at each step, the gradients of the readout if a chunk begins there
+    calls, known, totals = spy(cell), [], []
 
-    def note(*_):
-        begins = len(known) % k == 0
-        known.append(together([p.grad for p in learners["readout"]]) if begins else None)
+    def grads(module):
+        return together([p.grad for p in trainable(module)])
 
-    cell.register_forward_pre_hook(note)
-
-    totals = []
+    cell.register_forward_pre_hook(lambda *_: known.append(grads(readout)))
     stopped = attempt(lambda: totals.append(student.tbptt(cell, readout, xs, ys, k)))
+    found, begun = {"cell": grads(cell), "readout": grads(readout)}, known[::k]
+    last, end = begun[-1] if begun else None, found["readout"]
+    found["last chunk"] = None if last is None or end is None else end - last
     floats = [total for total in totals if isinstance(total, float)]  # what else came back is no other form
-    found = {name: together([p.grad for p in parameters]) for name, parameters in learners.items()}
-    case = f"{steps} steps, k = {k} and one output" if "outputs" in form else f"{steps} steps and k = {k}"
-    last = known[(steps - 1) // k * k] if len(known) == steps else None  # when the last chunk begins
-    alone = None if last is None or found["readout"] is None else found["readout"] - last
-    named = {"case": case, "known": known[::k], "last chunk": alone, "calls": len(calls)}
-    return {"stopped": stopped, "totals": floats, **named, **found, **states_of(calls)}
+    name = f"With {steps} steps, k = {k}{' and one output' if 'outputs' in form else ''}"
+    return {name: {"stopped": stopped, "calls": calls, "known": begun, "totals": floats, **found}}
 
 
 @probe
 def a_short_rest(student):
     """One step is left, and all losses are almost 0."""
     k = count(3, 4)
-    return gradients_in_chunks(student, 2 * k + 1, k, scale=1e-4)
+    return in_chunks(student, 2 * k + 1, k, scale=1e-4)
 
 
 @probe
 def a_long_rest(student):
     """All but one step of a chunk are left; a chunk is long."""
     k = count(6, 7)
-    return gradients_in_chunks(student, 2 * k - 1, k)
+    return in_chunks(student, 2 * k - 1, k)
 
 
 @probe
 def no_rest(student):
     """Nothing is left for a last, shorter chunk; and there are more chunks than steps in one of them."""
-    return gradients_in_chunks(student, 2 * count(3, 5), 2, gated=False)
+    return in_chunks(student, 2 * count(3, 5), 2, gated=False)
 
 
 @probe
 def single_steps(student):
     """The shortest chunks there are, and one output."""
-    return gradients_in_chunks(student, count(4, 6), 1, outputs=1)
+    return in_chunks(student, count(4, 6), 1, outputs=1)
 
 
 @probe
 def one_chunk(student):
     """One chunk is the whole sequence."""
     k = count(7, 9)
-    return gradients_in_chunks(student, k, k, gated=False)
+    return in_chunks(student, k, k, gated=False)
 
 
 @probe
 def less_than_a_chunk(student):
     """The only chunk is shorter than k."""
     steps = count(4, 6)
-    return gradients_in_chunks(student, steps, steps + count(1, 9))
+    return in_chunks(student, steps, steps + count(1, 9))
 
 
 @probe
@@ -778,28 +772,20 @@ def on_top_of_others(student):
     """The same call twice: once without gradients, once with some that are there already; what stays."""
     k = count(2, 3)
     cell, readout, xs, ys = sequence(2 * k + 1, mixed=True)
-    learners = trainable(cell, readout)
+    learners, frozen = trainable(cell, readout), readout.model.embed.bias
     with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as kept:
         student.tbptt(cell, readout, xs.clone(), ys.clone(), k)
     alone = together([p.grad for p in learners])
     for p in learners:
         p.grad = None
     fill_grads(learners)
-    frozen = readout.model.embed.bias
     frozen.grad = torch.randn_like(frozen)  # of a time when it was not frozen
-    frozen_before = snap(frozen)
     before = together([torch.zeros_like(p) if p.grad is None else p.grad for p in learners])
     with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as again:
         student.tbptt(cell, readout, xs, ys, k)
     after = together([p.grad for p in learners])
-    added = None if after is None else after - before
-    found = {"before": before, "alone": alone, "added": added}
-    return {"kept": kept, "kept again": again, "frozen": [frozen_before, snap(frozen)], **found}
-
-
-def cuts(entering):
-    """The steps, counted from 0, that a state without history enters."""
-    return [step for step, state in enumerate(entering) if not has_history(state)]
+    found = {"before": before, "alone": alone, "added": None if after is None else after - before}
+    return {"kept": kept, "kept again": again, "frozen": snap(frozen), **found}
 
 
 WHICH_STEPS = (
@@ -809,77 +795,61 @@ WHICH_STEPS = (
 WHICH_LOSSES = "Which losses go back in each chunk, and how much does each of them count?"
 
 
-def assert_states(seen, expected, case):
-    """Fails with the likeliest reason for wrong gradients that the states in the cell show."""
-    entering, leaving = seen["entering"], seen["leaving"]
-    assert seen["calls"] == expected["calls"], (
-        f"{case} the cell was called {seen['calls']} times: each step is computed once, in one chunk.\n\n"
-        f"{WHICH_STEPS}"
-    )
-    assert entering[0] is None or not any(entering[0].value), f"{case} the first state is not zeros."
-    for module in ("cell", "readout"):
-        assert seen[module] is not None, (
-            f"{case} a .grad of the {module} is None in the end: nothing went back there, or it was cleared."
-        )
-    found, steps = cuts(entering), ", ".join(map(str, cuts(entering)))
-    assert found == cuts(expected["entering"]), (
-        f"{case} steps that begin without a history are: {steps} (counted from 0); elsewhere nothing is cut."
-        f"\n\n{WHICH_STEPS}"
-    )
-    for step in range(1, len(entering)):
-        assert alike(entering[step], leaving[step - 1]), (
-            f"{case} step {step} (counted from 0) starts from other values than step {step - 1} ended with."
-        )
-    assert not is_close(seen["readout"], expected["readout"]), (
-        f"{case} the gradients of the readout are right, those of the cell are not: a loss does not reach "
-        "it, or something is cut that does not enter the cell."
-    )
+def assert_walk(walk, right):
+    """The steps of the cell: each once, the first from zeros, with a history or none as it should be."""
+    times = f"The cell was called {len(walk)} times: each step is computed once, in one chunk."
+    assert len(walk) == len(right), f"{times}\n\n{WHICH_STEPS}"
+    assert walk[0].entered is None or not any(walk[0].entered.value), "The first state is not zeros."
+    cuts, wanted = ([str(n) for n, step in enumerate(side) if not step.has_history] for side in (walk, right))
+    places = f"Steps that begin without a history are: {', '.join(cuts)} (counted from 0)"
+    assert cuts == wanted, f"{places}; elsewhere nothing is cut.\n\n{WHICH_STEPS}"
+    for number, (last, step) in enumerate(pairwise(walk), start=1):
+        starts = f"Step {number} (counted from 0) starts from other values than step {number - 1} ended with."
+        assert alike(step.entered, last.left), starts
 
 
-def assert_in_chunks(observation, kept):
+def assert_in_chunks(case, on_top_of_others):
     """Judge one sequence, and say why."""
-    seen, expected = observation.seen, observation.expected
-    case = f"With {expected['case']},"
+    seen, expected = case
+    walk, right = (steps(side["calls"]) for side in case)
     if raised(seen["stopped"], RuntimeError, SECOND_TIME):
-        was_cut = len(cuts(seen["entering"])) > 1
+        was_cut = any(not step.has_history for step in walk[1:])
         culprit = "the state was cut, so it is the loss that" if was_cut else "the state"
-        raise AssertionError(
-            f"{case} a backward walks into a chunk that is done: {culprit} still belongs to it."
-        )
-    assert seen["stopped"] is None, f"{case.rstrip(',')}: {diagnose(seen['stopped'])}"
-    if all(is_close(seen[module], expected[module]) for module in ("cell", "readout")):
+        raise AssertionError(f"A backward walks into a chunk that is done: {culprit} still belongs to it.")
+    assert seen["stopped"] is None, diagnose(seen["stopped"])
+    if all(is_close(*case[module]) for module in ("cell", "readout")):
         return
-    assert_untouched(kept.seen["kept"], but=BUT_VALUES_AND_MODES)
-    assert_states(seen, expected, case)
+    assert_untouched(on_top_of_others.seen["kept"], only=["*:[tv]*"])  # values and modes
+    for module in ("cell", "readout"):
+        none = f"A .grad of the {module} is None in the end: nothing went back there, or it was cleared."
+        assert seen[module] is not None, none
+    assert_walk(walk, right)
+    assert not is_close(*case["readout"]), (
+        "The gradients of the readout are right, those of the cell are not: a loss does not reach it, or "
+        "something is cut that does not enter the cell."
+    )
     others = {"the gradient of the last chunk alone": expected["last chunk"]}
-    for chunk, (now, right) in enumerate(zip(seen["known"], expected["known"], strict=False)):
-        if chunk and now is not None:
-            done = f"chunk {chunk} of {len(expected['known'])} is done"
-            why = f"{case} .grad of the readout is wrong when {done}."
-            assert_close(now, right, f"{why}\n\n{WHICH_LOSSES}", others)
-            others["what the first chunk gives" if chunk == 1 else f"what the first {chunk} chunks give"] = (
-                right
-            )
-    is_last = len(seen["known"]) == len(expected["known"]) > 1 and seen["known"][-1] is not None
-    for module in ("readout", "cell"):
-        when = "right when the last chunk begins, and " if is_last and module == "readout" else ""
-        grad = f"but .grad of the {module} is {when}wrong in the end."
-        why = f"{case} the state is cut in the right places, {grad}"
-        assert_close(seen[module], expected[module], f"{why}\n\n{WHICH_LOSSES}", others)
+    for chunk, (known, wanted) in enumerate(zip(*case["known"], strict=False)):
+        if chunk and known is not None:
+            why = f".grad of the readout is wrong when chunk {chunk} of {len(expected['known'])} is done."
+            assert_close(known, wanted, f"{why}\n\n{WHICH_LOSSES}", others)
+            others[f"what should be there after chunk {chunk}"] = wanted
+    why = "The state is cut in the right places, but .grad of the readout is wrong in the end."
+    assert_close(*case["readout"], f"{why}\n\n{WHICH_LOSSES}", others)
 
 
 @points(2)
 def test_gradients_of_the_chunks(a_short_rest, a_long_rest, no_rest, single_steps, on_top_of_others):
     """The gradient is cut every k steps and nowhere else; the gradients of all chunks add up."""
-    for observation in (a_short_rest, a_long_rest, no_rest, single_steps):
-        assert_in_chunks(observation, on_top_of_others)
+    for case in cases(a_short_rest, a_long_rest, no_rest, single_steps):
+        assert_in_chunks(case, on_top_of_others)
 
 
 @points(1)
 def test_one_chunk_is_full_backpropagation(one_chunk, less_than_a_chunk, on_top_of_others):
     """With k as long as the sequence, or longer, the gradient is that of full backpropagation."""
-    assert_in_chunks(one_chunk, on_top_of_others)
-    assert_in_chunks(less_than_a_chunk, on_top_of_others)
+    for case in cases(one_chunk, less_than_a_chunk):
+        assert_in_chunks(case, on_top_of_others)
 
 
 @points(1)
@@ -887,29 +857,22 @@ def test_gradients_are_added(on_top_of_others):
     """The gradients are added to those that are there already."""
     seen = on_top_of_others.seen
     assert seen["alone"] is not None, "After the call the .grad of a parameter that learns is None."
+    why = "Two equal calls, the second with something in .grad: it did not add what the first one gave."
+    hint = "Does your function clear .grad, or does something of the first call outlive it?"
+    others = {"what stood in .grad before the call": seen["before"]}
     with blaming_changes(seen["kept"], but=GRADS):
-        assert_close(
-            seen["added"],
-            seen["alone"],
-            "Two equal calls, the second with something in .grad before: it did not add what the first one "
-            "gave.\n\nDoes your function clear .grad, or does something of the first call outlive it?",
-            {"what stood in .grad before the call": seen["before"]},
-        )
-    before, after = seen["frozen"]
-    assert after.requires_grad or alike(before.grad, after.grad), (
-        "The .grad of a frozen parameter is not what it was before the call."
-    )
+        assert_close(seen["added"], seen["alone"], f"{why}\n\n{hint}", others)
+    if not seen["frozen"].requires_grad:
+        assert_untouched(seen["kept again"], only=["*.embed.bias:grad"])
 
 
 @points(1)
 def test_total_loss(a_short_rest, a_long_rest, no_rest):
     """The sum of the losses of all steps comes back as a Python float."""
-    for observation in (a_short_rest, a_long_rest, no_rest):
-        seen, case = observation.seen, f"With {observation.expected['case']}"
-        assert seen["stopped"] is None, f"{case}: {diagnose(seen['stopped'])}"
-        assert seen["totals"], "The total is not a Python float."
-        why = f"{case}, the total is not the sum of the losses of all steps."
-        assert_close(seen["totals"], observation.expected["totals"], why)
+    for case in cases(a_short_rest, a_long_rest, no_rest):
+        assert case.seen["stopped"] is None, diagnose(case.seen["stopped"])
+        assert case.seen["totals"], "The total is not a Python float."
+        assert_close(*case["totals"], "The total is not the sum of the losses of all steps.")
 
 
 @points(1)
@@ -925,10 +888,10 @@ def test_only_grad_changes(on_top_of_others):
 @picture(reference=True)  # the question says where the cut is
 def second_chunk(student):
     """Chunk 2 of two, k = 2, before its backward, from start to h2; cell: h = tanh(x + weight * h)."""
-    cell = OldSmallCell()
-    readout = SmallReadout(cell, at=4, last=2)
+    cell, readout = SmallCell(), nn.Linear(1, 1)
+    drawn = graph_at(readout, 4, steps=cell, into="into_readout", cell=cell)
     attempt(student.tbptt, cell, readout, torch.randn(4, 1, 1), torch.randn(4, 1, 1), 2)
-    return readout.drawn
+    return drawn()
 
 
 # --- q4: train_learned_start
