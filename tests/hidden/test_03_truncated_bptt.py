@@ -109,7 +109,10 @@ def sgd(cell, readout, *first):
 @inside
 def together(tensors):
     """All values in one tensor, so that a small one is not compared more finely than it is known."""
-    return None if any(t is None for t in tensors) else torch.cat([t.detach().reshape(-1) for t in tensors])
+    if any(t is None for t in tensors):
+        return None
+    known = [t.detach() for t in tensors]
+    return torch.cat([t.reshape(-1) for t in known]) if known[1:] else known[0].clone()
 
 
 @inside
@@ -147,126 +150,6 @@ class SmallCell(nn.Module):
 def alike(one, other):
     """Whether two tensors of one submission have the same values, and values that can be read."""
     return one is not None and other is not None and other.value is not None and is_close(one, other)
-
-
-# What may differ where only a value or a mode would explain wrong numbers, or only a mode.
-BUT_VALUES_AND_MODES, BUT_MODES = ["*:[!tv]*"], ["*:[!t]*"]
-
-
-@inside
-def steps_of(calls):
-    """The calls that trained, one for each input: the first that recorded a history, else the first.
-
-    Whoever looks at a loss under no_grad, or lets a checkpoint compute again, makes no step by that.
-    """
-    steps = {}
-    for call in calls:
-        x = call["inputs"].get("input")
-        key = str(getattr(x, "fields", {}).get("value"))
-        if key not in steps or (call["nodes"] and not steps[key]["nodes"]):
-            steps[key] = call
-    return [call for call in calls if any(call is step for step in steps.values())]
-
-
-@inside
-def states_of(calls):
-    """The states that entered and left a cell in each step, taken from the records of a spy."""
-    steps = steps_of(calls)
-    return {
-        "entering": [step["inputs"].get("hx") for step in steps],
-        "leaving": [step["output"] for step in steps],
-        "arrived": [step.get("gradient") for step in steps],  # where the spy was asked for gradients
-    }
-
-
-@inside
-class OldSmallCell(nn.Module):
-    """A cell of one unit and one parameter, so that a step is three operations; it remembers its steps."""
-
-    hidden_size = 1
-
-    def __init__(self):
-        super().__init__()
-        self.weight, self.steps = nn.Parameter(torch.randn(1)), []
-
-    def forward(self, input, hx=None):  # noqa: A002 - the names it has in torch
-        hx = torch.zeros(len(input), 1) if hx is None else hx
-        self.steps.append((hx, torch.tanh(input + self.weight * hx)))
-        return self.steps[-1][1]
-
-
-@inside
-def states_by_name(steps):
-    """The states of some steps, the last first; one that enters a step as it left one has one name only."""
-    states, last = [], None
-    for number, (hx, h) in enumerate(steps, start=1):
-        if hx is not last:
-            states.append(("start" if last is None else f"h_into_step_{number}", hx))
-        states.append((f"h{number}", h))
-        last = h
-    return dict(reversed(states))
-
-
-@inside
-class SmallReadout(nn.Module):
-    """Keeps the graph of what it is given at its n-th call, before any backward of the loss that follows."""
-
-    def __init__(self, cell, at, last, **leaves):
-        super().__init__()
-        self.weight, self.leaves = nn.Parameter(torch.randn(1)), {**leaves, "cell.weight": cell.weight}
-        self.steps, self.at, self.last, self.known, self.drawn = cell.steps, at, last, 0, None
-
-    def forward(self, h):
-        if torch.is_grad_enabled():
-            self.at, self.known = self.at - 1, len(self.steps)
-            if self.at == 0:
-                states = states_by_name(self.steps[-self.last :])
-                given = {} if any(h is state for state in states.values()) else {"into_readout": h}
-                self.drawn = graph(**given, **states, **self.leaves)
-        else:
-            del self.steps[self.known :]  # whoever looks at a loss without recording makes no step by that
-        return h * self.weight
-
-
-def has_history(entering):
-    """Whether a state entered with a history; None, from which a cell starts with zeros, has none."""
-    return entering is not None and entering.grad_fn is not None
-
-
-@inside
-def old_watch_steps(opt, learners):
-    """A dict that fills with what each step of opt is given, and with where it leads (the biases do)."""
-    before = [torch.zeros_like(p) if p.grad is None else p.grad for p in learners]
-    seen = {"before": together(before), "gradients": [], "places": []}
-
-    def note(*_):
-        seen["gradients"].append(together([p.grad for p in learners]))
-        seen["places"].append(together([p for p in learners if p.dim() == 1]))
-
-    opt.register_step_post_hook(note)
-    return seen
-
-
-@inside
-def ended(opt, learners):
-    """Where training ended, and what opt remembers of it: the entries of SGD's state and of Adam's."""
-    entries = ("momentum_buffer", "exp_avg", "exp_avg_sq", "step")
-    memory = {entry: together([opt.state[p].get(entry) for p in learners]) for entry in entries}
-    return {"end": together(learners), "memory": memory}
-
-
-def old_assert_trained(observation):
-    """Fails where the parameters are right, and the gradient did not pass through the calls of the cell."""
-    seen, expected = observation.seen, observation.expected
-    if not is_close(seen["end"], expected["end"]):
-        return  # what is wrong there has checks of its own
-    last = slice(expected["T"] - 1, None, expected["T"])
-    arrived = zip(seen["arrived"][last], expected["arrived"][last], strict=True)
-    for number, (gradient, right) in enumerate(arrived, start=1):
-        assert gradient is not None and is_close(gradient, right), (
-            f"The gradient of minibatch {number} did not go back through the last call of the cell there: "
-            "the states of that call are not those which the training used."
-        )
 
 
 # --- q1: train_stateful
@@ -370,36 +253,6 @@ def assert_steps(training, hint=OWN_LOSS):
         others[f"the gradient of {step.name.lower()}"] = right
     assert_close(*training["end"], "After the last step of opt you changed parameters.")
     assert_close(*training["memory"], "After the last step of opt you changed what opt remembers.")
-
-
-def old_assert_steps(observation, case="", hint=OWN_LOSS):
-    """Fails where opt was not given, once for each minibatch, the gradient of its loss and nothing else.
-
-    The case, " (with one output)" say, is what is special about the call; so the hint is about it.
-    """
-    seen, expected = observation.seen, observation.expected
-    made, right = len(seen["gradients"]), len(expected["gradients"])
-    times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
-    number = "1 minibatch" if right == 1 else f"{right} minibatches"
-    assert made == right, f"In {number} opt.step() was {times}.\n\n{OWN_LOSS}"
-    others = {"what stood in .grad before your call": expected["before"]}
-    for step in range(right):
-        gradient, wanted = seen["gradients"][step], expected["gradients"][step]
-        where = f"in minibatch {step + 1}{case}"
-        assert gradient is not None, (
-            f"When opt made its step {where}, the .grad of a parameter that learns was None."
-        )
-        why = f"When opt made its step {where}, .grad was not that of the loss this minibatch should have."
-        assert_close(gradient, wanted, f"{why}\n\n{hint}", others)
-        why = (
-            f"opt was given the right gradient {where}, but after its step the parameters are not where it "
-            "leads: something else has changed them, or the groups or the state of opt."
-        )
-        assert_close(seen["places"][step], expected["places"][step], why)
-        others[f"the gradient of minibatch {step + 1}"] = wanted
-    why = "After the last step of opt you changed"
-    assert_close(seen["end"], expected["end"], f"{why} parameters.")
-    assert_close(seen["memory"], expected["memory"], f"{why} what opt remembers.")
 
 
 @points(1)
@@ -898,13 +751,13 @@ def second_chunk(student):
 
 
 @inside
-def learned_network(number=None, steps=None, mixed=False, outputs=None):
+def learned_network(number=None, steps=None, **form):
     """A cell, a readout, a first state, an optimizer of all of them, and minibatches.
 
     There is no momentum for h0, which would be carried on by that in later minibatches if its gradient is
     0 there instead of None.
     """
-    cell, readout, batches, (_, hidden) = network(number, steps, mixed=mixed, outputs=outputs)
+    cell, readout, batches, (_, hidden) = network(number, steps, **form)
     h0 = nn.Parameter(torch.randn(1, hidden))
     return cell, readout, h0, sgd(cell, readout, {"params": [h0], "momentum": 0, "lr": 0.004}), batches
 
@@ -913,119 +766,98 @@ def learned_network(number=None, steps=None, mixed=False, outputs=None):
 def first_lesson(student):
     """A single minibatch, before which no gradient is there."""
     cell, readout, h0, opt, batches = learned_network(1)
-    before = snap(h0)
-    student.train_learned_start(cell, readout, h0, opt, batches)
-    return {"before": before, "h0": snap(h0)}
+    with untouched(h0=h0) as kept:
+        student.train_learned_start(cell, readout, h0, opt, batches)
+    return {"kept": kept, "h0": snap(h0)}
 
 
 @probe
 def lessons(student):
     """Some minibatches, with something in .grad before: what each step of opt is given and does to h0."""
     cell, readout, h0, opt, batches = learned_network(number=4, steps=count(5, 6), mixed=True)
-    learners, starts = trainable(cell, readout), []
+    learners = trainable(cell, readout)
     fill_grads([h0, *learners])
-    steps, before = old_watch_steps(opt, learners), h0.grad.clone()
-    opt.register_step_post_hook(lambda *_: starts.append(snap(h0)))
+    told, of_h0 = watch_steps(opt, learners), watch_steps(opt, [h0])
     with untouched(cell=cell, readout=readout, h0=h0, opt=opt, batches=batches) as kept:
         student.train_learned_start(cell, readout, h0, opt, batches)
-    found = {"grad_before": before, "starts": starts, "h0": snap(h0)}
-    return {"kept": kept, **found, **ended(opt, learners), **steps}
+    return {"kept": kept, "h0": of_h0(), **told()}
 
 
 @probe
 def states_after_h0(student):
     """What enters and leaves the cell, as far as training gets."""
     cell, readout, h0, opt, batches = learned_network()
-    calls, steps = spy(cell, gradients=True), len(batches[0][0])
+    calls, told = spy(cell, once_per="input", gradients=True), watch_steps(opt, trainable(cell, readout))
+    found = {"T": len(batches[0][0]), "calls": calls}
 
     def train():
         student.train_learned_start(cell, readout, h0, opt, batches)
 
-    stopped = attempt(train)
-    end = together(trainable(cell, readout))
-    return {"stopped": stopped, "T": steps, "end": end, **states_of(calls)}
+    return {"stopped": attempt(train), **found, **told()}
 
 
 @probe
 def last_state(student):
     """What comes back where the readout has one output; what each step of opt is given there."""
     cell, readout, h0, opt, batches = learned_network(outputs=1)
-    learners = trainable(cell, readout)
-    steps = old_watch_steps(opt, learners)
+    told = watch_steps(opt, trainable(cell, readout))
     h = student.train_learned_start(cell, readout, h0, opt, batches)
-    return {"h": h, **ended(opt, learners), **steps}
-
-
-def assert_first_step(seen, expected):
-    """Fails where opt made its first step with anything but the gradient of the first loss in h0.grad."""
-    assert seen["starts"], "opt.step() was never called."
-    grad, right = seen["starts"][0].grad, expected["starts"][0].grad
-    assert grad is not None, "When opt made its first step, h0.grad was None: something else moved h0."
-    others = {"what stood in it before your call": expected["grad_before"]}
-    assert_close(grad, right, "When opt made its first step, h0.grad was not that of the first loss.", others)
+    return {"h": h, **told()}
 
 
 @points(2)
 def test_first_minibatch_teaches_h0(first_lesson, lessons):
     """h0 learns from the first minibatch, and from that one only."""
-    seen, expected = first_lesson.seen, first_lesson.expected
-    assert seen["h0"].requires_grad, "After your call h0 no longer requires grad: no later call can teach it."
-    if seen["h0"].value == seen["before"].value:
-        was_reached = seen["h0"].grad is not None and any(seen["h0"].grad.value)
-        raise AssertionError(
-            "h0 did not move in the first minibatch, though h0.grad is filled: opt made no step with it."
-            if was_reached
-            else "h0 did not move in the first minibatch, and no gradient is in h0.grad afterwards: its loss "
-            "is not connected to h0, or the gradient was cleared before the step.\n\nFollow the graph of the "
-            "first loss back. Does it end in h0 itself?"
-        )
-    if not is_close(seen["h0"], expected["h0"]):
-        assert_untouched(lessons.seen["kept"], but=BUT_MODES)
-    assert_first_step(lessons.seen, lessons.expected)
-    assert_close(
-        seen["h0"],
-        expected["h0"],
-        "h0.grad is right, but h0 is not where opt moves it by that.",
+    seen, (made, right) = first_lesson.seen, lessons["h0"]
+    assert_untouched(seen["kept"], only=["h0:requires_grad"])
+    was_reached = seen["h0"].grad is not None and any(seen["h0"].grad.value)
+    still = "h0 did not move in the first minibatch,"
+    assert_changed(
+        seen["kept"],
+        f"{still} though h0.grad is filled: opt made no step with it."
+        if was_reached
+        else f"{still} and no gradient is in h0.grad afterwards: its loss is not connected to h0, or the "
+        "gradient was cleared before the step.\n\nFollow the graph of the first loss back. Does it end in h0 "
+        "itself?",
+        only=["h0:value"],
     )
-    pairs = zip(lessons.seen["starts"], lessons.expected["starts"], strict=False)
-    for number, (h0, right) in enumerate(pairs, start=1):
+    if not is_close(*first_lesson["h0"]):
+        assert_untouched(lessons.seen["kept"], only=MODES)
+    assert made["steps"], "opt.step() was never called."
+    grad, others = made["steps"][0]["gradient"], {"what stood in it before your call": right["before"]}
+    assert grad is not None, "When opt made its first step, h0.grad was None: something else moved h0."
+    wrong = "When opt made its first step, h0.grad was not that of the first loss."
+    assert_close(grad, right["steps"][0]["gradient"], wrong, others)
+    assert_close(*first_lesson["h0"], "h0.grad is right, but h0 is not where opt moves it by that.")
+    for number, (step, wanted) in enumerate(zip(made["steps"], right["steps"], strict=False), start=1):
         which = "not moved to where it leads" if number == 1 else f"moved again in minibatch {number}"
-        assert is_close(h0, right), f"h0.grad was right in the first step of opt, but h0 was {which}."
-    assert is_close(lessons.seen["h0"], lessons.expected["h0"]), (
-        "After the last step of opt h0 was changed once more."
-    )
+        why = f"h0.grad was right in the first step of opt, but h0 was {which}."
+        assert is_close(step["place"], wanted["place"]), why
+    assert is_close(made["end"], right["end"]), "After the last step of opt h0 was changed once more."
 
 
 @points(1)
 def test_later_minibatches_carry_the_value(states_after_h0, lessons):
     """Every later minibatch starts from the value of the last state, without its history."""
-    seen, expected, steps = states_after_h0.seen, states_after_h0.expected, states_after_h0.expected["T"]
-    calls, wanted = len(seen["entering"]), len(expected["entering"])
-    assert seen["stopped"] is not None or calls == wanted, (
-        f"The cell was called {calls} times, for {wanted} time steps in all."
-    )
-    for number, place in enumerate(range(steps, calls, steps), start=2):
-        entering, leaving = seen["entering"][place], seen["leaving"][place - 1]
-        assert alike(entering, leaving), (
-            f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
+    hint = "Print h.grad_fn where a minibatch begins. In which of them is a history wanted?"
+    for number, (before, (first, *_)) in enumerate(pairwise(minibatches(states_after_h0)[0]), start=2):
+        starts = f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
+        assert alike(first.entered, before[-1].left), starts
+        assert not first.has_history, (
+            f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: it brings a "
+            f"history along.\n\n{hint}"
         )
-        assert not has_history(entering), (
-            f"The state enters minibatch {number} with the grad_fn {entering.grad_fn}: it brings a history "
-            "along.\n\nPrint h.grad_fn where a minibatch begins. In which of them is a history wanted?"
-        )
-    _ = lessons.seen  # which fails with torch's message where training stopped
-    old_assert_trained(states_after_h0)
+    assert_trained_by_its_calls(states_after_h0, lessons)
 
 
 @points(1)
 def test_the_rest_learns_too(lessons, last_state):
     """Cell and readout learn as in question 1, and the last state comes back."""
-    with blaming_changes(lessons.seen["kept"], but=BUT_MODES):
-        old_assert_steps(lessons)
-    old_assert_steps(last_state, " (with one output)", WHICH_SHAPES)
-    h, right = last_state.seen["h"], last_state.expected["h"]
-    assert h is not None, "None came back instead of the last state."
-    assert_close(h, right, "What came back does not have the values of the last state.")
+    with blaming_changes(lessons.seen["kept"], only=MODES):
+        assert_steps(lessons)
+    for case in cases({"With one output": last_state}):
+        assert_steps(case, WHICH_SHAPES)
+    assert_close(*last_state["h"], "What came back does not have the values of the last state.")
 
 
 @points(1)
@@ -1040,12 +872,12 @@ def test_all_else_stays(lessons):
 @picture(reference=True)  # the given code expands h0 in the same way
 def two_minibatches(student):
     """Two minibatches of two steps, before backward 2: is h0 behind h2? cell: h = tanh(x + weight * h)."""
-    cell, h0 = OldSmallCell(), nn.Parameter(torch.randn(1, 1))
-    readout = SmallReadout(cell, at=2, last=4, h0=h0)
+    cell, readout, h0 = SmallCell(), nn.Linear(1, 1), nn.Parameter(torch.randn(1, 1))
+    drawn = graph_at(readout, 2, steps=cell, last=4, into="into_readout", h0=h0, cell=cell)
     optimizer = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.1)
     batches = [(torch.randn(2, 2, 1), torch.randn(2, 1)) for _ in range(2)]
     attempt(student.train_learned_start, cell, readout, h0, optimizer, batches)
-    return readout.drawn
+    return drawn()
 
 
 # --- q5: Center
