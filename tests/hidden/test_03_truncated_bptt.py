@@ -890,18 +890,24 @@ def batches_for(number):
     return features, torch.randn(number, rows, features) + 200
 
 
+@inside
+def forward(center, x):
+    """What comes out, and the statistic then."""
+    return {"output": snap(center(x)), "running": snap(center.running)}
+
+
 @probe
 def training_steps(student):
     """A layer, the module behind it, some training steps: the statistic after each forward."""
     inputs, features, rows = sizes(3)
     layer, batches = nn.Linear(inputs, features), torch.randn(count(3, 5), rows, inputs)
-    center, statistics, backwards = student.Center(features), [], []
+    center, steps = student.Center(features), []
     for batch in batches:
         output = center(mark(layer(batch)))
-        statistics.append(snap(center.running))
-        backwards.append(attempt(output.pow(2).sum().backward))
+        running = snap(center.running)
+        steps.append({"running": running, "backward": attempt(output.pow(2).sum().backward)})
     del output
-    return {"running": statistics, "backwards": backwards, "graphs": alive()}
+    return {"steps": steps, "graphs": alive()}
 
 
 @probe
@@ -911,11 +917,10 @@ def gradient_of_a_batch(student):
     first, second, third = (with_gaps(batch).requires_grad_() for batch in batches.unbind())
     center = student.Center(features)
     outputs = center(first), center(second)
-    own, earlier = vjp(outputs[1], second, first)
-    (pending,) = vjp(outputs[0], first)
+    own = gradients(outputs[1], {"the batch before x": first}, x=second)
+    pending = gradients(outputs[0], x=first)
     center.eval()
-    evaluated = attempt(lambda: vjp(center(1 * third), third)[0])
-    return {"own": own, "earlier": earlier, "pending": pending, "evaluated": evaluated}
+    return {"own": own, "pending": pending, "evaluated": gradients(lambda: center(1 * third), x=third)}
 
 
 @probe
@@ -923,23 +928,21 @@ def statistic(student):
     """Batches in training, the last of them under no_grad; one in evaluation, and in training again."""
     features, batches = batches_for(count(4, 6))
     center, other = student.Center(features), student.Center(features)
-    fresh = snap(center.running)
     buffer = state(center)["buffers"].get("running")
+    found = {"A new module": {"running": snap(center.running)}}
     other(batches[0] - 300)  # a module of its own, with a statistic of its own
-    alone = snap(center.running)
-    outputs = [snap(center(batch)) for batch in batches[:-2]]
-    trained = snap(center.running)
+    found["A new module, after a forward of another one"] = {"running": snap(center.running)}
+    for number, batch in enumerate(batches[:-2], start=1):
+        found[f"In training, after batch {number}"] = forward(center, batch)
     with torch.no_grad():
-        unrecorded = [snap(center(batches[-2])), snap(center.running)]
+        found["In training, but under torch.no_grad()"] = forward(center, batches[-2])
     center.eval()
     with untouched(center=center) as kept:
-        evaluated = snap(center(batches[-1].clone()))
+        found["After some training"] = {"evaluated": snap(center(batches[-1].clone()))}
     saved = snap(center.state_dict().get("running"))
     center.train()
-    again = [snap(center(batches[-1])), snap(center.running)]
-    new = {"fresh": fresh, "buffer": buffer, "alone": alone}
-    found = {"outputs": outputs, "trained": trained, "unrecorded": unrecorded, "saved": saved}
-    return {"kept": kept, "evaluated": evaluated, "again": again, **new, **found}
+    found["Back in training after eval()"] = forward(center, batches[-1])
+    return {"kept": kept, "buffer": buffer, "saved": saved, "found": found}
 
 
 @probe
@@ -948,9 +951,9 @@ def smallest_shapes(student):
     found = {}
     for n, rows in ((1, count(3, 5)), (count(3, 5), 1), (1, 1)):
         center, x = student.Center(n), torch.randn(rows, n)
-        trained, running = center(x.clone()), snap(center.running)
-        found[rows, n] = [trained, running, center.eval()(x.clone())]
-    return list(found.items())
+        trained = forward(center, x.clone())
+        found[f"With a batch of the shape ({rows}, {n})"] = {**trained, "evaluated": center.eval()(x.clone())}
+    return found
 
 
 @probe
@@ -960,12 +963,14 @@ def double_and_loaded(student):
     It is new when it is loaded first. The last time the buffer itself is replaced.
     """
     features, batches = batches_for(4)
-    center, steps = student.Center(features).double(), []
-    for batch, assign in zip(batches.double(), (False, False, True), strict=False):
+    center, found = student.Center(features).double(), {}
+    times = {"once": False, "again after a training step": False, "again with assign=True": True}
+    for batch, (time, assign) in zip(batches.double(), times.items(), strict=False):
         saved = {"running": torch.randn(features, dtype=torch.float64)}
         center.load_state_dict(saved, strict=False, assign=assign)
-        steps.append([snap(center(batch)), snap(center.running)])
-    return {"steps": steps, "evaluated": center.eval()(batches[-1].double())}
+        found[f"With a running that was loaded {time} (in float64)"] = forward(center, batch)
+    evaluated = {"evaluated": center.eval()(batches[-1].double())}
+    return {**found, "With a running that was loaded (in float64)": evaluated}
 
 
 @probe
@@ -974,15 +979,14 @@ def batches_left_alone(student):
     features, (leaf, source, plain) = batches_for(3)
     leaf, source = leaf.clone().requires_grad_(), source.clone().requires_grad_()
     leaf.grad = torch.randn_like(leaf)
-    given = {"a leaf": leaf, "computed": 2 * source, "data": plain}
+    given = {"x (a leaf)": leaf, "x (computed)": 2 * source, "x (data)": plain}
     center = student.Center(features)
-    with untouched(**{f"x ({name})": x for name, x in given.items()}) as kept:
-        for is_training in (True, False):
+    with untouched(**given) as kept:
+        for is_training, is_recorded in ((True, True), (True, False), (False, True), (False, False)):
             center.train(is_training)
-            for is_recorded in (True, False):
-                with torch.set_grad_enabled(is_recorded):
-                    for x in given.values():
-                        center(x)
+            with torch.set_grad_enabled(is_recorded):
+                for x in given.values():
+                    center(x)
     return kept
 
 
@@ -990,25 +994,23 @@ def batches_left_alone(student):
 def test_statistic_has_no_history(training_steps):
     """Training goes on: the stored statistic never has a history."""
     seen = training_steps.seen
-    first, *_, last = seen["running"]
+    first, *_, last = (step["running"] for step in seen["steps"])
     assert first is None or last is None or first.value != last.value, (
         "running does not move from batch to batch; that it has no history counts once it does."
     )
-    for step, (running, backward) in enumerate(zip(seen["running"], seen["backwards"], strict=True), start=1):
-        assert running is not None, f"After the forward of training step {step} running is None."
+    for step in cases(training_steps["steps"], each="Training step"):
+        running, backward = step.seen["running"], step.seen["backward"]
+        assert running is not None, "After the forward running is None."
         assert running.grad_fn is None, (
-            f"After the forward of training step {step} running has the grad_fn {running.grad_fn}: the "
-            "statistic carries the graph of this batch into the next step.\n\nWho walks into it there?"
+            f"After the forward running has the grad_fn {running.grad_fn}: the statistic carries the graph "
+            "of this batch into the next step.\n\nWho walks into it there?"
         )
         assert not running.requires_grad, "running requires grad: a statistic is measured, not trained."
-        assert not raised(backward, RuntimeError, SECOND_TIME), (
-            f"The backward of training step {step} walks into the graph of the step before it."
-        )
-        assert not raised(backward, RuntimeError), (
-            f"The backward of training step {step} fails: {diagnose(backward)}"
-        )
+        walks = "The backward walks into the graph of the step before it."
+        assert not raised(backward, RuntimeError, SECOND_TIME), walks
+        assert not raised(backward, RuntimeError), f"The backward fails: {diagnose(backward)}"
     assert seen["graphs"] <= 1, (
-        f"The graphs of {seen['graphs']} of {len(seen['running'])} batches are still alive: something in the "
+        f"The graphs of {seen['graphs']} of {len(seen['steps'])} batches are still alive: something in the "
         "module holds on to them, though running itself has no history."
     )
 
@@ -1016,75 +1018,37 @@ def test_statistic_has_no_history(training_steps):
 @points(2)
 def test_gradient_of_the_output(gradient_of_a_batch):
     """In the output the mean of the current batch is differentiable, and the old statistic is a constant."""
-    seen, expected = gradient_of_a_batch.seen, gradient_of_a_batch.expected
-    assert seen["own"] is not None, "The output is not connected to the batch: its gradient is None."
-    assert_close(
-        seen["own"],
-        expected["own"],
-        "The gradient with respect to the batch is wrong: for autograd, the mean that is subtracted is a "
-        "constant, or another mean than the new average.\n\nEach x moves the mean that is subtracted from "
-        "it. Does your gradient know?",
+    constant = (
+        "For autograd, the mean that is subtracted is a constant, or another mean than the new average.\n\n"
+        "Each x moves the mean that is subtracted from it. Does your gradient know?"
     )
-    earlier = seen["earlier"]
-    assert earlier is None or not any(earlier.value), (
-        "The gradient of the second output runs into the first batch: the old statistic was no constant."
-    )
-    assert_close(
-        seen["pending"],
-        expected["pending"],
-        "A second forward changed the gradient of the first output, which was not back-propagated yet.",
-    )
-    assert not raised(seen["evaluated"], Exception) and seen["evaluated"] is not None, (
-        "After eval() the output is not connected to x: x - running has a gradient there, too."
-    )
-    assert_close(
-        seen["evaluated"], expected["evaluated"], "After eval() the gradient is not that of x - running."
-    )
+    because = {"x:wrong": constant, "connected": "The old statistic was no constant."}
+    assert_gradients(*gradient_of_a_batch["own"], of="the output for x", because=because)
+    assert_gradients(*gradient_of_a_batch["pending"], of="the output for x after a second forward")
+    too = {"no history": "x - running has a gradient there, too."}
+    assert_gradients(*gradient_of_a_batch["evaluated"], of="the output after eval()", because=too)
 
 
-def assert_output_and_running(when, seen, expected, place):
-    """Both are right after the forward that stands in this place."""
-    for what, fact, right in zip(("the output", "running"), seen[place], expected[place], strict=True):
-        assert_close(fact, right, f"{when} {what} is wrong.")
-
-
-def assert_loaded_counts(seen, expected):
-    """What was loaded counts in the next training step, however often something is loaded."""
-    times = ("once", "again after a training step", "again with assign=True")
-    for step, time in enumerate(times):
-        when = f"With a running that was loaded {time} (in float64),"
-        assert_output_and_running(when, seen["steps"], expected["steps"], step)
-    assert_close(
-        seen["evaluated"],
-        expected["evaluated"],
-        "With a running that was loaded (in float64), the output after eval() is wrong.",
-    )
+WRONG = {
+    "running": "running is not as the task says.",
+    "output": "The output is not x minus the new average.",
+    "evaluated": "After eval() the output is not x minus running.",
+}
 
 
 @points(1)
 def test_statistic_and_values(statistic, smallest_shapes, double_and_loaded):
     """The statistic is a saved buffer that holds the average; eval() subtracts it and changes nothing."""
-    seen, expected = statistic.seen, statistic.expected
+    seen = statistic.seen
     assert seen["buffer"] is not None, "A new module has no buffer that is called running."
     assert seen["saved"] is not None, "The state_dict has no entry running: a saved model would lose it."
-    for name, wrong in (
-        ("fresh", "The running of a new module is not as the task says."),
-        ("alone", "A forward of another module has changed running of this one."),
-        ("trained", "After some batches running is not the average of the task."),
-        ("outputs", "In training the output is not x minus the new average."),
-    ):
-        assert_close(seen[name], expected[name], wrong)
-    assert_output_and_running("In training, but under torch.no_grad(),", seen, expected, "unrecorded")
     moved = ("identity", "storage", "version")
     assert_untouched(seen["kept"], but=[f"center.running:{part}" for part in moved], case="After eval()")
-    assert_close(seen["evaluated"], expected["evaluated"], "After eval() the output is not x minus running.")
-    assert_close(seen["saved"], expected["saved"], "The state_dict holds other values than running.")
-    assert_output_and_running("Back in training after eval(),", seen, expected, "again")
-    words = ("the output", "running", "the output after eval()")
-    for (shape, found), (_, rights) in zip(smallest_shapes.seen, smallest_shapes.expected, strict=True):
-        for what, fact, right in zip(words, found, rights, strict=True):
-            assert_close(fact, right, f"With one batch of the shape {tuple(shape)}, {what} is wrong.")
-    assert_loaded_counts(double_and_loaded.seen, double_and_loaded.expected)
+    for case in cases(statistic["found"], smallest_shapes, double_and_loaded):
+        for what, wrong in WRONG.items():
+            if what in case.expected:
+                assert_close(*case[what], wrong)
+    assert_close(*statistic["saved"], "The state_dict holds other values than running.")
 
 
 @points(1)
