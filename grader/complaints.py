@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from grader.judge import Verdict
 from grader.kill_matrix import Diagnosis
 from grader.known_answers import Answer
 from grader.misspelt import complaints_about_attributes
+from grader.probe import PictureProbe
 from grader.public_trial import Told, public_complaints
 from grader.question import Question
 from grader.question_review import stub_complaints, unknown_checks
@@ -33,6 +34,7 @@ class Judged:
         answers: its known answers.
         tried: what hidden checks say, by name, of the reference and the stub, too.
         told: what the public check says, by name.
+        pictures: its pictures, by name.
         path: the file of answers.
         seeds: of the runs.
         partial_credit: the most that a wrong answer may earn, as a part of the points.
@@ -43,13 +45,14 @@ class Judged:
     answers: Sequence[Answer]
     tried: dict[str, Tried]
     told: dict[str, Told]
+    pictures: Mapping[str, PictureProbe]
     path: Path
     seeds: Sequence[int]
     partial_credit: float
 
     def of(self, answers: Sequence[Answer]) -> Judged:
         """The same with what the answers say of themselves now."""
-        return replace(self, answers=[a for a in answers if a.question == self.question.id])
+        return replace(self, answers=[answer for answer in answers if answer.name in self.tried])
 
     @property
     def wrong(self) -> list[Answer]:
@@ -137,15 +140,17 @@ def _of_pictures(judged: Judged) -> Iterator[str]:
     """Each picture shows something of every right answer, and something else of a wrong one."""
     for picture, shown in judged.tried[REFERENCE].pictures.items():
         others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
+        source = judged.pictures[picture].source
+        where = f"{source.path}, line {source.tree.lineno}: picture {picture}"
         if shown and all(other in {shown, ""} for other in others):
             yield (
-                f"picture {picture} shows the same of the reference, of the stub and of every wrong answer:"
-                " what is it for?"
+                f"{where} shows the same of the reference, of the stub and of every wrong answer: what is it"
+                " for?"
             )
         for answer in judged.answers:
             if answer.fails is None and shown and not judged.tried[answer.name].pictures[picture]:
                 who = f"{answer.question}, {answer.name} (line {answer.line})"
-                yield f"picture {picture} shows nothing of {who}, which is right"
+                yield f"{where} shows nothing of {who}, which is right"
 
 
 def _is_broken(verdict: Verdict | None) -> bool:

@@ -10,7 +10,7 @@ would write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,6 +19,7 @@ from pathlib import Path
 from grader.accept import accept
 from grader.blanks import blanks_of, without_unfinished
 from grader.build import outdated, student_notebook
+from grader.check_file import left_in
 from grader.complaints import Judged, add_complaints, lists_to_accept
 from grader.course import Course
 from grader.doctor_memory import FOLDER, Memory, contents, fingerprint
@@ -27,13 +28,14 @@ from grader.failed_cell import FailedCell
 from grader.filled import filled
 from grader.hidden_trial import REFERENCE, HiddenTrial
 from grader.known_answers import Answer, answers_of
-from grader.misspelt import complaints_about_names
+from grader.misspelt import complaints_about_names, undefined_names
 from grader.mutation_testing import rotten
 from grader.notebook import Cell
 from grader.observer import observe
 from grader.public_trial import PublicTrial
 from grader.question import Question
 from grader.settings import FILE_NAME
+from grader.shared_functions import shared_functions
 from grader.stem import ANSWERS, CHECKS, MASTER
 from grader.zygote import Zygote
 
@@ -126,6 +128,7 @@ def _files_and_notebooks(course: Course, folder: Path | None) -> Examination:
     complaints = [
         f"{stem} has hidden checks or answers, but no master in solutions/" for stem in _stray(course)
     ]
+    complaints += shared_functions(course.functions)
     old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
     complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
     if not complaints:
@@ -176,14 +179,16 @@ class _Doctor:
     def examine(self, only: str | None, *, accept_lists: bool) -> tuple[Examination, bool]:
         """What is found, and whether another look would find the same."""
         questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
-        path, answers = self.course.answers_file(self.stem), answers_of(self.course, self.stem)
-        judged = [self._judged(question, answers) for question in questions]
+        path, answers = self.course.answers_file(self.stem), self._answers(only)
+        not_run = {name for users in undefined_names(answers).values() for name in users}
+        judged = [self._judged(question, answers, not_run) for question in questions]
         if accept_lists:
             accept(path, *lists_to_accept(judged))
-            answers = answers_of(self.course, self.stem)
+            answers = self._answers(only)
             judged = [one.of(answers) for one in judged]
         found = Examination(self.stem)
-        found.complaints += complaints_about_names([a for one in judged for a in one.answers], path)
+        found.complaints += left_in(self.course.check_file(self.stem))
+        found.complaints += complaints_about_names(answers, path)
         for one in judged:
             add_complaints(found, one)
         found.complaints += rotten(self.course, self.stem, answers, only)
@@ -191,9 +196,12 @@ class _Doctor:
             found.complaints += self._untouched()
         return found, all(one.is_certain for one in judged)
 
-    def _judged(self, question: Question, answers: Sequence[Answer]) -> Judged:
-        """What becomes of everything that is known to answer a question."""
-        own = [answer for answer in answers if answer.question == question.id]
+    def _answers(self, only: str | None) -> list[Answer]:
+        return [a for a in answers_of(self.course, self.stem) if only in {None, a.question}]
+
+    def _judged(self, question: Question, answers: Sequence[Answer], not_run: Collection[str]) -> Judged:
+        """What becomes of everything that is known to answer a question, but for what could not run."""
+        own = [a for a in answers if a.question == question.id and a.name not in not_run]
         hidden = HiddenTrial(
             self.course, self.stem, question, self.seeds, self.jobs, self.zygote, self.memory
         )
@@ -206,6 +214,7 @@ class _Doctor:
             answers=own,
             tried=hidden.verdicts(notebooks),
             told=public.told(notebooks, together=right) if question.public_check else {},
+            pictures=hidden.rubric.pictures,
             path=self.course.answers_file(self.stem),
             seeds=self.seeds,
             partial_credit=self.course.settings.partial_credit,

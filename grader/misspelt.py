@@ -42,20 +42,34 @@ _TORCH_FOLDERS = ("autograd", "nn/modules", "optim", "utils")
 _BUILT_IN = {name for kind in (dict, float, int, list, set, str, tuple, type) for name in dir(kind)}
 
 
-def complaints_about_names(answers: Sequence[Answer], path: Path) -> list[str]:
-    """One sentence for each name that an answer uses and nothing defines; nothing is run.
+def undefined_names(answers: Sequence[Answer]) -> dict[str, list[str]]:
+    """For each name that answers use and nothing defines, the names of these answers; nothing is run.
 
     Args:
         answers: all of a file; one that says ``stops="NameError"`` is meant to be so.
+    """
+    found: dict[str, list[str]] = {}
+    for answer in answers:
+        for name, _ in _undefined(answer) if answer.stops != "NameError" else ():
+            found.setdefault(name, []).append(answer.name)
+    return found
+
+
+def complaints_about_names(answers: Sequence[Answer], path: Path) -> list[str]:
+    """One sentence for each name that answers use and nothing defines, with the first of these answers.
+
+    Args:
+        answers: all of a file.
         path: the file.
     """
-    others = {answer.name for answer in answers}
-    return [
-        f"{_who(answer, path)}: `{name}` is not defined: {_advice(name, candidates, others, path)}"
-        for answer in answers
-        if answer.stops != "NameError"
-        for name, candidates in _undefined(answer)
-    ]
+    by_name = {answer.name: answer for answer in answers}
+    complaints = []
+    for name, users in undefined_names(answers).items():
+        first, candidates = by_name[users[0]], dict(_undefined(by_name[users[0]]))[name]
+        others = f", nor in {len(users) - 1} more" if len(users) > 1 else ""
+        advice = _advice(name, candidates, by_name, path)
+        complaints.append(f"{_who(first, path)}: `{name}` is not defined{others}: {advice}")
+    return complaints
 
 
 def complaints_about_attributes(

@@ -92,6 +92,12 @@ def test_a_name_that_nothing_defines_is_told(told, line, sentence):
     assert told(line) == [f"{told.path}, line 34: q1, tried: {sentence}"]
 
 
+def test_a_name_that_many_answers_miss_is_told_once(told):
+    """An import that is missing is one mistake, however many answers need it."""
+    (sentence,) = told("return F.relu(x)", ("return x.detach().sum()", "return F.relu(x)"))
+    assert "`F` is not defined, nor in 1 more: write `import torch.nn.functional as F`" in sentence
+
+
 def test_names_that_are_defined_are_not_told(told):
     """Builtins, the file's own names, imports, arguments, globals and what a notebook has are known."""
     assert told("return x") == []
