@@ -1,21 +1,20 @@
 """Outside: an assignment as its master `solutions/NN_name.py` describes it.
 
-A master is a notebook in the percent format: prose, demonstrations, and for every question a markdown
+A master is a notebook in jupytext's percent format: prose, demonstrations, and for every question a markdown
 cell `## qK · Title`, a code cell tagged `question qK` (answer and stub) and a code cell tagged `check qK`.
 """
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from grader.author_file import not_python, read_text
 from grader.blanks import has_blank, require_filled, without_blanks
 from grader.errors import CourseError
 from grader.filled import questions_left_out
-from grader.percent import PercentCell, cells_of
 from grader.public_check import validate_check
 from grader.question import Place, Question, read_question
 
@@ -129,15 +128,32 @@ def _is_blank(cell: Cell) -> bool:
 
 
 def _read_cells(path: Path) -> list[Cell]:
-    try:
-        return [_cell(path, raw) for raw in cells_of(read_text(path))]
-    except ValueError as error:
-        raise CourseError(f'{path}: tags are written as in tags=["question q1"] ({error}).') from error
+    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and often all is known
+
+    text = read_text(path)
+    notebook = jupytext.reads(text, fmt="py:percent")
+    return [
+        _cell(path, raw, line)
+        for raw, line in zip(notebook.cells, _lines(text, notebook.cells), strict=True)
+        if raw.source.strip()
+    ]
 
 
-def _cell(path: Path, raw: PercentCell) -> Cell:
-    source, tags, line = raw.source, raw.tags, raw.line
-    if not raw.is_code:
+def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
+    """Where the source of each cell begins; of one that jupytext has rewritten, where its first line does."""
+    end = 0
+    for cell in cells:
+        first = cell["source"].partition("\n")[0]
+        found = text.find(cell["source"], end) if cell["cell_type"] == "code" else -1
+        begin = max(found if found >= 0 else text.find(first, end), end)
+        end = begin + len(cell["source"] if found >= 0 else first)
+        yield text.count("\n", 0, begin) + 1
+
+
+def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
+    source: str = raw["source"]
+    tags: list[str] = raw["metadata"].get("tags", [])
+    if raw["cell_type"] == "markdown":
         heading = _HEADING.match(source)
         identity = heading["question"] if heading else None
         return Cell("task" if heading else "prose", source, identity, line)
@@ -147,7 +163,7 @@ def _cell(path: Path, raw: PercentCell) -> Cell:
     tag = _TAG.fullmatch(tags[0])
     if tag is None or len(tags) > 1:
         raise CourseError(
-            f"{path}, line {line - 1}: the tags {list(tags)} of this cell mean nothing here;"
+            f"{path}, line {line - 1}: the tags {tags} of this cell mean nothing here;"
             ' write "question qK" or "check qK".'
         )
     return Cell("question" if tag["role"] == "question" else "check", source, tag["question"], line)

@@ -249,7 +249,7 @@ def test_without_filters_on_request(place, usual):
 # Takes away what other systems do not have, before anything of the grader is imported.
 FOREIGN = """\
 import os, select, signal, socket, subprocess, sys, sysconfig, platform
-import click, pytest, rich.console, rich.progress  # they look at the system themselves
+import click, jupytext, pytest, rich.console, rich.progress  # they look at the system themselves
 sys.platform = sys.argv.pop(1)
 for module in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[module] = None

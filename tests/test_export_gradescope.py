@@ -105,7 +105,7 @@ def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
     assert all(mode & 0o111 for mode in scripts.values())
     wheel = next(name for name in names if name.endswith(".whl"))
     assert f"- /autograder/source/{wheel}[instructor]\n" in environment
-    assert "nbformat==" in environment
+    assert "jupytext==" in environment
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in environment
     assert f"python={sys.version_info.major}.{sys.version_info.minor}" in environment
     assert "torch==" in environment

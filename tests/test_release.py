@@ -396,7 +396,7 @@ def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, 
 
 SPARED = """
 import sys
-for name in ("altair", "nbformat", "vl_convert", "yaml"):
+for name in ("altair", "jupytext", "nbformat", "vl_convert", "yaml"):
     sys.modules[name] = None
 """
 OF_STUDENTS = """
@@ -429,7 +429,7 @@ def test_students_are_spared_the_libraries_of_instructors(unpacked, tmp_path, on
 def test_nothing_is_imported_before_a_command_runs(unpacked, tmp_path):
     """`--help` is not paid for with the libraries of any command."""
     code = "import grader.cli, sys; sys.exit(sorted(set({!r}) & set(sys.modules)) or 0)"
-    heavy = ("altair", "jinja2", "nbformat", "rich", "torch", "numpy", "IPython", "yaml")
+    heavy = ("altair", "jinja2", "jupytext", "nbformat", "rich", "torch", "numpy", "IPython", "yaml")
     done = run_python(code.format(heavy), unpacked, tmp_path)
     assert done.returncode == 0, done.stderr
 
