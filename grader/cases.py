@@ -47,7 +47,7 @@ class Case(Sides):
 def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
     """The cases of some probes; an assert that fails in the loop over them is told with the case's name.
 
-    ``for case in cases(masked):`` needs no name in any message: a failure reads ``With no column masked: f is
+    ``for case in cases(masked):`` needs no name in any message: a failure reads ``With an empty batch: f is
     not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as it is looked at.
 
     Args:

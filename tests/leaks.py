@@ -23,17 +23,27 @@ _SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 20, 6
 
 # What checks and answers have in common with the grader's own code, which students get, and give nobody away.
 _EVERYDAY_LINE = re.compile(
-    r"(?:import|from) (?!inside\b)\w.*|@\w[\w.]*|return \w+|\"(\w+)\": \1,|while \w+:|for [\w, ]+ in \("
+    r"\w+|(?:import|from) (?!inside\b)\w.*|@\w[\w.]*|return \w+|(\w+)\": \1|while \w+:|for [\w, ]+ in \("
     r"|@accepted\(\"q1\"\)|torch\.set_grad_enabled\(True\)"
     r"|(?:with )?warnings\.(?:catch_warnings\(\):|simplefilter\(\"\w+\"\))"
 )
-EVERYDAY_NAMES = {"_mapped", "by_name", "cloned", "closure", "contents", "recursion"}
+EVERYDAY_NAMES = {
+    "_mapped",
+    "by_name",
+    "cloned",
+    "clipped",
+    "closure",
+    "contents",
+    "known_answers",
+    "originals",
+    "recursion",
+}
 
 
 def lines_of(text: str) -> set[str]:
     """The lines of a text, without what does not matter; also those that a string literal holds."""
     lines = text.replace("\\n", "\n").replace('\\"', '"').splitlines()
-    return {" ".join(line.strip().lstrip("# ").split()) for line in lines}
+    return {" ".join(line.strip().lstrip("# ").split()).strip('",') for line in lines}
 
 
 class Secrets:

@@ -344,7 +344,7 @@ def test_the_wheel_holds_the_package_and_no_course(unpacked):
     modules = {p.relative_to(ROOT).as_posix() for p in PACKAGE.rglob("*.py")}
     templates = {p.relative_to(ROOT).as_posix() for p in (PACKAGE / "templates").rglob("*") if p.is_file()}
     inside = {name for name in names if not name.startswith("autograd_grader-")}
-    assert inside == modules | templates | {"grader/py.typed"}
+    assert inside == modules | templates | {"grader/py.typed", "grader/inside.pyi"}
     (metadata,) = [name for name in names if name.endswith("/METADATA")]
     assert "make grade" not in (unpacked / metadata).read_text(encoding="utf-8")
 

@@ -69,9 +69,6 @@ def filled_by_nn_init(n, m, scale):
 def requires_grad_on_a_non_leaf(n, m, scale):
     """Believes that requires_grad_() erases the history; here it only sets a flag that is set already."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
-    pass
-    pass
-    0.9156233339909923
     return w.requires_grad_()
 
 
