@@ -336,7 +336,7 @@ def test_no_warning(six_gradients):
 
 
 @inside
-def answered(student, model, x, names):
+def grads_by_layer(student, model, x, names):
     """The gradients as they are after the call: a hook that was left may write into the dict later."""
     found = student.activation_grads(model, x, names)
     return {name: snap(gradient) for name, gradient in found.items()} if isinstance(found, dict) else found
@@ -347,8 +347,8 @@ def layer_gradients(student):
     """The gradients of layers, of a container and of the model itself, in another order than they run in."""
     names = ["head", "body.1.head", "", "body", "body.0", "body.1.embed"]
     model, x = used_network()
-    found = answered(student, model, x, names)
-    return {"gradients": found, "in eval": attempt(answered, student, model.eval(), x, names)}
+    found = grads_by_layer(student, model, x, names)
+    return {"gradients": found, "in eval": attempt(grads_by_layer, student, model.eval(), x, names)}
 
 
 @probe
@@ -393,9 +393,9 @@ def model_that_raises(student):
 def second_call(student):
     """A second call on the same model, in double precision by then, with a larger batch and another layer."""
     model, x = used_network()
-    first = answered(student, model, x, ["body.0", "head"])
+    first = grads_by_layer(student, model, x, ["body.0", "head"])
     model, x = model.double(), torch.cat([x, -x, 2 * x]).double()
-    return {"first": first, "second": answered(student, model, x, ["body.1", "body.0"])}
+    return {"first": first, "second": grads_by_layer(student, model, x, ["body.1", "body.0"])}
 
 
 @points(3)
