@@ -263,6 +263,15 @@ def test_the_doctor_examines_a_question_beside_blanks(root, monkeypatch, shared_
     assert run.exit_code == 0, run.output
 
 
+def test_a_question_that_waits_is_no_unknown_one(root, monkeypatch):
+    """Asked for a question whose cell has a blank, the doctor says that it has one."""
+    add(root, "third:x")
+    monkeypatch.chdir(root)
+    run = CliRunner().invoke(main, ["doctor", "--assignment", STEM, "--question", "q3"])
+    assert run.exit_code == 2
+    assert "the cell of q3 in solutions/01_tiny.py still has a blank" in run.output
+
+
 def test_a_check_that_breaks_beside_a_blank_is_told_as_ever(root, zygote):
     """What a check wanted that is not there is looked up in a file that is no Python yet."""
     add(root, "third")

@@ -120,12 +120,17 @@ def _with_question(course: Course, stems: Sequence[str], question: str | None) -
     """The assignments that have the question; all where none is asked for.
 
     Raises:
-        BadParameter: no assignment has it.
+        BadParameter: no assignment has it, or its cell still has a blank.
     """
+    from grader.filled import questions_left_out
+
     if question is None:
         return list(stems)
     known = {stem: [q.id for q in course.assignment(stem).questions] for stem in stems}
     having = [stem for stem in stems if question in known[stem]]
+    waiting = [stem for stem in stems if question in questions_left_out(course.assignment(stem).path)]
+    if waiting and not having:
+        raise click.BadParameter(f"the cell of {question} in solutions/{waiting[0]}.py still has a blank")
     if not having:
         names = ", ".join(dict.fromkeys(name for ids in known.values() for name in ids))
         raise click.BadParameter(f"there is no question {question}; here are {names}")
