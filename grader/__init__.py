@@ -33,6 +33,7 @@ from grader.gradients import assert_gradients
 from grader.probe import picture, probe
 from grader.steps import chunks, steps
 from grader.untouched import assert_changed, assert_untouched, blaming_changes
+from grader.updates import assert_updates
 from grader.xray import xray
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "assert_close",
     "assert_gradients",
     "assert_untouched",
+    "assert_updates",
     "blaming_changes",
     "cases",
     "chunks",

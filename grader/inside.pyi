@@ -202,6 +202,23 @@ def untouched(**named: Any) -> AbstractContextManager[dict[str, Any]]:
     Does not see: elements of a tensor of more than 4,096 that were written to without a new version.
     """
 
+def updates(opt: torch.optim.Optimizer, **named: Any) -> AbstractContextManager[dict[str, Any]]:
+    """`updates(opt, model=model)`: for `with updates(...) as made:`, whose `made` fills with the gradient
+    that `opt` is given at each step, where the step leads, where the parameters are in the end and what `opt`
+    remembers of them; return it, and let `assert_updates(case["made"], each="minibatch")` tell what is wrong
+
+    Args:
+        opt: it is listened to until the block ends.
+        named: parameters, or modules, which stand for theirs; what requires no grad is left out.
+
+    Returns:
+        ``before`` (what stood in ``.grad``), ``steps`` (of each ``gradient`` and ``place``), ``end`` and
+        ``memory`` (by torch's names: ``exp_avg``). Each is one tensor for all parameters together, None where
+        one of them has none.
+
+    Does not see: steps of another optimizer, and values of more than 4,096 elements in all.
+    """
+
 def gradients(
     output: Tensor | Callable[[], Any] | None,
     others: Mapping[str, Any] | None = None,

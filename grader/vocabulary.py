@@ -50,6 +50,7 @@ VOCABULARY = (
     "graph_at",
     "saved",
     "untouched",
+    "updates",
     "gradients",
     "vjp",
     "reseed",

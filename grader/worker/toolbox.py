@@ -28,6 +28,7 @@ from .nodes import behind, leaf_of
 from .opaque import opaque
 from .spy import snap, spy
 from .untouched import Untouched
+from .updates import Updates
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -215,6 +216,7 @@ WORDS = {
     "graph_at": graph_at,
     "saved": saved,
     "untouched": Untouched,
+    "updates": Updates,
     "gradients": gradients.gradients,
     "vjp": gradients.vjp,
     "reseed": reseed,
