@@ -44,3 +44,15 @@ def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
         s == e or math.isclose(s, e, abs_tol=noise) or not math.isfinite(e)
         for s, e in zip(seen, expected, strict=True)
     )
+
+
+def decimals_of(seen: Sequence[float], expected: Sequence[float]) -> int | None:
+    """To how many decimals the expected numbers were rounded, if that gives those that were seen.
+
+    Args:
+        seen: the numbers.
+        expected: as many.
+    """
+    if list(seen) == list(expected):
+        return None
+    return next((d for d in range(10) if [round(e, d) for e in expected] == list(seen)), None)

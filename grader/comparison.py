@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.check import WithoutHintError, describe
-from grader.closeness import TOLERANCE, are_close, have_all_digits
+from grader.closeness import TOLERANCE, are_close, decimals_of, have_all_digits
 from grader.difference import difference_of
 from grader.facts import Tensor
 
@@ -40,7 +40,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
             ``how_it_differs``. A hint may follow behind a blank line.
         others: what may have been taken for the expected, by name, as for ``how_it_differs``.
         strict: a tuple is no list, and a dict has no other keys than the expected one.
-        all_digits: values of float64 are right to more digits than a float32 holds.
+        all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
 
     Raises:
         WithoutHintError: another type, shape, dtype or number of entries was seen, or values that are nan,
@@ -122,8 +122,7 @@ class _Comparison:
         if len(seen) != len(expected):
             return self._said_all(f"there are {len(seen)} of them")
         if all(type(value) in {int, float} for value in [*seen, *expected]):
-            same = all(map(_is_same_number, seen, expected))
-            return None if same else self._other_values(seen, expected)
+            return self._of_plain_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
         several = {place: right for place, right in named.items() if not _is_single(right)}
         for number, (one, value) in enumerate(zip(seen, expected, strict=True)):
@@ -135,7 +134,14 @@ class _Comparison:
     def _of_numbers(self, seen: Any, expected: float) -> AssertionError | None:
         if not isinstance(seen, int | float):
             return self._another_type(seen)
-        return None if _is_same_number(seen, expected) else self._other_values(seen, expected)
+        return self._of_plain_numbers([seen], [expected])
+
+    def _of_plain_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+        decimals = decimals_of(seen, expected) if self.all_digits else None
+        if decimals is not None:
+            return self._said_all(f"no more than {decimals} decimals are left")
+        same = all(map(_is_same_number, seen, expected))
+        return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
 
     def _of_tensors(self, seen: Any, expected: Tensor) -> AssertionError | None:
         if not isinstance(seen, Tensor):
@@ -157,8 +163,11 @@ class _Comparison:
         given, right = seen.value or (), expected.value or ()
         if not all(are_close(given, right, TOLERANCE.get(expected.dtype, 0.0))):
             return self._other_values(seen, expected)
-        is_double = self.all_digits and expected.dtype == "torch.float64"
-        return self._said_all(FEW_DIGITS) if is_double and not have_all_digits(given, right) else None
+        return self._too_few_digits(given, right) if expected.dtype == "torch.float64" else None
+
+    def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+        wrong = self.all_digits and not have_all_digits(seen, expected)
+        return self._said_all(FEW_DIGITS) if wrong else None
 
     def _at(self, place: str, siblings: Mapping[str, Any]) -> _Comparison:
         """How the parts at a place are compared."""

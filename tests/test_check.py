@@ -121,6 +121,21 @@ def test_numbers_have_the_tolerance_of_float32():
     differ(True, 0)
 
 
+@pytest.mark.parametrize(
+    ("number", "seen", "told"),
+    [
+        (0.1, 0.1 + 1e-8, "right to the digits of a float32, and not to those of float64"),
+        (0.1234567, 0.123457, "no more than 6 decimals are left"),
+    ],
+)
+def test_all_digits_of_plain_numbers(number, seen, told):
+    """Where all digits are asked for, those of Python's numbers are compared, and a rounding is told."""
+    assert_close([seen, 2.0], [number, 2.0], "Wrong.")
+    assert_close([number, 2.0], [number, 2.0], "Wrong.", all_digits=True)
+    with pytest.raises(AssertionError, match=told):
+        assert_close([seen, 2.0], [number, 2.0], "Wrong.", all_digits=True)
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1e-8, 1e-20, 1e-38])
 def test_a_small_gradient_is_not_taken_for_zero(scale):
     """Where every element is tiny, zeros are wrong, and so is half of it."""

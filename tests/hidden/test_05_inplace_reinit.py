@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from math import isclose, isfinite
+from math import isfinite
 
 from inside import MixedModel, count, sizes
 
@@ -14,7 +14,6 @@ from grader import (
     blaming_changes,
     cases,
     diagnose,
-    how_it_differs,
     is_close,
     picture,
     points,
@@ -23,8 +22,8 @@ from grader import (
 )
 from grader.inside import attempt, gradients, graph, inside, nn, reseed, snap, state, torch, untouched, vjp
 
-OVERWRITTEN, NO_GRAPH = "modified by an inplace operation", "of tensors does not require grad"
-
+#: What of a tensor an answer may change that writes to it.
+FREE = ["*:value", "*:version", "*:storage", "*:grad"]
 SWITCHED_OFF = "Called while gradients are switched off"
 
 
@@ -36,95 +35,68 @@ def while_switched_off(function, *args):
     return kept
 
 
-def have_same_values(one, other):
-    """Whether two tensors hold the same numbers; a nan is the same as a nan."""
-    return repr(one.value) == repr(other.value)
-
-
-def has_all_digits(tensor, right):
-    """Whether a tensor of float64 has more of the right digits than a float32 holds."""
-    noise = 1e-9 * max(1.0, *map(abs, right.value))
-    pairs = zip(tensor.value, right.value, strict=True)
-    return right.dtype != "torch.float64" or all(isclose(*pair, abs_tol=noise) for pair in pairs)
-
-
 # --- q1: reinit_
 
 
 @inside
-def leaf_cases():
-    """Leaves of every form with a value for each, a view, and a loss of the old values; no matrix is square.
+def leaves():
+    """Leaves of every form with a value for each; no matrix is square.
 
     One entry of the float64 tensor is all but the new value already; the column holds what a diverged
     training leaves behind, which no arithmetic with the old values gets rid of.
-    The loss goes back to another tensor than w, so no hook on w can raise in autograd's place.
     """
     n, m, k = sizes(3)
-    cases = [
-        ("a vector", torch.randn(n, requires_grad=True), torch.randn(()).item()),
-        ("a matrix that is not contiguous", nn.Parameter(torch.randn(m, n, 2)[..., 0].t()), 0.0),
-        ("a float64 tensor of three dimensions", nn.Parameter(torch.randn(k, m, n).double()), -700.3),
-        ("a column with nan and inf", torch.randn(n, 1, requires_grad=True), 1000 * torch.randn(()).item()),
-    ]
-    with torch.no_grad():
-        cases[2][1][-1, -1, -1] = cases[2][2] * (1 + 1e-6)
-        cases[3][1][0], cases[3][1][-1] = float("nan"), float("inf")
-    slopes = [torch.randn_like(w, requires_grad=True) for _, w, _ in cases]
-    return [(*case, case[1].detach(), s, s * case[1]) for case, s in zip(cases, slopes, strict=True)]
+    cube, column = torch.randn(k, m, n).double(), torch.randn(n, 1)
+    cube[-1, -1, -1], column[0], column[-1] = -700.3 * (1 + 1e-6), float("nan"), float("inf")
+    return {
+        "Where w is a vector": (torch.randn(n, requires_grad=True), torch.randn(()).item()),
+        "Where w is a matrix that is not contiguous": (nn.Parameter(torch.randn(m, n, 2)[..., 0].t()), 0.0),
+        "Where w is a float64 tensor of three dimensions": (nn.Parameter(cube), -700.3),
+        "Where w is a column with nan and inf": (column.requires_grad_(), 1000 * torch.randn(()).item()),
+    }
 
 
 @inside
-def refill(student, case):
-    """A leaf filled anew, what became of the old loss, and the gradient of a new one."""
-    form, w, value, view, slope, loss = case
+def refill(student, w, value):
+    """A leaf filled anew, what became of a loss of the old values, and the gradient of a new one.
+
+    The old loss goes back to another tensor than w, so no hook on w can raise in autograd's place.
+    """
+    slope = torch.ones_like(w).requires_grad_()
+    with torch.enable_grad():  # an earlier call may have left it off
+        loss = slope * w
     with untouched(w=w) as kept:
         result = student.reinit_(w, value)
-    return {
-        "form": form,
-        "kept": kept,
-        "w": snap(w),
-        "view": snap(view),
-        "returned": snap(result),
-        "stale": attempt(vjp, loss, slope),
-        "gradient": attempt(lambda: vjp(slope * w, w)[0]),
-    }
+    old, new = attempt(vjp, loss, slope), gradients(3 * w, w=w)
+    return {"kept": kept, "w": snap(w), "returned": snap(result), "old loss": old, "new loss": new}
 
 
 @probe
 def refilled(student):
-    """Leaves of every form; of each, somebody holds a loss of the old values."""
-    return [refill(student, case) for case in leaf_cases()]
+    """Leaves of every form; of each, a loss of the old values is still to go back."""
+    return {name: attempt(refill, student, *given) for name, given in leaves().items()}
 
 
 @probe
 def refilled_without_gradients(student):
-    """The same for one leaf while gradients are switched off."""
+    """The modes around a call while gradients are switched off."""
     w = torch.randn(3, 2, requires_grad=True)
-    with torch.no_grad(), untouched(w=w) as kept:
+    with torch.no_grad(), untouched() as kept:
         student.reinit_(w, 0.5)
     return kept
-
-
-def leaves_of(refilled):
-    """For each leaf: its form, the leaf before, all that was seen and what is expected."""
-    for seen, expected in zip(refilled.seen, refilled.expected, strict=True):
-        yield expected["form"], expected["kept"]["before"]["w"]["tensor"], seen, expected
 
 
 @points(1)
 def test_w_holds_the_value(refilled):
     """The caller's w holds the new value everywhere."""
-    for form, before, seen, expected in leaves_of(refilled):
-        w = seen["w"]
-        assert not have_same_values(w, before), (
-            f"The caller's w, {form}, still holds its old values: nothing was written to it.\n\nInto which "
-            "tensor does your function write, the caller's or one of its own?"
-        )
-        assert_close(w, expected["w"], f"The caller's w, {form}, does not hold the given value everywhere.")
-        assert has_all_digits(w, expected["w"]), (
-            f"The caller's w, {form}, holds the value only nearly: was the value rounded to float32, or an "
-            "entry left as it was because it was close?"
-        )
+    message = (
+        "The caller's w still holds its old values: nothing was written to it.\n\nInto which tensor does "
+        "your function write, the caller's or one of its own?"
+    )
+    for case in cases(refilled):
+        assert_changed(case.seen["kept"], message, only=["w:value"])
+        told = "Not every entry of the caller's w is the given value; close to it is not enough."
+        assert_close(*case["w"], told, all_digits=True)
 
 
 @points(1)
@@ -133,17 +105,14 @@ def test_w_is_the_same_tensor(refilled):
 
     Compare id(w) and w.data_ptr() before and after the call.
     """
-    for form, _, seen, _ in leaves_of(refilled):
-        w, view, returned = seen["w"], seen["view"], seen["returned"]
+    for case in cases(refilled):
+        w, returned = case.seen["w"], case.seen["returned"]
         assert returned is not None, "You returned None instead of w."
         assert returned.identity == w.identity, (
-            "You returned another object than w. Whoever works on with it leaves w itself behind, and w is "
-            "what the optimizer and the module hold."
+            "You returned another object than w. What goes on with it leaves w itself behind, and w is what "
+            "the optimizer and the module hold."
         )
-        assert have_same_values(view, w), (
-            f"w, {form}, was moved to other memory: a view of w that was made before the call does not show "
-            "what w holds now."
-        )
+        assert_untouched(case.seen["kept"], only=["w:storage"])
 
 
 @points(1)
@@ -152,36 +121,33 @@ def test_w_still_trains(refilled, refilled_without_gradients):
 
     Whatever you switched off for the write has to be as it was when your function returns.
     """
-    for form, before, seen, expected in leaves_of(refilled):
-        w = seen["w"]
-        filled = not have_same_values(w, before)
-        assert filled, f"The caller's w, {form}, was not filled: it trains as it did before."
-        assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}: its .grad stays None."
-        assert w.requires_grad, "w no longer requires grad: it will never be trained again."
-        assert_untouched(seen["kept"], but=["w:value", "w:version", "w:storage", "w:grad"])
-        assert_close(seen["gradient"], expected["gradient"], "A new loss does not bring w its gradient.")
-    assert_untouched(refilled_without_gradients.seen, but=["w"])
+    for case in cases(refilled):
+        message = "The caller's w was not filled: it trains as it did before."
+        assert_changed(case.seen["kept"], message, only=["w:value"])
+        assert_untouched(case.seen["kept"], but=FREE)
+        assert_gradients(*case["new loss"], of="a new loss")
+    assert_untouched(refilled_without_gradients.seen)
+
+
+NOT_COUNTED = (
+    "The old loss went back without an error and delivered a wrong gradient: the values of w had changed, "
+    "but not w._version, which is all that backward() checks.\n\nPrint w._version before and after the call. "
+    "Which way of writing leaves it alone?"
+)
 
 
 @points(2)
 def test_a_stale_loss_is_noticed(refilled):
     """A loss that was computed from the old values refuses to go back."""
-    for form, before, seen, _ in leaves_of(refilled):
-        w, stale = seen["w"], seen["stale"]
-        if not raised(stale, BaseException):
-            assert not have_same_values(w, before), (
-                "The old loss went back without an error, and rightly so: "
-                f"w, {form}, still holds its old values."
-            )
-            assert w.version != before.version, (
-                "The old loss went back without an error and delivered a wrong gradient: the values of w, "
-                f"{form}, had changed, but w._version stayed at {before.version}, "
-                "which is all that backward() checks.\n\nPrint w._version before and after the call. Which "
-                "way of writing leaves it alone?"
-            )
-        assert raised(stale, RuntimeError, OVERWRITTEN), (
-            f"The old loss of {form} did not raise the error with which autograd says that a value it needs "
-            f"was overwritten. {'It went back.' if not raised(stale, BaseException) else diagnose(stale)}"
+    for case in cases(refilled):
+        kept, loss = case.seen["kept"], case.seen["old loss"]
+        if not raised(loss, BaseException):
+            rightly = "The old loss went back without an error, and rightly so: w still holds its old values."
+            assert_changed(kept, rightly, only=["w:value"])
+            assert_changed(kept, NOT_COUNTED, only=["w:version"])
+        assert raised(loss, RuntimeError, "modified by an inplace operation"), (
+            "The old loss did not raise the error with which autograd says that a value it needs was "
+            f"overwritten: {diagnose(loss) if raised(loss, BaseException) else 'it went back.'}"
         )
 
 
@@ -294,9 +260,8 @@ def small_reset(student):
     return {"result": result, "kept": kept, "weight": snap(model.fc.weight)}
 
 
-#: What is the layer's own in the two models, and what of it may change.
+#: What is the layer's own in the two models.
 TOP, DEEP = ["model.fc.*"], ["model.blocks.1.fc.*", "model.tied.weight"]
-FREE = ["*:value", "*:version", "*:storage", "*:grad"]
 
 
 def assert_reset(reset, own):
@@ -842,27 +807,18 @@ def teacher_after_two_updates(student):
 
 
 @inside
-def regression(rate, dtype):
+def regression(rate, start=1, target=1, double=True):
     """A random start, random data without noise, and a learning rate; every step takes w 1 - rate of the way.
 
     The columns of X are orthogonal and equally long, so the error shrinks by 1 - rate, or grows for a rate
     above 2. X and w are not contiguous.
     """
-    n, k = 4 + count(3, 5), count(2, 4)
+    n, k, dtype = 4 + count(3, 5), count(2, 4), torch.float64 if double else torch.float32
     scale = 2 + torch.rand(()).item()
     columns = torch.linalg.qr(torch.randn(n, k, dtype=dtype))[0]
-    X = (scale * columns).t().contiguous().t()  # noqa: N806 - the name it has in the task
-    y = X @ torch.randn(k, 1, dtype=dtype)
-    w = nn.Parameter(torch.randn(k, 2, dtype=dtype)[:, :1])
-    return w, X, y, rate * n / (2 * scale**2)
-
-
-@inside
-def at_the_minimum():
-    """Whole numbers that fit to the last digit: the first loss is exactly 0."""
-    w = torch.randint(1, 9, (3, 1)).double().requires_grad_()
-    X = torch.randint(-9, 9, (5, 3)).double()  # noqa: N806
-    return w, X, X @ w.detach(), 0.01
+    inputs = (scale * columns).t().contiguous().t()
+    w = nn.Parameter(start * torch.randn(k, 2, dtype=dtype)[:, :1])
+    return w, inputs, target * inputs @ torch.randn(k, 1, dtype=dtype), rate * n / (2 * scale**2)
 
 
 @inside
@@ -870,156 +826,116 @@ def descents():
     """Problems by what a wrong stop, clip, decay or tolerance shows at; and how many steps to take.
 
     From a start of 1e150 and a rate of 1e36, the first loss is finite, the others are not, and of w nothing
-    is from the fifth step on. Where the loss becomes tiny, w ends near 0.001,
-    beside which the last step shows.
+    is from the fifth step on. Where the loss becomes tiny, w ends near 0.001, beside which the last step
+    shows. From the minimum, whole numbers fit to the last digit: the first loss is exactly 0.
     """
-    far, small = regression(2.5, torch.float32), regression(1e-7, torch.float64)
-    beyond, tiny = regression(1e36, torch.float64), regression(0.95, torch.float64)
-    with torch.no_grad():
-        tiny[2].mul_(1e-3)
-        far[2].mul_(300)
-        beyond[0].mul_(1e150)
-    some, few = count(4, 6), count(3, 4)
-    return [
-        ("a single step", regression(0.3 + 0.4 * torch.rand(()).item(), torch.float64), 1),
-        (f"{some} steps", regression(0.4 + 0.2 * torch.rand(()).item(), torch.float64), some),
-        (f"{few} steps where the loss grows", far, few),
-        ("7 steps where the loss grows beyond all numbers", beyond, 7),
-        (f"{few} steps where the loss hardly falls", small, few),
-        ("5 steps where the loss becomes tiny", tiny, 5),
-        (f"{few} steps from the minimum", at_the_minimum(), few),
-        ("no step", regression(0.5, torch.float64), 0),
-    ]
+    w, inputs = torch.randint(1, 9, (3, 1)).double().requires_grad_(), torch.randint(-9, 9, (5, 3)).double()
+    few = count(3, 4)
+    return {
+        "In a single step": (*regression(0.3 + 0.4 * torch.rand(()).item()), 1),
+        "In several steps": (*regression(0.4 + 0.2 * torch.rand(()).item()), count(4, 6)),
+        "Where the loss grows": (*regression(2.5, target=300, double=False), few),
+        "Where the loss grows beyond all numbers": (*regression(1e36, start=1e150), 7),
+        "Where the loss hardly falls": (*regression(1e-7), few),
+        "Where the loss becomes tiny": (*regression(0.95, target=1e-3), 5),
+        "From the minimum": (w, inputs, inputs @ w.detach(), 0.01, few),
+        "Without a step": (*regression(0.5), 0),
+    }
 
 
 @inside
-def told(losses):
-    """What came back, in a form that fits whatever it is: its type, its floats, and the types of the rest."""
-    items = losses if isinstance(losses, list) else []
-    floats = [item for item in items if isinstance(item, float)]
-    others = [type(item).__name__ for item in items if not isinstance(item, float)]
-    return {"type": type(losses).__name__, "floats": floats, "others": others}
-
-
-@inside
-def descend(student, case, problem, steps, slope):
-    """The caller's w after a descent, and through a view that was made before; the losses."""
-    w, X, y, lr = problem  # noqa: N806
-    view = w.detach()
-    with untouched(w=w, X=X, y=y) as kept:
-        losses = student.fit_by_hand(w, X, y, lr, steps)
-    gradient = attempt(lambda: vjp(slope * w, w)[0])
-    found = {"case": case, "kept": kept, "w": snap(w), "view": snap(view), "gradient": gradient}
-    return {"losses": told(losses), **found}
+def descend(student, given):
+    """The caller's w after a descent, and what else there is."""
+    w, inputs, targets, *_ = given
+    with untouched(w=w, X=inputs, y=targets) as kept:
+        student.fit_by_hand(*given)
+    return {"kept": kept, "w": snap(w), "next": gradients(3 * w, w=w)}
 
 
 @probe
 def descended(student):
-    """Descents of several kinds: the caller's w, the losses, and what else there is."""
-    cases = descents()
-    slopes = [torch.randn_like(problem[0]) for _, problem, _ in cases]
-    return [descend(student, *case, slope) for case, slope in zip(cases, slopes, strict=True)]
+    """Descents of several kinds."""
+    return {name: attempt(descend, student, given) for name, given in descents().items()}
+
+
+@probe
+def losses_returned(student):
+    """What is returned of descents of several kinds."""
+    found = {name: attempt(student.fit_by_hand, *given) for name, given in descents().items()}
+    for losses in found.values():
+        if isinstance(losses, list):
+            losses[:] = [
+                float(loss) if isinstance(loss, float) else loss for loss in losses
+            ]  # numpy's are, too
+    return found
 
 
 @probe
 def descent_while_switched_off(student):
     """The modes around a call while gradients are switched off."""
-    return while_switched_off(student.fit_by_hand, *regression(0.5, torch.float32), 1)
+    return while_switched_off(student.fit_by_hand, *regression(0.5, double=False), 1)
 
 
-def descents_of(descended):
-    """For each descent: in words which, w before, what was seen and what is expected."""
-    for seen, expected in zip(descended.seen, descended.expected, strict=True):
-        yield expected["case"], expected["kept"]["before"]["w"]["tensor"], seen, expected
+STANDS_STILL = {"From the minimum", "Without a step"}
+NOT_WRITTEN = (
+    "Nothing was written to the caller's w, here a column of a wider matrix, so it is not contiguous.\n\n"
+    "Does an update run at all? Which tensor does it write to, the caller's or a new one? And does an "
+    "optimizer find a gradient?"
+)
+NOT_MOVED = (
+    "The caller's w was written to and stands where it was: you subtracted 0, or put the old values back.\n\n"
+    "When is w.grad cleared, and when is it used? And is an old w kept?"
+)
+LATER = (
+    "A single step is right. What do you do in a later step, or for such losses, that you do not do in a "
+    "single step? And what is in w.grad when a step begins?"
+)
 
 
 @points(2)
 def test_w_arrives(descended):
     """The caller's w is where plain gradient descent leads."""
-    for case, before, seen, expected in descents_of(descended):
-        w, moves = seen["w"], expected["w"].value != before.value
-        assert not moves or w.value != before.value or w.version == before.version, (
-            f"After {case}, the caller's w was written to and stands where it was: you subtracted 0, or put "
-            "the old values back.\n\nWhen is w.grad cleared, and when is it used? And is an old w kept?"
-        )
-        assert not moves or w.value != before.value, (
-            f"After {case}, nothing was written to the caller's w, here a column of a wider matrix, so it is "
-            "not contiguous.\n\nDoes an update run at all? Which tensor does it write to, the caller's or a "
-            "new one? And does an optimizer find a gradient?"
-        )
-        if not any(map(isfinite, expected["w"].value)):
-            assert not any(map(isfinite, w.value)), (
-                f"After {case}, the caller's w is still finite: a step was left out, or cut short."
-            )
-            continue
-        is_first = seen is descended.seen[0]
-        message = f"fter {case} the caller's w is not where plain gradient descent leads."
-        assert_close(
-            w,
-            expected["w"],
-            f"A{message}\n\nCompare the gradient of your step with that of the mean over all samples."
-            if is_first
-            else f"A single step is right, but a{message}\n\nWhat do you do in a later step, or for such "
-            "losses, that you do not do in a single step? And what is in w.grad when a step begins?",
-        )
+    hint = "Compare the gradient of your step with that of the mean over all samples."
+    for case in cases(descended):
+        w, right = case["w"]
+        if case.name not in STANDS_STILL:
+            assert_changed(case.seen["kept"], NOT_WRITTEN, only=["w:value", "w:version"])
+            assert_changed(case.seen["kept"], NOT_MOVED, only=["w:value"])
+        if any(map(isfinite, right.value)):
+            assert_close(w, right, f"The caller's w is not where plain gradient descent leads.\n\n{hint}")
+        else:
+            told = "The caller's w is still finite: a step was left out, or cut short."
+            assert not any(map(isfinite, w.value)), told
+        hint = LATER
 
 
 @points(1)
 def test_w_stays_a_leaf_in_its_memory(descended, descent_while_switched_off):
     """Afterwards w is still a leaf that requires grad, in the same memory, and X and y are as they were."""
-    for _, before, seen, expected in descents_of(descended):
-        w = seen["w"]
-        assert (
-            w.version != before.version or w.value != before.value or expected["w"].value == before.value
-        ), "The caller's w was not changed; that it stays the same leaf counts once it is."
-        assert w.is_leaf, f"w is no longer a leaf but the result of {w.grad_fn}."
-        assert w.requires_grad, "w no longer requires grad: nobody can go on training it."
-        assert have_same_values(seen["view"], w), (
-            "w was moved to other memory: a view of w that was made before the call does not show what w "
-            "holds now.\n\nCompare w.data_ptr() before and after."
-        )
-        assert_untouched(seen["kept"], but=["w:value", "w:version", "w:grad"])
-        assert_close(seen["gradient"], expected["gradient"], "A new loss does not bring w its gradient.")
+    message = "The caller's w was not changed; that it stays the same leaf counts once it is."
+    for case in cases(descended):
+        if case.name not in STANDS_STILL:
+            assert_changed(case.seen["kept"], message, only=["w:value", "w:version"])
+        assert_untouched(case.seen["kept"], but=["w:value", "w:version", "w:grad"])
+        assert_gradients(*case["next"], of="a new loss")
     assert_untouched(descent_while_switched_off.seen, case=SWITCHED_OFF)
 
 
-def decimals_of(losses, expected):
-    """The number of decimals to which all expected losses were rounded, or None."""
-    rounded = (d for d in range(10) if [round(loss, d) for loss in expected] == losses)
-    return next(rounded, None) if losses != expected else None
-
-
 @points(2)
-def test_losses_are_those_of_descent(descended):
+def test_losses_are_those_of_descent(losses_returned):
     """The losses are a list of Python floats, each measured before its update."""
-    for name, w, observed, right in descents_of(descended):
-        returned, expected, case = observed["losses"], right["losses"]["floats"], f"The losses of {name}"
-        kind, seen, others = returned["type"], returned["floats"], returned["others"]
-        assert kind != "NoneType", "You returned None instead of the list of losses."
-        assert kind == "list", f"You returned a {kind}, not a list."
-        assert not others, f"{case} are to be Python floats, but there is a {others[0]} among them."
-        assert len(seen) == len(expected), (
-            f"{case}: {len(seen)} came back, and not as many as there are steps."
-        )
-        decimals = decimals_of(seen, expected)
-        assert decimals is None, f"{case} are rounded to {decimals} decimals."
-        message = f"{case} do not begin with the mean squared error of the w that was passed in."
-        if name == "a single step" and not how_it_differs(seen[:1], expected[:1]):
-            message += "\n\nWhen is each loss measured, before or after the update?"
-        assert_close(seen[:1], expected[:1], message)
-        assert w.dtype != "torch.float64" or all(map(isclose, seen[:1], expected[:1])), (
-            f"{case} are right to fewer digits than those of float64: were they rounded to float32, or "
-            "computed in it?"
-        )
+    for case in cases(losses_returned):
+        seen, expected = case
+        assert isinstance(seen, list), f"You returned a {type(seen).__name__}, not a list."
+        assert len(seen) == len(expected), f"The number of losses is {len(seen)}, not that of the steps."
+        finite, digits = sum(map(isfinite, expected)), case.name != "Where the loss grows"  # in float32
         message = (
-            f"{case} begin right, but the others are not those of plain descent.\n\nWhere is w after each of "
-            "your steps? And is everything computed in the dtype of w?"
+            "The losses are not the mean squared errors of plain descent.\n\nWhen is each measured, before "
+            "or after the update? Where is w after each of your steps? Is everything of the dtype of w?"
         )
-        finite = [loss for loss in expected if isfinite(loss)]
-        assert_close(seen[: len(finite)], finite, message)
-        assert not any(map(isfinite, seen[len(finite) :])), (
-            f"{case} do so in plain descent, and yours become finite again: something was put in their place."
-        )
+        assert_close(seen[:finite], expected[:finite], message, all_digits=digits)
+        told = "The losses grow beyond all numbers, and yours are finite again: something took their place."
+        assert not any(map(isfinite, seen[finite:])), told
 
 
 @picture(reference=True)
