@@ -186,5 +186,21 @@ def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
         part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
         yield f"{who} is wrong and earns more than {part}"
     yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
-    for seed in tried.otherwise:
-        yield f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {judged.seeds[0]}"
+    yield from _of_other_seeds(judged, answer)
+
+
+def _of_other_seeds(judged: Judged, answer: Answer) -> Iterator[str]:
+    """Which check another seed judges otherwise, what it says there, and how to look at it."""
+    tried, first = judged.tried[answer.name], judged.seeds[0]
+    for seed, verdicts in tried.otherwise.items():
+        for check in judged.checks:
+            before, now = is_passed(check, tried.verdicts), is_passed(check, verdicts)
+            if before != now:
+                verdict = (tried.verdicts if now else verdicts).get(check.id)
+                said = verdict.message if verdict and verdict.message else UNJUDGED
+                told = f"passes {check.id} with seed {first if before else seed} and fails it with seed"
+                look = f"try {judged.path.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
+                yield (
+                    f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {first}: it"
+                    f" {told} {seed if before else first}: {said} Look at it with `{look}`"
+                )

@@ -182,11 +182,13 @@ class _Doctor:
         path, answers = self.course.answers_file(self.stem), self._answers(only)
         not_run = {name for users in undefined_names(answers).values() for name in users}
         judged = [self._judged(question, answers, not_run) for question in questions]
+        found = Examination(self.stem)
         if accept_lists:
+            before = {a.name: (a.fails, a.public) for a in answers}
             accept(path, *lists_to_accept(judged))
             answers = self._answers(only)
             judged = [one.of(answers) for one in judged]
-        found = Examination(self.stem)
+            found.accepted = [a.name for a in answers if before[a.name] != (a.fails, a.public)]
         found.complaints += left_in(self.course.check_file(self.stem))
         found.complaints += complaints_about_names(answers, path)
         for one in judged:

@@ -20,6 +20,7 @@ class Examination:
         diagnoses: of each wrong answer, what became of it.
         answers: how many accepted and wrong answers there are.
         public: (question, name) of each wrong answer that its public check passes.
+        accepted: names of the wrong answers whose lists were written, because another was observed.
         blanks: where its author has still to write; what has a blank was left out.
     """
 
@@ -29,6 +30,7 @@ class Examination:
     diagnoses: list[Diagnosis] = field(default_factory=list)
     answers: tuple[int, int] = (0, 0)
     public: list[tuple[str, str]] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
     blanks: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:

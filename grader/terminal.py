@@ -100,6 +100,9 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         _print_passed_in_public(console, found)
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)
+    if found.accepted:
+        told = f"  wrote what becomes of {len(found.accepted)} answers: {', '.join(found.accepted)}"
+        console.print(told, markup=False, highlight=False, soft_wrap=True)
     if found.blanks:
         more = f", and {len(found.blanks) - 1} more" if len(found.blanks) > 1 else ""
         told = f"  What has a blank was left out: {found.blanks[0]}{more}"

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
 from grader.facts import Tensor
+
+_ROOT = re.compile(r"[.\[]")
+#: What may change of a path, as ``_compared`` tells it.
+_PARTS = {
+    *("attributes", "class", "dtype", "entries", "grad", "history", "hooks", "identity", "persistent"),
+    *("requires_grad", "retains_grad", "shape", "storage", "training", "type", "value", "version"),
+}
 
 #: What is told of each mode of ``grader/worker/guard.py`` that a function left changed.
 _MODES = {
@@ -38,11 +46,12 @@ def assert_untouched(
         kept: what ``with untouched(...) as kept`` filled.
         only: what is looked at: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as
             in file names (``"model.*:grad"``, ``"*:version"``).
-        but: what of that may change, said in the same way.
+        but: what of that may change, said in the same way. A name that was not watched is refused, in both.
         case: when it happened, said before the sentence: ``"Under no_grad"``.
         hint: what helps with every change that is looked at.
 
     Raises:
+        ValueError: a rule names what was not watched, or a part that nothing has.
         AssertionError: the first thing that changed, in a sentence for the student, and the hint behind it.
     """
     for change in changes(kept, only=only, but=but):
@@ -94,10 +103,28 @@ def changes(
 ) -> Iterator[str]:
     """All that ``assert_untouched`` would complain about, a sentence each, the gravest of a path first."""
     before, after = kept["before"], kept["after"]
+    only, but = list(only), list(but)
+    _require_meant([*only, *but], before)
     for path, then in before.items():
         for what, sentence in _compared(path, then, after.get(path, then)):
             if _is_named(path, what, only) and not _is_named(path, what, but):
                 yield sentence
+
+
+def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:
+    """Refuse a rule that can never mean anything: a name that was not watched, a part that nothing has.
+
+    It breaks the check of one submission only: what was watched is told by a student's process.
+    """
+    watched = sorted({_ROOT.split(path, maxsplit=1)[0] for path in before})
+    for rule in rules:
+        pattern, _, part = rule.partition(":")
+        root = _ROOT.split(pattern, maxsplit=1)[0]
+        if not any(fnmatchcase(name, root) for name in watched):
+            raise ValueError(f"{rule!r}: untouched watched {', '.join(watched)}, and nothing like {root}")
+        parts = _PARTS | {name for name in before.get("torch", ()) if root == "torch"}
+        if part and not any(fnmatchcase(name, part) for name in parts):
+            raise ValueError(f"{rule!r}: what can change has parts such as value or grad, and no {part}")
 
 
 def _is_named(path: str, what: str, rules: Iterable[str]) -> bool:

@@ -1,5 +1,7 @@
 """Whatever a student's function changes in what it was given is seen, and told in a sentence."""
 
+import re
+
 import pytest
 from observing import look
 
@@ -115,7 +117,7 @@ def test_what_may_change_is_not_told(told):
     assert [*told(deed, "model.*:grad", "opt.param_groups")] == [
         "The values of the caller's model.norm.weight were changed."
     ]
-    assert len(told(deed, "mod", "opt.state", "model:grad")) == 3
+    assert len(told(deed, "opt.state", "model:grad")) == 3
 
 
 def test_only_a_part_is_looked_at_where_only_names_it(zygote):
@@ -159,9 +161,28 @@ def test_a_change_is_blamed_for_a_failure():
         return str(caught.value)
 
     assert told(now) == "The number of entries of the caller's losses was 3 and is 2 now."
-    assert told(now, only=["weights"]) == told(now, but=["losses"]) == told(then) == "The sum is wrong."
+    assert told(now, only=["losses:type"]) == told(now, but=["losses"]) == told(then) == "The sum is wrong."
     with blaming_changes({"before": then, "after": now}):
         pass
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("wieght", "untouched watched torch, w, and nothing like wieght"),
+        ("model.fc:value", "nothing like model"),
+        ("w:vlaue", "has parts such as value or grad, and no vlaue"),
+        ("torch:grad mdoe", "and no grad mdoe"),
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused(zygote, rule, words):
+    """A misspelt name or part would let every change pass, or none."""
+    code = "w = torch.ones(1)\nwith untouched(w=w) as kept:\n    student.f(w)\nreturn kept"
+    kept = look(zygote, "def f(w): pass", f=code)["f"]
+    for rules in ({"but": [rule]}, {"only": [rule]}):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            assert_untouched(kept, **rules)
+    assert_untouched(kept, but=["torch:grad mode", "w:value", "*:version", "torch"])
 
 
 def test_a_hint_stands_behind_what_changed():
