@@ -9,39 +9,22 @@ from grader import (
     assert_untouched,
     blaming_changes,
     cases,
-    diagnose,
     is_close,
     picture,
     points,
     probe,
     raised,
 )
-from grader.inside import (
-    attempt,
-    freed,
-    gradients,
-    graph,
-    inside,
-    nn,
-    reaches,
-    snap,
-    torch,
-    untouched,
-    vjp,
-    warned,
-)
+from grader.inside import attempt, freed, gradients, graph, inside, nn, snap, torch, untouched, warned
 
 # --- q1: make_weight
 
 
 @probe
 def weights(student):
-    """Weights of several shapes and scales; each is overwritten with 0 before the next is made.
-
-    torch.randn draws many numbers in blocks of 16, which rows of 34 to 37 do not fill; and of the first
-    thousand eight lie beyond three deviations.
-    """
-    (n, m), many, earlier, found = sizes(2, low=3), sizes(2, low=34), [], {}
+    """Weights of several shapes and scales; each is overwritten with 0 before the next is made."""
+    (n, m), earlier, found = sizes(2, low=3), [], {}
+    many = sizes(2, low=34)  # rows that do not fill torch's blocks of 16; eight numbers beyond 3 deviations
     large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
     for name, arguments in {
         "": (n, m, large),
@@ -69,15 +52,12 @@ def training(student):
     w = student.make_weight(n, m, 2.0)
     start, optimizer, found = w.detach().clone(), torch.optim.SGD([w], lr=0.1), {}
 
-    def step(direction):
-        (direction * w).sum().backward()
-        gradient = snap(w.grad)
+    for number, direction in enumerate(directions, start=1):
+        loss = (direction * w).sum()
+        error = attempt(loss.backward) if number > 1 else loss.backward()
+        arrived = error or {"w": snap(w.grad)}
         optimizer.step()
         optimizer.zero_grad()
-        return {"w": gradient}
-
-    for number, direction in enumerate(directions, start=1):
-        arrived = attempt(step, direction) if number > 1 else step(direction)
         found[f"In step {number} of a training"] = {"arrived": arrived, "moved": w.detach() - start}
     return found
 
@@ -91,7 +71,9 @@ def test_weight_is_a_leaf(weights):
     for case in cases(weights):
         weight = case.seen["weight"]
         assert weight.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
-        assert weight.version is not None, "w was made in inference_mode: no optimizer can change it."
+        assert weight.version is not None, (
+            "w was made in inference_mode: outside, no optimizer can change it."
+        )
         lost = "its .grad stays None and optimizers refuse it"
         kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
         assert weight.is_leaf, (
@@ -117,9 +99,7 @@ def test_weight_has_the_values(weights):
 @points(2)
 def test_weight_trains(training):
     """It trains: an optimizer takes it, moves it, and the next steps work."""
-    why = (
-        "w hangs on the operation that made it.\n\nWhat does the second backward still have to pass through?"
-    )
+    why = "w hangs on the operation that made it.\n\nWhat does a second backward still have to pass through?"
     for case in cases(training):
         assert_gradients(*case["arrived"], of="the loss", because={"freed": why})
         assert_close(*case["moved"], "The optimizer did not move w by its gradients.")
@@ -139,8 +119,8 @@ def loss_of_the_weight(student):
 class Network(nn.Module):
     """Layers three deep, two that are called head, in another order than they run; and one that is not run.
 
-    In training mode what the body gives counts ten times. Some inputs weigh a lot, with either sign. Turned
-    down, it returns a vector without a dimension for the batch.
+    In training mode the body counts ten times. Inputs weigh a lot, with either sign. Turned down, it returns
+    a vector without a dimension for the batch.
     """
 
     def __init__(self, inputs, hidden, middle, outputs):
@@ -159,10 +139,8 @@ class Network(nn.Module):
 
 
 #: A backward fills these; who runs the network and puts its buffers back has written to them.
-MAY_CHANGE = [
-    "model.*:grad",
-    *(f"model.*{name}:version" for name in ("contrast", "volume", "shift", "seen", "running_*", "num_*")),
-]
+BUFFERS = ("contrast", "volume", "shift", "seen", "running_*", "num_*")
+MAY_CHANGE = ["model.*:grad", *(f"model.*{name}:version" for name in BUFFERS)]
 
 
 @inside
@@ -222,23 +200,18 @@ def test_input_gradient_is_right(image_gradient):
 
 @points(2)
 def test_parameters_keep_their_gradients(image_gradient):
-    """The .grad of the model's parameters is what it was.
-
-    Which leaves does backward() fill, and what did they hold before? torch.autograd.grad asks for exactly the
-    gradients it returns.
-    """
-    first = image_gradient.seen["calls"][""][0]["x"]
+    """The .grad of the model's parameters is what it was."""
+    first, kept = image_gradient.seen["calls"][""][0]["x"], image_gradient.seen["kept"]
     assert first is not None, "You returned None; this check counts once a gradient comes back."
-    assert_untouched(image_gradient.seen["kept"], only=["model.*:grad"])
+    which = "Which leaves does backward() fill, and what did they hold before? torch.autograd.grad asks for"
+    assert_untouched(kept, only=["model.*:grad"], hint=f"{which} exactly the gradients it returns.")
 
 
 @points(1)
 def test_no_other_trace_is_left(image_gradient):
-    """The caller's image and model are as they were.
-
-    What did you change for your own use, and did you put back what you found?
-    """
-    assert_untouched(image_gradient.seen["kept"], but=MAY_CHANGE)
+    """The caller's image and model are as they were."""
+    hint = "What did you change for your own use, and did you put back what you found?"
+    assert_untouched(image_gradient.seen["kept"], but=MAY_CHANGE, hint=hint)
 
 
 @inside
@@ -286,10 +259,15 @@ def six_gradients(student):
     return {"calls": {"": first, "In a second call": second}, "kept": kept, "texts": texts + more}
 
 
-def assert_there_and_right(six_gradients, names, none):
-    """These gradients are, in both calls; `none` says what it may be where there is none."""
+def assert_there_and_right(six_gradients, names):
+    """These gradients are, in both calls."""
+    no_leaf = (
+        "It is no leaf: such a gradient is kept only where that was asked for before backward.\n\nWhat has "
+        "to be called for that, and when? If you use hooks: which name does each of them see when it runs?"
+    )
     because = {
-        "missing": none,
+        "missing": "Was the graph cut between this tensor and o?\n\nFollow it from o back.",
+        **{f"{name}:missing": no_leaf for name in "ceo"},
         "shape": "A gradient has the shape of its tensor: where that is broadcast, it is a sum.",
         "wrong": "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?",
     }
@@ -302,34 +280,25 @@ def assert_there_and_right(six_gradients, names, none):
 @points(2)
 def test_gradients_of_non_leaves(six_gradients):
     """The gradients of c, e and o are there, and right."""
-    none = (
-        "It is no leaf: such a gradient is kept only where that was asked for before backward.\n\nWhat has "
-        "to be called for that, and when? If you use hooks: which name does each of them see when it runs?"
-    )
-    assert_there_and_right(six_gradients, ["c", "e", "o"], none)
+    assert_there_and_right(six_gradients, ["c", "e", "o"])
 
 
 @points(2)
 def test_gradients_of_leaves(six_gradients):
     """The gradients of a, b and d are there, exactly once."""
-    none = "Was the graph cut between this tensor and o?\n\nFollow it from o back."
-    assert_there_and_right(six_gradients, ["a", "b", "d"], none)
+    assert_there_and_right(six_gradients, ["a", "b", "d"])
 
 
 @points(1)
 def test_no_warning(six_gradients):
-    """Nothing is left to warn of.
-
-    A warning names what was done; is there another way to get the same?
-    """
-    seen = six_gradients.seen
+    """Nothing is left to warn of."""
+    seen, hint = six_gradients.seen, "A warning names what was done; is there another way to get the same?"
     found = any(gradient is not None for gradient in seen["calls"][""].values())
     assert found, "Not one gradient came back; that torch did not warn counts once some do."
     for text in seen["texts"]:
-        told = text.strip().partition(". ")[0]
-        if "not a leaf" in text:
-            told = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
-        assert not text, f"torch or Python warned: {told}"
+        leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
+        told = leaf if "not a leaf" in text else text.strip().partition(". ")[0]
+        assert not text, f"torch or Python warned: {told}\n\n{hint}"
 
 
 # --- q4: activation_grads
@@ -345,10 +314,10 @@ def grads_by_layer(student, model, x, names):
 @probe
 def layer_gradients(student):
     """The gradients of layers, of a container and of the model itself, in another order than they run in."""
-    names = ["head", "body.1.head", "", "body", "body.0", "body.1.embed"]
-    model, x = used_network()
-    found = grads_by_layer(student, model, x, names)
-    return {"gradients": found, "in eval": attempt(grads_by_layer, student, model.eval(), x, names)}
+    given = (*used_network(), ["head", "body.1.head", "", "body", "body.0", "body.1.embed"])
+    found = grads_by_layer(student, *given)
+    given[0].eval()
+    return {"gradients": found, "in eval": attempt(grads_by_layer, student, *given)}
 
 
 @probe
@@ -360,15 +329,14 @@ def model_afterwards(student):
     with untouched(model=model) as kept:
         found = student.activation_grads(model, x[:1], ["body.0", "body.1"])
 
-    def called():
+    def used():
         calls.clear()
-        output = model(x)
-        back = vjp(output, model.body[0].weight, model.head.weight)
-        return {"calls": len(calls), "output": snap(output), "gradients": back}
+        told = gradients(lambda: model(x), model=model)
+        return {"output": told["output"], "gradients": told["gradients"], "calls": len(calls)}
 
-    with_hook = attempt(called)
+    with_hook = used()
     handle.remove()
-    return {"gradients": found, "kept": kept, "with hook": with_hook, "without": attempt(called)}
+    return {"gradients": found, "kept": kept, "with hook": with_hook, "without": used()}
 
 
 @probe
@@ -378,12 +346,11 @@ def model_that_raises(student):
     class NoSignalError(Exception):
         pass
 
-    class Broken(nn.Module):
-        def forward(self, x):
-            raise NoSignalError("no signal")
+    def broken(module, inputs):
+        raise NoSignalError
 
     model, x = used_network()
-    model.head = Broken()
+    model.head.register_forward_pre_hook(broken)
     with untouched(model=model) as kept:
         attempt(student.activation_grads, model, x, ["head", "body.0", "body.1"])
     return kept
@@ -400,11 +367,7 @@ def second_call(student):
 
 @points(3)
 def test_gradients_of_activations(layer_gradients):
-    """Every name is answered with the gradient of that layer's output.
-
-    Does your code reach each of these layers? For a hook made in a loop: which name does it see when it runs?
-    And what becomes of the output if a hook returns something?
-    """
+    """Every name is answered with the gradient of that layer's output."""
     seen, expected = layer_gradients["gradients"]
     found = [name for name in expected if seen[name] is not None]
     assert found, (
@@ -417,40 +380,37 @@ def test_gradients_of_activations(layer_gradients):
         message = f"For layer {name!r} this is not the gradient of its output."
         assert_close(seen[name], expected[name], message, others)
     missing = ", ".join(repr(name) for name in expected if name not in found)
-    assert not missing, f"There is no gradient for {missing}, though other layers have theirs."
+    assert not missing, (
+        f"There is no gradient for {missing}, though other layers have theirs.\n\nDoes your code reach each "
+        "of these layers? For a hook made in a loop: which name does it see when it runs? And what becomes of "
+        "the output if a hook returns something?"
+    )
 
 
 @points(1)
 def test_hooks_are_removed(model_afterwards, model_that_raises):
-    """Afterwards the model is as it was: without your hooks, and with those of others.
-
-    Which lines of yours still run after the model has raised an error?
-    """
+    """Afterwards the model is as it was: without your hooks, and with those of others."""
     seen, expected = model_afterwards
-    assert any(gradient is not None for gradient in seen["gradients"].values()), (
-        "No gradient of a layer came back; that no hook is left counts once one does."
-    )
+    came_back = any(gradient is not None for gradient in seen["gradients"].values())
+    assert came_back, "No gradient of a layer came back; that no hook is left counts once one does."
     assert_untouched(seen["kept"], only=["model.spare", "model.body.1.embed.bias"])
     assert_untouched(seen["kept"], but=MAY_CHANGE)
     message = "After your call the model, or a hook of somebody else's, no longer does what it did."
     assert_close(seen["with hook"], expected["with hook"], message)
-    assert not seen["without"]["calls"], (
-        "The handle of somebody else's hook does not remove it any more: it was put into another table, or "
-        "registered anew."
-    )
+    moved = "The handle of somebody else's hook no longer removes it: it was moved, or registered anew."
+    assert not seen["without"]["calls"], moved
     case = "Where the model raises an error of a class of its own"
-    assert_untouched(model_that_raises.seen, but=MAY_CHANGE, case=case)
+    hint = "Which lines of yours still run after the model has raised an error?"
+    assert_untouched(model_that_raises.seen, but=MAY_CHANGE, case=case, hint=hint)
 
 
 @points(1)
 def test_a_second_call_is_answered_too(second_call):
     """A second call on the same model is answered as well as the first."""
     hint = "What differs between the two calls, and what of the first is still there when the second begins?"
-    message = (
-        f"A first call is right, but in a second one a gradient is wrong.\n\n{hint}"
-        if is_close(*second_call["first"])
-        else "In a second call, as in the first, a gradient is wrong."
-    )
+    message = "In a second call, as in the first, a gradient is wrong."
+    if is_close(*second_call["first"]):
+        message = f"A first call is right, but in a second one a gradient is wrong.\n\n{hint}"
     assert_close(*second_call["second"], message)
 
 
@@ -469,14 +429,6 @@ def outputs_of_two_layers(student):
 # --- q5: total_loss
 
 
-@inside
-def some_losses(p):
-    """A large loss, a tiny one that stands twice, two of one value and other gradients, and some more."""
-    large, tiny = 20 + p.exp().sum(), 1e-3 * (p * p).sum()
-    alike = [(p * p).sum(), (p * p.detach()).sum()]
-    return [large, tiny, *alike, tiny, *((n + p.cosh()).sum() for n in range(count(1, 4)))]
-
-
 @probe
 def total(student):
     """Totals of several losses, of others, and of one; what leads back from them, and what stayed.
@@ -485,7 +437,10 @@ def total(student):
     """
     p, found = torch.randn(count(2, 5), requires_grad=True), {}
     p.grad = torch.randn_like(p)
-    mine, weight = some_losses(p), 0.5 + torch.rand(()).item()
+    large, tiny = 20 + p.exp().sum(), 1e-3 * (p * p).sum()  # the tiny one stands twice
+    alike = [(p * p).sum(), (p * p.detach()).sum()]  # of one value and other gradients
+    mine = [large, tiny, *alike, tiny, *((n + p.cosh()).sum() for n in range(count(1, 4)))]
+    weight = 0.5 + torch.rand(()).item()
     others = [-0.1, weight, 500.0, *[weight] * (len(mine) - 5)]  # one is a bonus, one for what is tiny
     more, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *others[:-1], -2.0]
     for name, losses, weights in (
@@ -493,14 +448,13 @@ def total(student):
         ("With weights 1 and 0 among others, and a loss without history", more, ones),
         ("With one loss in the list", mine[:1], [weight]),
     ):
-        given = [*losses]
-        with untouched(parameter=p, losses=given, weights=weights) as kept:
-            call = [student.total_loss, given, weights]
-            result = attempt(*call) if name else call[0](*call[1:])
+        given = ([*losses], weights)
+        with untouched(parameter=p, losses=given[0], weights=weights) as kept:
+            result = attempt(student.total_loss, *given) if name else student.total_loss(*given)
         is_tensor = isinstance(result, torch.Tensor)
         total = result.double() if is_tensor else result
         back = gradients(total.squeeze() if is_tensor else total, losses=losses, p=p)
-        found[name] = {"total": snap(total), "back": back, "reaches p": reaches(result, p), "kept": kept}
+        found[name] = {"total": snap(total), "back": back, "kept": kept}
     return found
 
 
@@ -522,26 +476,24 @@ def test_total_has_the_value(total):
     for case in cases(total):
         assert_untouched(case.seen["kept"], but=["parameter"])
         value, right = case["total"]
-        assert not raised(value, BaseException), f"The total cannot be computed: {diagnose(value)}"
-        if value.shape == right.shape and value.requires_grad and not is_close(value, right):
+        goes_back = raised(value, BaseException) or (value.requires_grad and value.shape == right.shape)
+        if goes_back and not is_close(value, right):
             assert_back(case, only=["losses*"])  # which of them is miscounted
         assert_close(value, right, "The value is not the weighted sum of the losses.")
 
 
 @points(2)
 def test_total_reaches_the_parameters(total):
-    """The graph of the result ends in the parameters.
-
-    Print total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history.
-    """
-    seen = total.seen[""]
+    """The graph of the result ends in the parameters."""
+    seen, arrived = total.seen[""], total.seen[""]["back"]["gradients"]
     assert seen["total"].requires_grad, (
         "The total does not require grad: the losses were made mere numbers (.item(), .data, detach(), "
         "torch.tensor()), or nothing was recorded (no_grad)."
     )
-    assert seen["reaches p"], (
+    assert raised(arrived, BaseException) or arrived["p"] is not None, (
         "The total has a graph of its own, which ends before the parameters. There is no error, and no "
-        "learning. Was a new leaf made on the way (torch.tensor(), detach(), nn.Parameter())?"
+        "learning. Was a new leaf made on the way (torch.tensor(), detach(), nn.Parameter())?\n\nPrint "
+        "total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history."
     )
 
 
@@ -594,11 +546,11 @@ def gone_back(student, losses, w, *parameters, **behind):
     return {
         "direction": sum(arrived) if arrived else None,
         "ones": torch.ones_like(losses),
-        "after": [snap(parameter.grad) for parameter in parameters],
         "held": held,
+        "after": [snap(parameter.grad) for parameter in parameters],
         "kept": kept,
         "freed": freed(losses),
-        "losses reach p": reaches(losses, parameters[0]),
+        "back": gradients(losses, p=parameters[0]),  # an error where the graph is used up
     }
 
 
@@ -633,41 +585,37 @@ def assert_gone_back(seen):
         assert_changed(seen["kept"], message, only=["parameters[[]0]:grad"])
 
 
-WRONG = "The .grad of a parameter is not what it held, plus the sum of w[i] times the gradient of losses[i]."
-
-
 @points(3)
 def test_weighted_gradient(weighted, weighted_by_leaves):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
     assert_gone_back(weighted.seen)
+    wrong = "The .grad of a parameter is not what it held, plus the sum of w[i] times that of losses[i]."
     for case in cases({"": weighted}, weighted_by_leaves):
         if case.seen["direction"] is not None and not is_close(*case["after"]):
             which = "losses.backward(gradient=v) computes v^T J. Which v went back in yours?"
-            message = f"{WRONG} What went back into losses is not w.\n\n{which}"
+            message = f"{wrong} What went back into losses is not w.\n\n{which}"
             assert_close(*case["direction"], message, {"1 for each": case.expected["ones"]})
         why = "\n\nThe gradient should pass through losses only. Does it also go through w?"
         for after, right, held in zip(*case["after"], case.expected["held"], strict=True):
-            message = WRONG + (why if "computed" in case.name else "")
+            message = wrong + (why if "computed" in case.name else "")
             assert_close(after, right, message, {"what it held": held})
 
 
 @points(1)
 def test_weights_are_constants(weighted, weighted_by_leaves):
-    """No gradient runs into the network that made the weights, and the caller's tensors stay as they are.
-
-    detach() returns another tensor and leaves w alone. What does detach_() do to the network behind w?
-    """
+    """No gradient runs into the network that made the weights, and the caller's tensors stay as they are."""
     assert_gone_back(weighted.seen)
     because = {
         "freed": "A backward of yours went through it.",
-        "not connected": "w was cut off from the network that made it.",
+        "not connected": "w was cut off from the network that made it.\n\ndetach() returns another tensor "
+        "and leaves w alone. What does detach_() do to the network behind w?",
     }
     with blaming_changes(weighted.seen["kept"], but=["parameters*:grad", "w:version"]):
         assert_gradients(*weighted["behind w"], of="the caller's w", because=because)
     for case in cases({"": weighted}, weighted_by_leaves):
         assert_untouched(case.seen["kept"], but=["parameters*:grad"])
-    assert weighted.seen["losses reach p"], (
-        "The caller's losses were cut off from the parameters behind them."
+    assert weighted.seen["back"]["gradients"] != {"p": None}, (
+        "The caller's losses were cut off from the graph behind them."
     )
 
 
@@ -675,19 +623,13 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
 def test_graph_is_freed(weighted, weighted_by_leaves):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
     for case in cases({"": weighted}, weighted_by_leaves):
-        seen = case.seen
-        assert seen["losses reach p"], (
-            "The caller's losses were cut off: whether their graph is used up is hidden."
-        )
+        seen, cut_off = case.seen, "The caller's losses were cut off from the graph behind them."
+        assert seen["back"]["gradients"] != {"p": None}, cut_off
         if not seen["freed"]:
             assert_gone_back(seen)
-        assert seen["freed"], (
-            "The saved tensors are still held: was the last backward left out, or told to retain_graph or to "
-            "create_graph?"
-        )
-        assert not any(gradient is not None and gradient.requires_grad for gradient in seen["after"]), (
-            "The .grad of a parameter has a graph of its own: was a backward told to create_graph?"
-        )
+        held = "was the last backward left out, or told to retain_graph or to create_graph?"
+        with_graph = any(gradient and gradient.requires_grad for gradient in seen["after"])
+        assert seen["freed"] and not with_graph, f"The saved tensors are still held: {held}"
 
 
 @picture(reference=True)
