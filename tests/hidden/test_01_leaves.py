@@ -382,8 +382,8 @@ def test_gradients_of_activations(layer_gradients):
     missing = ", ".join(repr(name) for name in expected if name not in found)
     assert not missing, (
         f"There is no gradient for {missing}, though other layers have theirs.\n\nDoes your code reach each "
-        "of these layers? For a hook made in a loop: which name does it see when it runs? And what becomes of "
-        "the output if a hook returns something?"
+        "of these layers? For a hook made in a loop: which name does it see when it runs? And what becomes "
+        "of the output if a hook returns something?"
     )
 
 
@@ -578,6 +578,9 @@ def weighted_by_leaves(student):
     }
 
 
+CUT_OFF = "The caller's losses were cut off from the graph behind them."
+
+
 def assert_gone_back(seen):
     """Something was added to the .grad of the parameters, so that nothing is praised for harming nobody."""
     message = "Nothing was added to the .grad of the parameters: no backward reached them."
@@ -614,17 +617,15 @@ def test_weights_are_constants(weighted, weighted_by_leaves):
         assert_gradients(*weighted["behind w"], of="the caller's w", because=because)
     for case in cases({"": weighted}, weighted_by_leaves):
         assert_untouched(case.seen["kept"], but=["parameters*:grad"])
-    assert weighted.seen["back"]["gradients"] != {"p": None}, (
-        "The caller's losses were cut off from the graph behind them."
-    )
+    assert weighted.seen["back"]["gradients"] != {"p": None}, CUT_OFF
 
 
 @points(1)
 def test_graph_is_freed(weighted, weighted_by_leaves):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
     for case in cases({"": weighted}, weighted_by_leaves):
-        seen, cut_off = case.seen, "The caller's losses were cut off from the graph behind them."
-        assert seen["back"]["gradients"] != {"p": None}, cut_off
+        seen = case.seen
+        assert seen["back"]["gradients"] != {"p": None}, CUT_OFF
         if not seen["freed"]:
             assert_gone_back(seen)
         held = "was the last backward left out, or told to retain_graph or to create_graph?"
