@@ -64,35 +64,31 @@ def training(student):
 
 @points(2)
 def test_weight_is_a_leaf(weights):
-    """The weight is a leaf that requires grad.
-
-    Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad switched on?
-    """
+    """The weight is a leaf that requires grad."""
+    how = "Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad set?"
+    lost = "its .grad stays None and optimizers refuse it"
+    kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
     for case in cases(weights):
         weight = case.seen["weight"]
-        assert weight.requires_grad, "requires_grad is False: this tensor will never receive a gradient."
-        assert weight.version is not None, (
-            "w was made in inference_mode: outside, no optimizer can change it."
-        )
-        lost = "its .grad stays None and optimizers refuse it"
-        kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
+        assert weight.requires_grad, f"requires_grad is False: w will never receive a gradient.\n\n{how}"
+        assert weight.version is not None, "w was made in inference_mode: an optimizer cannot change it."
         assert weight.is_leaf, (
-            f"w is the result of {weight.grad_fn}, not a leaf: {kept if weight.retains_grad else lost}."
+            f"w is the result of {weight.grad_fn}, no leaf: {kept if weight.retains_grad else lost}.\n\n{how}"
         )
 
 
 @points(1)
 def test_weight_has_the_values(weights):
-    """Its values are those of the generator, times scale, in every call.
-
-    Does one call of randn draw all of them, the first of its generator, and is the scaled tensor the one you
-    return? If only a later call is wrong: what of an earlier one is still there when it begins?
-    """
+    """Its values are those of the generator, times scale, in every call."""
+    message = (
+        "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes one call of "
+        "randn draw all of them, the first of its generator, and is the scaled tensor the one you return? If "
+        "only a later call is wrong: what of an earlier one is still there when it begins?"
+    )
+    hint = "Do two weights of yours lie in the same memory?"
     for case in cases(weights):
-        message = "The values are not torch.randn(n, m, generator=generator), seed 0, times scale."
         unscaled = weights.expected["With the scale 1"]["weight"]
         assert_close(*case["weight"], message, {"randn(n, m) without the scale": unscaled})
-        hint = "Do two weights of yours lie in the same memory?"
         assert_untouched(case.seen["kept"], only=["earlier*"], hint=hint)
 
 
@@ -117,11 +113,7 @@ def loss_of_the_weight(student):
 
 @inside
 class Network(nn.Module):
-    """Layers three deep, two that are called head, in another order than they run; and one that is not run.
-
-    In training mode the body counts ten times. Inputs weigh a lot, with either sign. Turned down, it returns
-    a vector without a dimension for the batch.
-    """
+    """Layers three deep, two that are called head, in another order than they run; one does not run."""
 
     def __init__(self, inputs, hidden, middle, outputs):
         super().__init__()
@@ -129,13 +121,13 @@ class Network(nn.Module):
         self.body = nn.Sequential(nn.Linear(inputs, hidden), MixedModel(hidden, middle))
         nn.init.uniform_(self.head.weight, 0.5, 1.5)
         signs = torch.tensor([1.0, -1.0]).repeat(inputs)[:inputs]
-        self.register_buffer("contrast", 30 * signs + torch.rand(inputs))
+        self.register_buffer("contrast", 30 * signs + torch.rand(inputs))  # how much an input weighs
         self.register_buffer("volume", torch.ones(()))
 
     def forward(self, x):
-        h = (10 if self.training else 1) * self.body(x) + (self.contrast * x).sum(1, keepdim=True)
-        y = self.head(h)
-        return y if self.volume == 1 else (self.volume * y).flatten()
+        factor = 10 if self.training else 1
+        y = self.head(factor * self.body(x) + (self.contrast * x).sum(1, keepdim=True))
+        return y if self.volume == 1 else (self.volume * y).flatten()  # turned down, it has no batch
 
 
 #: A backward fills these; who runs the network and puts its buffers back has written to them.
@@ -145,10 +137,7 @@ MAY_CHANGE = ["model.*:grad", *(f"model.*{name}:version" for name in BUFFERS)]
 
 @inside
 def used_network():
-    """A network with hooks of others, whose parameters have a gradient, zeros, or none; and a batch for it.
-
-    The backward hook sits on a module that takes no part: torch.func cannot pass one that does.
-    """
+    """A network with hooks of others, whose parameters have a gradient, zeros, or none; and a batch."""
     batch, inputs, *others = sizes(5, low=5)
     model = Network(inputs, *others)
     for parameter in model.parameters():
@@ -158,6 +147,7 @@ def used_network():
     for module in (model, model.body[0]):
         module.register_forward_pre_hook(lambda module, inputs: None)
         module.register_forward_hook(lambda module, inputs, output: None)
+    # on a module that does not run, because torch.func cannot pass it
     model.spare.register_full_backward_hook(lambda module, before, after: None)
     return model, torch.randn(batch, inputs)
 
@@ -431,10 +421,7 @@ def outputs_of_two_layers(student):
 
 @probe
 def total(student):
-    """Totals of several losses, of others, and of one; what leads back from them, and what stayed.
-
-    Nobody was told of which dtype the total is: who takes the weights as an array of numpy's has float64.
-    """
+    """Totals of several losses, of others, and of one; what leads back from them, and what stayed."""
     p, found = torch.randn(count(2, 5), requires_grad=True), {}
     p.grad = torch.randn_like(p)
     large, tiny = 20 + p.exp().sum(), 1e-3 * (p * p).sum()  # the tiny one stands twice
@@ -451,7 +438,7 @@ def total(student):
         given = ([*losses], weights)
         with untouched(parameter=p, losses=given[0], weights=weights) as kept:
             result = attempt(student.total_loss, *given) if name else student.total_loss(*given)
-        is_tensor = isinstance(result, torch.Tensor)
+        is_tensor = isinstance(result, torch.Tensor)  # of any dtype: with weights in numpy it is float64
         total = result.double() if is_tensor else result
         back = gradients(total.squeeze() if is_tensor else total, losses=losses, p=p)
         found[name] = {"total": snap(total), "back": back, "kept": kept}
@@ -522,10 +509,7 @@ def total_of_two_losses(student):
 
 @inside
 def some_samples(number, size=1.0):
-    """A loss of about one size for each sample, as small a weight of either sign, and two parameters behind.
-
-    The first of these is used twice and has a gradient.
-    """
+    """A loss of about one size for each sample, as small a weight of either sign, and the two parameters."""
     p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
     p.requires_grad_().grad = torch.randn_like(p)
     outputs = torch.randn(number, len(p), dtype=torch.float64) @ p
