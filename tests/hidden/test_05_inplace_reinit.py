@@ -56,25 +56,23 @@ def leaves():
     }
 
 
-@inside
-def refill(student, w, value):
-    """A leaf filled anew, what became of a loss of the old values, and the gradient of a new one.
+@probe
+def refilled(student):
+    """Leaves filled anew; of each, what became of a loss of the old values, and the gradient of a new one.
 
     The old loss goes back to another tensor than w, so no hook on w can raise in autograd's place.
     """
-    slope = torch.ones_like(w).requires_grad_()
-    with torch.enable_grad():  # an earlier call may have left it off
-        loss = slope * w
-    with untouched(w=w) as kept:
-        result = student.reinit_(w, value)
-    old, new = attempt(vjp, loss, slope), gradients(3 * w, w=w)
-    return {"kept": kept, "w": snap(w), "returned": snap(result), "old loss": old, "new loss": new}
 
+    def refill(w, value):
+        slope = torch.ones_like(w).requires_grad_()
+        with torch.enable_grad():  # an earlier call may have left it off
+            loss = slope * w
+        with untouched(w=w) as kept:
+            result = student.reinit_(w, value)
+        old, new = attempt(vjp, loss, slope), gradients(3 * w, w=w)
+        return {"kept": kept, "w": snap(w), "returned": snap(result), "old loss": old, "new loss": new}
 
-@probe
-def refilled(student):
-    """Leaves of every form; of each, a loss of the old values is still to go back."""
-    return {name: attempt(refill, student, *given) for name, given in leaves().items()}
+    return {name: attempt(refill, *given) for name, given in leaves().items()}
 
 
 @probe
@@ -194,12 +192,7 @@ def step(model, layer, optimizer, x):
     output.sub(1).pow(2).mean().backward()
     optimizer.step()
     fc = model.get_submodule(layer)
-    return {
-        "output": output,
-        "weight": snap(fc.weight),
-        "bias": snap(fc.bias),
-        "tied": snap(model.tied.weight),
-    }
+    return {"output": output, "weight": fc.weight, "bias": fc.bias, "tied": model.tied.weight}
 
 
 @inside
@@ -379,14 +372,6 @@ def output_after_the_reset(student):
 
 
 @inside
-def mask_of(width, columns):
-    """A mask that is true in these columns."""
-    mask = torch.zeros(width, dtype=torch.bool)
-    mask[columns] = True
-    return mask
-
-
-@inside
 def products():
     """Inputs of every form: three columns masked, all, none and one; one row, one column out; x with gaps.
 
@@ -404,23 +389,22 @@ def products():
     for name, ((rows, inner, out), columns) in masked.items():
         x = 10 * torch.randn(inner, rows, 2)[..., 0].t()
         w1, w2 = torch.randn(inner, width, requires_grad=True), torch.randn(width, out, requires_grad=True)
-        w1.grad = torch.randn_like(w1)
-        yield name, {"x": x.requires_grad_(rows > inner), "w1": w1, "w2": w2, "mask": mask_of(width, columns)}
-
-
-@inside
-def multiply(student, x, w1, w2, mask):
-    """What comes out, and what goes back from f and from d."""
-    with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
-        d, f = student.masked_forward(x, w1, w2, mask)
-    back = {"of f": gradients(f, w1=w1, w2=w2, x=x), "of d": gradients(d, w1=w1, x=x)}
-    return {"kept": kept, "d": snap(d), "f": snap(f), **back}
+        w1.grad, mask = torch.randn_like(w1), torch.zeros(width, dtype=torch.bool)
+        mask[columns] = True
+        yield name, {"x": x.requires_grad_(rows > inner), "w1": w1, "w2": w2, "mask": mask}
 
 
 @probe
 def masked(student):
-    """Products of several sizes: what comes out, what goes back, and the inputs."""
-    return {name: multiply(student, **given) for name, given in products()}
+    """Products of several sizes: what comes out, what goes back from f and from d, and the inputs."""
+
+    def multiply(x, w1, w2, mask):
+        with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
+            d, f = student.masked_forward(x, w1, w2, mask)
+        back = {"of f": gradients(f, w1=w1, w2=w2, x=x), "of d": gradients(d, w1=w1, x=x)}
+        return {"kept": kept, "d": snap(d), "f": snap(f), **back}
+
+    return {name: multiply(**given) for name, given in products()}
 
 
 @points(1)
@@ -515,49 +499,40 @@ def weight_for(x):
 
 
 @inside
-def call_block(student, x, w, before=None):
-    """The block for this x and w: its value, its gradients, those of what came before, and the inputs."""
-    with untouched(x=x, w=w) as kept:
-        y = student.residual_block(x, w)
-    return {"kept": kept, "y": snap(y), "gradients": gradients(y, before, w=w, x=x)}
+def inputs_of_blocks():
+    """An x and a w of every kind, and what came before them.
 
-
-@inside
-def trained_input(student):
-    """A leaf that requires grad, with a row of zeros that makes relu's input exactly 0.
-
-    The last column of its x @ w reaches from below -750 to above 750, beyond the range of exp.
+    A leaf has a row of zeros, which makes relu's input exactly 0, and the last column of its x @ w reaches
+    from below -750 to above 750, beyond the range of exp. The result of a block is above 1, so that relu lets
+    all through. Plain data, which nothing protects, is not contiguous.
     """
     rows, columns = sizes(2)
-    x = decided_input(rows, columns)
+    x, plain = decided_input(rows, columns), decided_input(columns, rows).t()
     leaf = torch.cat([x[:1], torch.zeros(1, columns), -x[:1], x[1:]]).requires_grad_()
-    w = weight_for(leaf)
-    with torch.no_grad():
-        w[0, -1] = -100
-    return call_block(student, leaf, w)
-
-
-@inside
-def chained_input(student):
-    """The result of another block with the same shape and dtype, above 1, so that relu lets all through."""
+    far = weight_for(leaf)
+    far.detach()[0, -1] = -100
     first = (decided_input(1, count(2, 4)).abs() + 1).float().requires_grad_()
-    w = weight_for(first)
-    x = student.residual_block(first, w)
-    before = {"the w of the block before": w, "the x of the block before": first}
-    return call_block(student, x if isinstance(x, torch.Tensor) else first * 1, weight_for(first), before)
+    other, column = weight_for(first), -decided_input(rows, 1).float().abs()
+    before = {"the x of the block before": first, "the w of the block before": other}
+    return {
+        "": (leaf, far),
+        "Where x is the result of a block": (None, weight_for(first), before),
+        "Where x is plain data": (plain, weight_for(plain)),
+        "Where relu lets nothing through": (column, weight_for(column)),
+    }
 
 
 @probe
 def blocks(student):
-    """A block for x of every kind; plain data, which nothing protects, is not contiguous."""
-    rows, columns = sizes(2)
-    matrix, column = decided_input(columns, rows).t(), -decided_input(rows, 1).float().abs()
-    return {
-        "": attempt(trained_input, student),
-        "Where x is the result of a block": attempt(chained_input, student),
-        "Where x is plain data": attempt(call_block, student, matrix, weight_for(matrix)),
-        "Where relu lets nothing through": attempt(call_block, student, column, weight_for(column)),
-    }
+    """A block for x of every kind: its value, its gradients, those of what came before, and the inputs."""
+
+    def call_block(x, w, before=None):
+        x = student.residual_block(*before.values()) if before else x
+        with untouched(x=x, w=w) as kept:
+            y = student.residual_block(x, w)
+        return {"kept": kept, "y": snap(y), "gradients": gradients(y, before, w=w, x=x)}
+
+    return {name: attempt(call_block, *given) for name, given in inputs_of_blocks().items()}
 
 
 @probe
@@ -843,19 +818,16 @@ def descents():
     }
 
 
-@inside
-def descend(student, given):
-    """The caller's w after a descent, and what else there is."""
-    w, inputs, targets, *_ = given
-    with untouched(w=w, X=inputs, y=targets) as kept:
-        student.fit_by_hand(*given)
-    return {"kept": kept, "w": snap(w), "next": gradients(3 * w, w=w)}
-
-
 @probe
 def descended(student):
-    """Descents of several kinds."""
-    return {name: attempt(descend, student, given) for name, given in descents().items()}
+    """The caller's w after descents of several kinds, and what else there is."""
+
+    def descend(w, inputs, targets, *others):
+        with untouched(w=w, X=inputs, y=targets) as kept:
+            student.fit_by_hand(w, inputs, targets, *others)
+        return {"kept": kept, "w": snap(w), "next": gradients(3 * w, w=w)}
+
+    return {name: attempt(descend, *given) for name, given in descents().items()}
 
 
 @probe
