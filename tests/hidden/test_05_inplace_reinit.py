@@ -181,31 +181,33 @@ class Network(nn.Module):
 
 
 @inside
-def step(model, layer, optimizer, x):
-    """A step from values that are put where the optimizer looks: the output before, the layer after it."""
-    reseed(1)  # the answer has drawn numbers that are others than the reference's
-    with torch.no_grad():
-        for parameter in optimizer.param_groups[0]["params"]:
-            parameter.normal_()
-    optimizer.zero_grad()
-    output = model(x)
-    output.sub(1).pow(2).mean().backward()
-    optimizer.step()
-    fc = model.get_submodule(layer)
-    return {"output": output, "weight": fc.weight, "bias": fc.bias, "tied": model.tied.weight}
+def reset_while_training(student, name, dtype, mixed):
+    """What a reset between two steps leaves behind, and how the training goes on with momentum.
 
-
-@inside
-def reset_while_training(student, layer, dtype, mixed):
-    """What a reset between two steps leaves behind, and how the training goes on with momentum."""
+    A step starts from values that are put where the optimizer looks: an answer has drawn others than the
+    reference.
+    """
     batch, inputs, width, *others = sizes(5)
     body = MixedModel(inputs, width) if mixed else nn.Linear(inputs, width)
     model, x = Network(body, width, *others).to(dtype), torch.randn(2, batch, inputs, dtype=dtype)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    step(model, layer, optimizer, x[0])
+
+    def step(x):
+        reseed(1)
+        with torch.no_grad():
+            for parameter in optimizer.param_groups[0]["params"]:
+                parameter.normal_()
+        optimizer.zero_grad()
+        output = model(x)
+        output.sub(1).pow(2).mean().backward()
+        optimizer.step()
+        fc = model.get_submodule(name)
+        return {"output": output, "weight": fc.weight, "bias": fc.bias, "tied": model.tied.weight}
+
+    step(x[0])
     with untouched(model=model) as kept:
-        returned = student.reset_layer(model, layer)
-    return {"kept": kept, "returned": returned, "training": attempt(step, model, layer, optimizer, x[1])}
+        returned = student.reset_layer(model, name)
+    return {"kept": kept, "returned": returned, "training": attempt(step, x[1])}
 
 
 @probe
@@ -481,31 +483,29 @@ def product_of_the_masked(student):
 
 
 @inside
-def decided_input(rows, columns):
-    """Numbers above 0.6, below -0.6 and far above 1: what the sigmoid adds keeps all off relu's kink."""
-    signs = (torch.randperm(rows * columns) % 2 * 2 - 1).reshape(rows, columns)
-    x = (0.6 + torch.rand(rows, columns, dtype=torch.float64)) * signs
-    x[0, 0] = 8 + torch.rand(())
-    return x
-
-
-@inside
-def weight_for(x):
-    """A random w of the dtype of x, with a gradient of an earlier loss; w[0, 0] meets the large x[0, 0]."""
-    w = torch.randn(x.shape[1], x.shape[1], dtype=x.dtype)
-    w[0, 0] /= 10
-    w.requires_grad_().grad = torch.randn_like(w)
-    return w
-
-
-@inside
 def inputs_of_blocks():
     """An x and a w of every kind, and what came before them.
+
+    Of x, all are above 0.6 or below -0.6, so that what the sigmoid adds keeps them off relu's kink, and one
+    is far above 1; w[0, 0] is small, for it meets that, and w has a gradient of an earlier loss.
 
     A leaf has a row of zeros, which makes relu's input exactly 0, and the last column of its x @ w reaches
     from below -750 to above 750, beyond the range of exp. The result of a block is above 1, so that relu lets
     all through. Plain data, which nothing protects, is not contiguous.
     """
+
+    def decided_input(rows, columns):
+        signs = (torch.randperm(rows * columns) % 2 * 2 - 1).reshape(rows, columns)
+        x = (0.6 + torch.rand(rows, columns, dtype=torch.float64)) * signs
+        x[0, 0] = 8 + torch.rand(())
+        return x
+
+    def weight_for(x):
+        w = torch.randn(x.shape[1], x.shape[1], dtype=x.dtype)
+        w[0, 0] /= 10
+        w.requires_grad_().grad = torch.randn_like(w)
+        return w
+
     rows, columns = sizes(2)
     x, plain = decided_input(rows, columns), decided_input(columns, rows).t()
     leaf = torch.cat([x[:1], torch.zeros(1, columns), -x[:1], x[1:]]).requires_grad_()
@@ -538,8 +538,7 @@ def blocks(student):
 @probe
 def block_while_switched_off(student):
     """The modes around a call while gradients are switched off."""
-    x = torch.randn(2, 3)
-    return while_switched_off(student.residual_block, x, weight_for(x))
+    return while_switched_off(student.residual_block, *inputs_of_blocks()["Where x is plain data"])
 
 
 @points(1)
@@ -782,34 +781,30 @@ def teacher_after_two_updates(student):
 
 
 @inside
-def regression(rate, start=1, target=1, double=True):
-    """A random start, random data without noise, and a learning rate; every step takes w 1 - rate of the way.
-
-    The columns of X are orthogonal and equally long, so the error shrinks by 1 - rate, or grows for a rate
-    above 2. X and w are not contiguous.
-    """
-    n, k, dtype = 4 + count(3, 5), count(2, 4), torch.float64 if double else torch.float32
-    scale = 2 + torch.rand(()).item()
-    columns = torch.linalg.qr(torch.randn(n, k, dtype=dtype))[0]
-    inputs = (scale * columns).t().contiguous().t()
-    w = nn.Parameter(start * torch.randn(k, 2, dtype=dtype)[:, :1])
-    return w, inputs, target * inputs @ torch.randn(k, 1, dtype=dtype), rate * n / (2 * scale**2)
-
-
-@inside
 def descents():
     """Problems by what a wrong stop, clip, decay or tolerance shows at; and how many steps to take.
+
+    Data is without noise. The columns of X are orthogonal and equally long, so every step takes w 1 - rate of
+    the way: the error shrinks by 1 - rate, or grows for a rate above 2. X and w are not contiguous.
 
     From a start of 1e150 and a rate of 1e36, the first loss is finite, the others are not, and of w nothing
     is from the fifth step on. Where the loss becomes tiny, w ends near 0.001, beside which the last step
     shows. From the minimum, whole numbers fit to the last digit: the first loss is exactly 0.
     """
+
+    def regression(rate, start=1, target=1, dtype=torch.float64):
+        n, k, scale = 4 + count(3, 5), count(2, 4), 2 + torch.rand(()).item()
+        columns = torch.linalg.qr(torch.randn(n, k, dtype=dtype))[0]
+        inputs = (scale * columns).t().contiguous().t()
+        w = nn.Parameter(start * torch.randn(k, 2, dtype=dtype)[:, :1])
+        return w, inputs, target * inputs @ torch.randn(k, 1, dtype=dtype), rate * n / (2 * scale**2)
+
     w, inputs = torch.randint(1, 9, (3, 1)).double().requires_grad_(), torch.randint(-9, 9, (5, 3)).double()
     few = count(3, 4)
     return {
         "In a single step": (*regression(0.3 + 0.4 * torch.rand(()).item()), 1),
         "In several steps": (*regression(0.4 + 0.2 * torch.rand(()).item()), count(4, 6)),
-        "Where the loss grows": (*regression(2.5, target=300, double=False), few),
+        "Where the loss grows": (*regression(2.5, target=300, dtype=torch.float32), few),
         "Where the loss grows beyond all numbers": (*regression(1e36, start=1e150), 7),
         "Where the loss hardly falls": (*regression(1e-7), few),
         "Where the loss becomes tiny": (*regression(0.95, target=1e-3), 5),
@@ -845,7 +840,7 @@ def losses_returned(student):
 @probe
 def descent_while_switched_off(student):
     """The modes around a call while gradients are switched off."""
-    return while_switched_off(student.fit_by_hand, *regression(0.5, double=False), 1)
+    return while_switched_off(student.fit_by_hand, *descents()["In a single step"])
 
 
 STANDS_STILL = {"From the minimum", "Without a step"}
