@@ -428,7 +428,7 @@ def tensors_in(fact, place=""):
         yield place or "this tensor", fact
 
 
-def answered(repackaged):
+def none_stopped(repackaged):
     """The cases, none of which stopped with an error."""
     for case in cases(repackaged):
         assert not raised(case.seen["result"], Exception), diagnose(case.seen["result"])
@@ -438,7 +438,7 @@ def answered(repackaged):
 @points(2)
 def test_structure_is_kept(repackaged):
     """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same."""
-    for case in answered(repackaged):
+    for case in none_stopped(repackaged):
         assert_close(*case["result"], "What came back is not what went in.", strict=True)
 
 
@@ -446,7 +446,7 @@ def test_structure_is_kept(repackaged):
 def test_result_has_no_history(repackaged, next_minibatch):
     """Every tensor of the result is a leaf that requires no grad, ready for the next minibatch."""
     hint = "Print grad_fn of every part. Does what you return differ from what you were given?"
-    for case in answered(repackaged):
+    for case in none_stopped(repackaged):
         for what, part in tensors_in(case.seen["result"]):
             history = f"{what} still has a history, its grad_fn is {part.grad_fn}."
             assert part.grad_fn is None, f"{history}\n\n{hint}"
