@@ -206,23 +206,25 @@ def test_no_other_trace_is_left(image_gradient):
 
 @inside
 class Shift(nn.Module):
-    """x + shift: a sum saves nothing, so no backward uses it up. ``calls`` keeps what goes in and out."""
+    """x + shift: a sum saves nothing, so no backward uses it up. ``keep`` is given what goes in and out."""
 
-    def __init__(self):
+    def __init__(self, keep):
         super().__init__()
-        self.shift, self.calls = nn.Parameter(torch.randn(1, 2)), []
+        self.shift, self.keep = nn.Parameter(torch.randn(1, 2)), keep
 
     def forward(self, x):
-        self.calls.append((x, x + self.shift))
-        return self.calls[-1][1]
+        y = x + self.shift
+        self.keep((x, y))
+        return y
 
 
 @picture(reference=True)
 def output_of_the_model(student):
     """What a model x + shift made of x, after your call: look where a .grad is."""
-    model, img = Shift(), torch.randn(2, dtype=torch.float64)
+    calls = []  # its `append` is the same in a copy of the model
+    model, img = Shift(calls.append), torch.randn(2, dtype=torch.float64)
     attempt(student.input_gradient, model, img)
-    x, output = model.calls[-1]
+    x, output = calls[-1]
     return graph(output=output, x=x, img=img, shift=model.shift)
 
 
@@ -408,11 +410,11 @@ def test_a_second_call_is_answered_too(second_call):
 @picture
 def outputs_of_two_layers(student):
     """The outputs of two layers, each x + shift, after your call: look which of them keep their gradient."""
-    model = nn.Sequential()
-    model.add_module("first", Shift())
-    model.add_module("second", Shift())
+    model, calls = nn.Sequential(), []
+    model.add_module("first", Shift(calls.append))
+    model.add_module("second", Shift(calls.append))
     attempt(student.activation_grads, model, torch.randn(1, 2), ["first", "second"])
-    (_, first), (_, second) = (layer.calls[-1] for layer in model)
+    (_, first), (_, second) = calls[:2]
     return graph(second_output=second, first_output=first, model=model)
 
 
