@@ -157,10 +157,10 @@ def _stands_for_anything(seen: Any, expected: Any) -> bool:
     """None and an error may; and what a word gives whose form follows what is there, if both are of it."""
     if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
         return True
-    return any(is_one(seen) and is_one(expected) for is_one in (is_gradients, _is_kept))
+    return any(is_one(seen) and is_one(expected) for is_one in (is_gradients, is_kept))
 
 
-def _is_kept(fact: Any) -> bool:
+def is_kept(fact: Any) -> bool:
     """Whether a fact is what ``untouched`` kept."""
     if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
         return False

@@ -13,7 +13,7 @@ from grader.author_file import read_syntax
 from grader.blanks import blanks_in
 from grader.errors import CourseError, GraderError
 from grader.filled import filled_statements, import_statements
-from grader.probe import probes_of
+from grader.probe import pictures_of, probes_of
 from grader.rubric import Rubric, importing, question_of
 from grader.suggestion import nearest
 from grader.text import inert
@@ -22,29 +22,33 @@ _Definition = ast.FunctionDef | ast.ClassDef
 
 
 def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
-    """Read probes, and neither checks nor other probes, which may be blank, missing or wrong.
+    """Read probes and pictures, and neither checks nor other probes, which may be blank, missing or wrong.
 
     Args:
         assignment: what its master says.
         path: its check file.
-        names: of the probes.
+        names: of the probes and pictures.
+
+    Returns:
+        What is asked for; a picture is one of the probes here.
 
     Raises:
-        GraderError: there is no such probe; the text says which there are.
+        GraderError: there is no such probe or picture; the text says which there are.
         CourseError: the file cannot be read, or one of these probes breaks a rule.
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its probes there")
     statements = filled_statements(path)
-    known = [node.name for node in statements if isinstance(node, ast.FunctionDef) and _is_probe(node)]
+    known = [one.name for one in statements if isinstance(one, ast.FunctionDef) and _is_asked(one)]
     for name in names:
         if name not in known:
-            missing = f"{path} has no probe {inert(name)}; {nearest(name, known)}"
+            missing = f"{path} has no probe or picture {inert(name)}; {nearest(name, known)}"
             raise GraderError(left_out(path, name) or missing)
     former = sys.modules.pop(path.stem, None)
     try:
         with importing(path):
-            probes = probes_of(import_statements(path, _needed(statements, names)))
+            module = import_statements(path, _needed(statements, names))
+            probes = {**probes_of(module), **pictures_of(module)}
     finally:
         sys.modules.pop(path.stem, None)  # whoever imports the file wants all of it
         if former is not None:
@@ -67,9 +71,10 @@ def left_out(path: Path, name: str) -> str | None:
     return f"{path}, line {begin}: {name} is left out, for {why}"
 
 
-def _is_probe(function: ast.FunctionDef) -> bool:
+def _is_asked(function: ast.FunctionDef) -> bool:
+    """Whether it is a probe or a picture."""
     calls = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
-    return any(isinstance(call, ast.Name) and call.id == "probe" for call in calls)
+    return any(isinstance(call, ast.Name) and call.id in {"probe", "picture"} for call in calls)
 
 
 def _needed(statements: list[ast.stmt], names: Collection[str]) -> list[ast.stmt]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from grader.broken_probe import place_in_probe, said_in_probe
 from grader.evidence import Fault, Stopped
 from grader.facts import Raised
-from grader.probe import Probe
+from grader.observation import is_kept
+from grader.picture_text import pictured
+from grader.probe import PictureProbe, Probe
 from grader.probe_run import ORACLE, Seen
 from grader.side_by_side import side_by_side
 from grader.text import printable
+from grader.untouched import changed_parts
 
 
 def told(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
@@ -21,15 +25,30 @@ def told(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
         seen: what it saw, by of whom; the first is what is expected.
     """
     yield from _prints(probe.name, seen)
-    facts = {}
+    facts: dict[str, Any] = {}
     for who, one in seen.items():
         why = _why_none(probe, one, oracle=who == ORACLE)
         if why is None:
             facts[who] = one.outcome
         else:
             yield printable(f"{probe.name}    {who} {why}")
-    if facts:
-        yield from map(printable, side_by_side(probe.name, facts))
+    if isinstance(probe, PictureProbe):
+        yield from map(printable, pictured(probe.name, facts))
+    elif facts:
+        told = {who: _without_what_stayed(fact) for who, fact in facts.items()}
+        yield from map(printable, side_by_side(probe.name, told))
+
+
+def _without_what_stayed(fact: Any) -> Any:
+    """The same, but that of what ``untouched`` filled only what changed is left, with what is said of it."""
+    if is_kept(fact):
+        tensors = {path: now["tensor"] for path, now in fact["after"].items() if "tensor" in now}
+        return {**changed_parts(fact), **({"after": tensors} if tensors else {})} or "nothing changed"
+    if isinstance(fact, dict):
+        return {key: _without_what_stayed(value) for key, value in fact.items()}
+    if isinstance(fact, list | tuple):
+        return type(fact)(map(_without_what_stayed, fact))
+    return fact
 
 
 def _prints(name: str, seen: Mapping[str, Seen]) -> Iterator[str]:

@@ -14,16 +14,19 @@ from grader.facts import Tensor
 
 # Among the parts of a tensor's entry; right answers differ in the names of their nodes.
 _KIND, _GRAD_FN, _VALUES = 0, 3, 8
+_EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"
 _MOST_NUMBERS, _MOST_TEXT = 3, 90
 _MOST = 40  # entries of a kind
 _DIGITS = (3, 6, 17)
 _WIDTH = 110
-_NO_GRADIENT = Entry(None, ("None",))
+_NO_GRADIENT = Entry(None, ("None",), is_gradient=True)
 _GAP = "   "
 
 
 def side_by_side(probe: str, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
     """A line for each entry of what a probe returned; what is the same everywhere stands once.
+
+    A dict or a list below the whole is one line where everything in it is the same.
 
     Args:
         probe: its name, with which each line begins.
@@ -31,16 +34,39 @@ def side_by_side(probe: str, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
     """
     sides = {who: entries_of(outcome, gradients=True) for who, outcome in outcomes.items()}
     names = _in_order([list(entries) for entries in sides.values()])
-    width, shown, hidden = max(map(len, names), default=0), Counter[str](), Counter[str]()
-    for name in names:
-        cells = list(_cells(_row(sides, name), next(iter(sides))))
-        kind = "equal" if cells[-1] == "equal" else "different" if len(sides) > 1 else ""
+    cells_of = _equal_parts_as_one(
+        sides, {name: list(_cells(_row(sides, name), next(iter(sides)))) for name in names}
+    )
+    width, shown, hidden = max(map(len, cells_of), default=0), Counter[str](), Counter[str]()
+    for name, cells in cells_of.items():
+        kind = _EQUAL if cells[-1] == _EQUAL else "different" if len(sides) > 1 else ""
         if shown[kind] == _MOST:
             hidden[kind] += 1
             continue
         shown[kind] += 1
         yield from _lines(f"{probe}{_GAP} {name:{width}}", cells)
     yield from (f"{probe}{_GAP} and {n} more{kind and f' {kind}'} entries" for kind, n in hidden.items())
+
+
+def _equal_parts_as_one(
+    sides: Mapping[str, Mapping[str, Entry]], cells_of: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """The cells by name; of a dict or a list whose entries are all equal only how many there are."""
+    entries = {name: entry for side in sides.values() for name, entry in side.items()}
+    inside: dict[str, list[str]] = {}
+    for name, entry in entries.items():
+        for whole in entry.within:
+            inside.setdefault(whole, []).append(name)
+    equal = {
+        whole: len(names)
+        for whole, names in inside.items()
+        if len(names) > 1 and all(cells_of[name][-1] == _EQUAL for name in names)
+    }
+    merged: dict[str, list[str]] = {}
+    for name, cells in cells_of.items():
+        outermost = next((whole for whole in entries[name].within if whole in equal), None)
+        merged |= {name: cells} if outermost is None else {outermost: [f"<{equal[outermost]} facts>", _EQUAL]}
+    return merged
 
 
 def _in_order(sides: Sequence[Sequence[str]]) -> list[str]:
@@ -83,36 +109,53 @@ def _cells(row: Mapping[str, Entry | None], first: str) -> Iterator[str]:
     """What a row says of each side: `reference <float32 (4, 3) 0.21 -1.3 ..>`, and how the others differ."""
     there = [entry for entry in row.values() if entry is not None]
     if first not in row:
-        yield from (f"{who} {_short(entry, there)}{_GAP}differs" for who, entry in row.items())
+        yield from (f"{who} {_short(entry, there)}{_GAP}{_DIFFERS}" for who, entry in row.items())
         return
     (_, expected), *others = row.items()
-    if all(_agree(expected, seen) for _, seen in others):
+    if all(_verdict(expected, seen) == _EQUAL for _, seen in others):
         yield _short(there[0], there)
         if others:
-            yield "equal"
+            yield _EQUAL
         return
     yield f"{first} {_short(expected, there)}"
     for who, seen in others:
-        if _agree(expected, seen):
-            yield f"{who} equal"
+        verdict = _verdict(expected, seen)
+        if verdict == _EQUAL:
+            yield f"{who} {_EQUAL}"
         else:
             kind = how_it_differs(seen.fact, expected.fact) if seen and expected else None
-            yield f"{who} {_short(seen, there)}{_GAP}differs{f': {kind}' if kind else ''}"
+            yield f"{who} {_short(seen, there)}{_GAP}{verdict}{f': {kind}' if kind else ''}"
 
 
-def _agree(expected: Entry | None, seen: Entry | None) -> bool:
-    """Whether two entries are the same, as numbers are that a check would take for each other."""
+def _verdict(expected: Entry | None, seen: Entry | None) -> str:
+    """Whether two entries are the same, and if not, whether that is something which assert_close compares."""
     if expected is None or seen is None:
-        return expected is seen
+        return _EQUAL if expected is seen else _DIFFERS
+    if not _agree(expected, seen):
+        return _ASIDE if seen.is_gradient else _DIFFERS
+    return _EQUAL if _beside(expected) == _beside(seen) else _ASIDE
+
+
+def _beside(entry: Entry) -> list[str]:
+    """What else a check may look at of a tensor."""
+    if not isinstance(entry.fact, Tensor):
+        return []
+    parts = enumerate(entry.parts)
+    return [entry.fact.kind, *(part for place, part in parts if place not in {_KIND, _GRAD_FN, _VALUES})]
+
+
+def _agree(expected: Entry, seen: Entry) -> bool:
+    """Whether two entries are the same, as numbers are that a check would take for each other."""
     if isinstance(expected.fact, Tensor) and isinstance(seen.fact, Tensor):
-        parts = set(range(len(expected.parts))) - {_GRAD_FN, _VALUES}
-        if any(expected.parts[place] != seen.parts[place] for place in parts):
+        if (expected.fact.shape, expected.fact.dtype) != (seen.fact.shape, seen.fact.dtype):
             return False
     elif type(expected.fact) is not type(seen.fact):
         return False
+    elif not isinstance(expected.fact, Tensor) and _numbers(expected.fact) is None:
+        return expected.parts == seen.parts
     one, other = _numbers(expected.fact), _numbers(seen.fact)
     if one is None or other is None or len(one) != len(other):
-        return expected.parts == seen.parts and one == other
+        return one == other
     return all(are_close(other, one, _tolerance(expected.fact)))
 
 

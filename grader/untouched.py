@@ -102,13 +102,23 @@ def changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> Iterator[str]:
     """All that ``assert_untouched`` would complain about, a sentence each, the gravest of a path first."""
-    before, after = kept["before"], kept["after"]
     only, but = list(only), list(but)
-    _require_meant([*only, *but], before)
-    for path, then in before.items():
-        for what, sentence in _compared(path, then, after.get(path, then)):
-            if _is_named(path, what, only) and not _is_named(path, what, but):
-                yield sentence
+    _require_meant([*only, *but], kept["before"])
+    for path, what, sentence in _all_changes(kept):
+        if _is_named(path, what, only) and not _is_named(path, what, but):
+            yield sentence
+
+
+def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
+    """The sentences about all that changed, by what ``only`` and ``but`` call it: ``w:version``."""
+    return {f"{path}:{what}": sentence for path, what, sentence in _all_changes(kept)}
+
+
+def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Where something changed, what of it, and the sentence about it."""
+    for path, then in kept["before"].items():
+        for what, sentence in _compared(path, then, kept["after"].get(path, then)):
+            yield path, what, sentence
 
 
 def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:

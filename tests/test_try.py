@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +10,7 @@ from tiny_course import write_course
 
 from grader.appeal.fact_text import entries_of
 from grader.cli import main
+from grader.comparison import assert_close
 from grader.facts import Raised, Tensor
 from grader.scaffold import Scaffold
 from grader.side_by_side import side_by_side
@@ -26,6 +28,9 @@ def tensor(values, shape=None, **other):
 
 def shown(**outcomes):
     return list(side_by_side("p", outcomes))
+
+
+ASIDE = "differs (not compared by assert_close)"
 
 
 def words(text):
@@ -158,7 +163,7 @@ def test_a_seed_decides_the_inputs(root):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["doubld"], "has no probe doubld; did you mean doubled?"),
+        (["doubld"], "has no probe or picture doubld; did you mean doubled?"),
         (["doubled", "--answer", "squard"], "has no answer squard to q1; did you mean squared?"),
         (["doubled", "--answer", "plain"], "has no answer plain to q1; there is added, squared, stub"),
     ],
@@ -194,12 +199,96 @@ def test_what_no_check_looks_at_is_no_difference():
 
 
 def test_other_parts_of_a_tensor_are_shown_where_they_differ():
-    """A version or a lost gradient is seen, though the numbers are the same; a gradient is an entry."""
-    before = tensor([1.0], version=1, grad=tensor([2.0]))
-    assert shown(reference={"w": before}, mine={"w": tensor([1.0])}) == [
-        "p    w        reference <float32 (1,) 1, version 1>   mine <float32 (1,) 1, version 0>   differs",
-        "p    w.grad   reference <float32 (1,) 2>   mine None   differs",
+    """A version or a lost gradient is seen, and said to be what assert_close lets pass."""
+    before, after = tensor([1.0], version=1, grad=tensor([2.0])), tensor([1.0])
+    assert words(" ".join(shown(reference={"w": before}, mine={"w": after}))) == (
+        f"p w reference <float32 (1,) 1, version 1> mine <float32 (1,) 1, version 0> {ASIDE}"
+        f" p w.grad reference <float32 (1,) 2> mine None {ASIDE}"
+    )
+    assert_close(after, before, "It is the same to assert_close.")
+
+
+@pytest.mark.parametrize("other", [{"shape": (1, 1)}, {"values": [2.0]}, {"dtype": "torch.float64"}])
+def test_what_assert_close_compares_differs(other):
+    """Of a tensor the shape, the dtype or the values; whatever else differs beside."""
+    seen = replace(tensor(other.get("values", [1.0]), other.get("shape")), version=1)
+    seen = replace(seen, dtype=other.get("dtype", seen.dtype))
+    lines = shown(reference=tensor([1.0]), mine=seen)
+    assert " differs" in words(" ".join(lines))
+    assert ASIDE not in words(" ".join(lines))
+
+
+def test_what_is_equal_throughout_is_one_line():
+    """Nobody reads each entry of a list or a dict in which nothing differs; of the others all are shown."""
+    same = {"deep": [{"a": "x", "b": [1, 2]}, "y"], "one": ["z"], "n": 1}
+    assert shown(reference=same, mine=same) == [
+        "p    deep     <3 facts>   equal",
+        "p    one[0]   'z'   equal",
+        "p    n        1   equal",
     ]
+    other = {"deep": [{"a": "x", "b": [1, 2]}, "other"]}
+    assert shown(reference={"deep": same["deep"]}, mine=other) == [
+        "p    deep[0]   <2 facts>   equal",
+        "p    deep[1]   reference 'y'   mine 'other'   differs",
+    ]
+
+
+def test_where_nothing_is_compared_every_fact_is_shown():
+    """The reference alone is looked at for its facts."""
+    assert len(shown(reference={"deep": ["a", {"b": 1, "c": 2}]})) == 3
+
+
+def test_of_what_was_watched_only_the_changes_are_shown(root):
+    """What `untouched` filled is told by its changes, under the names that `but` and `only` take."""
+    edit(root, CHECKS, "import torch", "import torch, untouched")
+    watched = "x = torch.ones(3)\n    with untouched(x=x, n=[1]) as kept:\n        student.double(x)"
+    edit(root, CHECKS, "return student.double(torch.randn(3))", f"{watched}\n    return {{'kept': kept}}")
+    edit(root, ANSWERS, "return x * x", "return x.mul_(2)")
+    assert tried("doubled") == "doubled    kept   'nothing changed'\n"
+    lines = [words(line) for line in tried("doubled", "--answer", "squared").splitlines()]
+    assert "doubled kept['x:value'] squared \"The values of the caller's x were changed.\" differs" in lines
+    assert "doubled kept['after']['x'] squared <float32 (3,) 2 2 2> differs" in lines
+    assert not any("mode" in line or "before" in line for line in lines)
+
+
+PICTURE = """
+@picture
+def drawn(student):
+    \"\"\"What is behind y.\"\"\"
+    x = torch.ones(3, requires_grad=True)
+    return graph(y=student.double(x), x=x)
+"""
+
+
+def test_a_picture_is_tried_like_a_probe(root):
+    """Its sentence and its tensors are shown of each, and whether the same is drawn."""
+    edit(root, CHECKS, "points, probe\n", "picture, points, probe\n")
+    edit(root, CHECKS, "import torch\n", f"import graph, torch\n\n{PICTURE}")
+    lines = [words(line) for line in tried("drawn", "--answer", "added", "--answer", "stub").splitlines()]
+    reached = "none freed or overwritten that autograd knows of: backward would work and reach x."
+    assert lines[0] == f"drawn reference: 2 nodes behind y, {reached}"
+    assert lines[1] == f"drawn added: 2 nodes behind y, {reached} differs"
+    assert lines[2].startswith("drawn stub: y is a leaf without a history")
+    assert lines[2].endswith(" differs")
+    assert "stub '3, leaf, requires grad, version 0, the object of y' differs" in lines
+    edit(root, ANSWERS, "return x + x", "return x * 2")
+    lines = [words(line) for line in tried("drawn", "--answer", "added").splitlines()]
+    assert lines[1] == f"drawn added: 2 nodes behind y, {reached} equal"
+    edit(root, ANSWERS, "return x + x", "return 2 * x")
+    assert (
+        words(tried("drawn", "--answer", "added").splitlines()[1])
+        == f"{lines[0].replace('reference', 'added')} equal"
+    )
+
+
+def test_a_picture_that_shows_nothing_is_told(root):
+    """Where a picture returns something else than a graph, its author reads so."""
+    edit(root, CHECKS, "points, probe\n", "picture, points, probe\n")
+    edit(root, CHECKS, "import torch\n", f"import graph, torch\n\n{PICTURE}")
+    edit(root, CHECKS, "return graph(y=student.double(x), x=x)", "return student.double(x)")
+    assert tried("drawn") == (
+        "drawn    reference has no picture: what came back is not graph(...), or of another form\n"
+    )
 
 
 def test_an_error_in_the_place_of_facts_is_told_once():

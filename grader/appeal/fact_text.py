@@ -58,10 +58,14 @@ class Entry:
         parts: what is to be said of it; of a tensor everything that a check may look at, in this order: kind,
             dtype and shape; leaf; requires_grad; grad_fn; whether it keeps its gradient; version; object;
             storage; values; and the gradient, unless that is an entry.
+        within: the names of the dicts and lists it is in, the outermost first, without the whole.
+        is_gradient: whether it is the ``.grad`` of a tensor.
     """
 
     fact: Any
     parts: tuple[str, ...]
+    within: tuple[str, ...] = ()
+    is_gradient: bool = False
 
 
 def entries_of(outcome: Outcome, *, gradients: bool = False) -> dict[str, Entry]:
@@ -91,19 +95,23 @@ class _Side:
         self._objects: dict[int, str] = {}
         self._storages: dict[int, str] = {}
 
-    def entries(self, value: Outcome, name: str) -> Iterator[tuple[str, Entry]]:
+    def entries(
+        self, value: Outcome, name: str, within: tuple[str, ...] = (), *, is_gradient: bool = False
+    ) -> Iterator[tuple[str, Entry]]:
+        inner = (*within, name) if name else within
         if isinstance(value, dict) and value:
             for key, item in value.items():
-                yield from self.entries(item, f"{name}[{key!r}]" if name else str(key))
+                yield from self.entries(item, f"{name}[{key!r}]" if name else str(key), inner)
         elif isinstance(value, list | tuple) and value and not _is_numbers(value):
             for place, item in enumerate(value):
-                yield from self.entries(item, f"{name or 'result'}[{place}]")
+                yield from self.entries(item, f"{name or 'result'}[{place}]", inner)
         elif isinstance(value, Tensor):
-            yield name or "result", Entry(value, tuple(self._parts(value, name or "result")))
+            parts = tuple(self._parts(value, name or "result"))
+            yield name or "result", Entry(value, parts, within, is_gradient)
             if self._gradients and value.grad is not None:
-                yield from self.entries(value.grad, f"{name or 'result'}.grad")
+                yield from self.entries(value.grad, f"{name or 'result'}.grad", within, is_gradient=True)
         else:
-            yield name or "result", Entry(value, (_text(value),))
+            yield name or "result", Entry(value, (_text(value),), within)
 
     def _parts(self, tensor: Tensor, name: str) -> Iterator[str]:
         """What is to be said of a tensor; what is one object is told by its first name."""

@@ -1,4 +1,4 @@
-"""Outside: ``try``, the command that shows an author the facts of a few probes."""
+"""Outside: ``try``, the command that shows an author the facts of a few probes and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
     """Show the facts of some probes, the reference's beside those of known answers.
 
     As in: try 02_backward_twice both --answer retains. It works as soon as the question and the probe are
-    written, whatever else is blank. What a probe prints is shown, too.
+    written, whatever else is blank. What a probe prints is shown, too. Of a picture it shows the sentence
+    below it and the named tensors.
     """
     from grader.course import Course
     from grader.probe_run import run_probes
