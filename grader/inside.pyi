@@ -80,8 +80,9 @@ def spy(module: nn.Module, *, gradients: bool = False, once_per: str | None = No
     """`spy(module)`: a list that fills with `{"inputs": {name: snap}, "output": snap, "nodes": int}` for
     every call, of `forward` too
 
-    `spy(module, gradients=True)`: the same, with `"gradient"`: what arrived at the output in all backward
-    passes, None where nothing did
+    `spy(module, gradients=True)`: the same, with `"gradient"`: a tensor in the shape of the output, the sum
+    of what arrived there in all backward passes of the probe, None where nothing did; it combines with
+    `once_per`
 
     `spy(cell, once_per="input")`: one record for each value of the argument `input`, however often it is
     computed; `for step in steps(seen["calls"])` reads it outside: `step.entered`, `step.left`, `step.nodes`,
@@ -89,13 +90,16 @@ def spy(module: nn.Module, *, gradients: bool = False, once_per: str | None = No
 
     Args:
         module: it is watched from now on, and stays what it is.
-        gradients: whether each record has what arrived at the output, at the first of a tuple.
+        gradients: whether each record has what arrived at the output, at the first of a tuple. With
+            ``once_per`` it is what arrived at the call that counts.
         once_per: an argument whose values differ from step to step. Of several calls with one value the first
             that recorded a history counts, else the first: to look at a loss under no_grad, or to let a
             checkpoint compute again, makes no step.
 
     Returns:
         The records in the order of the calls; those of ``once_per`` in the order in which its values came.
+        Two right answers may call the module another number of times, and so may an oracle: then compare
+        records of ``once_per``, or a sum over all of them, for lists of other lengths are not equal.
 
     Does not see: calls of ``type(module).forward``, of a copy of the module, and what is
     computed with its parameters only.

@@ -11,9 +11,11 @@ from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
 import grader
+from grader import diagnose, raised
 from grader.build import build
 from grader.course import Course
 from grader.equal_edits import read_equals
+from grader.facts import Raised
 from grader.grading import Options, grade
 from grader.known_answers import answers_of
 from grader.mutants import mutants
@@ -101,6 +103,31 @@ def words_of(page, module):
     return {
         part.partition("(")[0] for code in codes for part in (code.split(" ") if "(" not in code else [code])
     }
+
+
+def test_the_builders_are_told_with_what_they_take(page):
+    """An author need not open tests/hidden/inside.py to use what it offers."""
+    tree = ast.parse((DOCS.parent / "tests" / "hidden" / "inside.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            function = node if isinstance(node, ast.FunctionDef) else _named(node.body, "__init__")
+            taken = ast.unparse(function.args).removeprefix("self, ")
+            assert f"* `{node.name}({taken})`: " in page
+            assert node.name in page.partition("`from inside import ")[2].partition("`")[0].split(", ")
+
+
+def _named(body, name):
+    return next(node for node in body if getattr(node, "name", None) == name)
+
+
+def test_the_clause_that_the_page_quotes_is_that_of_diagnose(page):
+    """The example of what `diagnose` says is what it says."""
+    text = "a leaf Variable that requires grad is being used in an in-place operation."
+    types = ("RuntimeError", "Exception", "BaseException")
+    error = Raised(types, text, "cell 2, line 3", function="safe_root", line="x.sqrt_()")
+    assert f'"{diagnose(error)}"' in " ".join(page.split())
+    assert raised(error, Exception)
+    assert raised(error, RuntimeError, "in-place operation")
 
 
 def test_the_page_shows_python(page):

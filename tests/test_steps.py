@@ -179,3 +179,13 @@ def test_who_reads_steps_out_at_once_has_the_same_picture(tell):
 def test_a_call_that_never_comes_has_no_graph(tell):
     """Where the module is not called so often, there is no picture."""
     assert tell("readout(h)", DRAWN, "cell, readout, xs, h") is None
+
+
+def test_the_gradient_of_a_step_is_the_sum_of_what_arrived(tell):
+    """With once_per, too, all backward passes through the call that counts are added up."""
+    twice = "out = cell(xs[0], h)\ncell(xs[0], h).sum().backward()\n"
+    twice += "for k in (1.0, 2.0):\n    (k * out).sum().backward(retain_graph=True)\nreturn None"
+    failed, calls, _ = tell(twice)
+    assert failed is None
+    (step,) = steps(calls)
+    assert (step.gradient.shape, step.gradient.value) == (step.left.shape, (3.0, 3.0, 3.0))
