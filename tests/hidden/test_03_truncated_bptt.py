@@ -419,13 +419,13 @@ def reset_in_place(student):
     return {"new": new, "resets": resets, "gradients": back}
 
 
-def tensors_in(fact, place=""):
+def tensors_in(whole, place=""):
     """All tensors of a structure, each after its place: ``part [1][0]``."""
-    if isinstance(fact, list | tuple):
-        for number, part in enumerate(fact):
+    if isinstance(whole, list | tuple):
+        for number, part in enumerate(whole):
             yield from tensors_in(part, f"{place or 'part '}[{number}]")
-    elif fact is not None:
-        yield place or "this tensor", fact
+    elif whole is not None:
+        yield place or "this tensor", whole
 
 
 def none_stopped(repackaged):
