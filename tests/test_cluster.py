@@ -218,6 +218,7 @@ def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
         dask.stop(odd)
 
 
+@pytest.mark.long
 def test_a_worker_that_joins_later_is_compared_too(dask, monkeypatch):
     """Its first answer tells that it is not like the others; the sentence is the same."""
     with Cluster(dask.address, SETTINGS) as station:

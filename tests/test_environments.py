@@ -236,6 +236,7 @@ def test_without_filters_nothing_is_graded(place):
     must_refuse(run(place, "unfiltered", change=UNFILTERED), "seccomp", "--no-sandbox")
 
 
+@pytest.mark.long
 def test_without_filters_on_request(place, usual):
     """Told --no-sandbox, the points are the same, and results, report, feedback and terminal say so."""
     seen = run(place, "unprotected", "--no-sandbox", change=UNFILTERED)
@@ -266,8 +267,15 @@ main(prog_name="grader")
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--no-sandbox"]])
-@pytest.mark.parametrize("system", ["darwin", "win32"])
+@pytest.mark.parametrize(
+    ("system", "options"),
+    [
+        ("darwin", []),
+        ("win32", ["--no-sandbox"]),
+        pytest.param("darwin", ["--no-sandbox"], marks=pytest.mark.long),
+        pytest.param("win32", [], marks=pytest.mark.long),
+    ],
+)
 def test_another_system_is_refused(place, system, options):
     """On macOS and Windows there is one sentence instead of a missing name, and it says what to do."""
     out = place / f"{system}{len(options)}"

