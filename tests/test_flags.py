@@ -158,8 +158,8 @@ def test_a_flood_of_traces_hides_none_and_fills_no_memory():
 @pytest.mark.parametrize(
     "piece",
     [
-        "x=1\n",
-        "'a'+",
+        pytest.param("x=1\n", marks=pytest.mark.long),
+        pytest.param("'a'+", marks=pytest.mark.long),
         "a=a.read;",
         "x.f_back;",
         "torch.",

@@ -248,6 +248,7 @@ def test_names_with_markup_reach_pages_escaped(klass):
     assert "&lt;b&gt;&amp;amp;x" in report
 
 
+@pytest.mark.long
 def test_without_a_sandbox_every_result_says_so(klass):
     """--no-sandbox is recorded where people look."""
     process = klass.process("--no-sandbox")

@@ -332,7 +332,7 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("notebooks") / "x.ipynb"
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=200, deadline=None, database=None)
 @given(content=FILES)
 def test_any_file_is_a_notebook_or_an_error(path, content):
     """Whatever a file holds, it is a notebook that can be written down as UTF-8, or a NotebookError."""

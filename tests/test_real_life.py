@@ -15,7 +15,10 @@ from grader.grading import Options, grade
 from grader.questionnaire import Limits
 from grader.worker import syscalls
 
-pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
+pytestmark = [
+    pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only"),
+    pytest.mark.long,  # a class of its own, a minute
+]
 
 SHORT = Limits(cell=3, question=3, notebook=60)
 
