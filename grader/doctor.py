@@ -80,8 +80,8 @@ def examine(  # noqa: PLR0913 - the options of the command
         zygote = _Starting(stack)
         for stem in stems:
             known = Memory(memory and memory / f"{stem}.json", forget=forget)
-            key = fingerprint("whole", list(seeds), contents(_files(course.root, stem)))
-            stored = None if question or accept_lists else known.recall(key)
+            key = fingerprint("whole", question, list(seeds), contents(_files(course.root, stem)))
+            stored = None if accept_lists else known.recall(key)
             if stored is not None:
                 yield Examination.from_json(stored)
                 continue
@@ -91,7 +91,7 @@ def examine(  # noqa: PLR0913 - the options of the command
             doctor = _Doctor(reduced, stem, zygote, jobs, seeds, known)
             found, is_certain = doctor.examine(question, accept_lists=accept_lists)
             found.blanks = [str(blank) for blank in blanks]
-            if is_certain and question is None and not accept_lists:
+            if is_certain and not found.complaints and not accept_lists:
                 known.remember(key, found.to_json())
             known.save(everything=question is None and not blanks)
             yield found
