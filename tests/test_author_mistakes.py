@@ -437,6 +437,7 @@ def by_hand(course):
     return ended.stdout
 
 
+@pytest.mark.long
 def test_pytest_by_hand_tells_the_same(course):
     """A probe that fails and a check that breaks are told as the doctor does, without a traceback of ours."""
     adding = ("checks", "    return student.leaf(3)", "    return student.leaf(3) + torch.ones(5)")

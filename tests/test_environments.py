@@ -162,6 +162,7 @@ def test_the_usual_surroundings(usual):
 # Without Landlock
 
 
+@pytest.mark.long
 def test_without_landlock_the_points_are_the_same(place, usual):
     """An ordinary notebook does not notice that nothing can be opened, and a refused import is named."""
     seen = run(place, "sealed", change=SEALED)

@@ -46,6 +46,7 @@ def kill(process):
         assert witness.sees_all_go()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("shared_zygote")
 def test_a_killed_run_is_completed_by_the_next(klass, out, whole):
     """Killed in the middle of observing, of writing, at its end: it gives what an undisturbed run gives."""
