@@ -17,10 +17,9 @@ from grader.misspelt import complaints_about_attributes
 from grader.probe import PictureProbe
 from grader.public_trial import Told, public_complaints
 from grader.question import Question
-from grader.question_review import stub_complaints, unknown_checks
+from grader.question_review import complaints_about_stops, stub_complaints, unknown_checks
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
-from grader.stops import complaints_about_stops
 from grader.worth import total
 
 

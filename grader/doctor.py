@@ -30,12 +30,12 @@ from grader.hidden_trial import REFERENCE, HiddenTrial
 from grader.known_answers import Answer, answers_of
 from grader.misspelt import complaints_about_names, undefined_names
 from grader.mutation_testing import rotten
-from grader.notebook import Cell
+from grader.notebook import cells_of
 from grader.observer import observe
 from grader.public_trial import PublicTrial
 from grader.question import Question
+from grader.question_review import shared_functions
 from grader.settings import FILE_NAME
-from grader.shared_functions import shared_functions
 from grader.stem import ANSWERS, CHECKS, MASTER
 from grader.zygote import Zygote
 
@@ -230,7 +230,7 @@ class _Doctor:
         key = fingerprint("untouched", sources)
         if self.memory.recall(key) is not None:
             return []
-        cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+        cells = cells_of(sources)
         asked = replace(rubric.questionnaire(self.seeds[0]), probes={})
         evidence = observe(self.zygote(), cells, asked, self.course.settings.limits)
         complaints = [

@@ -21,7 +21,7 @@ from grader.fixed_probe import fixed_probes
 from grader.judge import Verdict, judge
 from grader.known_answers import Answer
 from grader.live import REFERENCE_LIMITS
-from grader.notebook import Cell
+from grader.notebook import cells_of
 from grader.observer import observe
 from grader.question import Question
 from grader.rubric import Rubric
@@ -142,8 +142,8 @@ class HiddenTrial:
     ) -> dict[str, tuple[Tried, bool]]:
         """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
         rubric, zygote, limits = self.rubric, self.zygote(), self.course.settings.limits
-        cells = {name: _cells(sources) for name, sources in notebooks.items()}
-        right = _cells(reference)
+        cells = {name: cells_of(sources) for name, sources in notebooks.items()}
+        right = cells_of(reference)
 
         def observed(name: str, seed: int) -> Evidence:
             asked = rubric.questionnaire(seed, only=self.question.id)
@@ -210,7 +210,3 @@ def _of_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
 
 def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
     return [check.id for check in checks if not is_passed(check, verdicts)]
-
-
-def _cells(sources: Sequence[str]) -> list[Cell]:
-    return [Cell(number, source) for number, source in enumerate(sources, start=1)]

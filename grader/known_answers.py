@@ -14,7 +14,7 @@ from grader.author_file import read_text
 from grader.course import Course
 from grader.errors import CourseError
 from grader.filled import filled_statements, questions_asked
-from grader.notebook import Cell
+from grader.notebook import Cell, cells_of
 from grader.suggestion import nearest
 
 Named = ast.FunctionDef | ast.ClassDef
@@ -189,7 +189,7 @@ def _answer(one: _Written, preamble: str, functions: Mapping[str, str], path: Pa
     if not isinstance(stops, str | None):
         raise CourseError(f'{where}: stops= is the name of an error, such as "RuntimeError"')
     sources = (preamble, one.source, f"{functions[one.question]} = {one.name}")
-    cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
+    cells = cells_of(sources)
     return Answer(one.name, one.question, fails, one.line, cells, said.get("public") is True, stops)
 
 

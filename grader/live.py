@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.evidence import UNANSWERED, Evidence, Fault
-from grader.notebook import Cell, read_notebook
+from grader.notebook import Cell, cells_of, read_notebook
 from grader.observation import Observation
 from grader.observer import observe
 from grader.preload import modules_to_preload
@@ -90,16 +90,16 @@ class LiveSubjects:
         self._stack.close()
 
 
-def reference_cells(course: Course, stem: str) -> list[Cell]:
+def reference_cells(course: Course, stem: str) -> tuple[Cell, ...]:
     """The code cells of an assignment's master, answers in place."""
     sources = course.assignment(stem).reference
-    return [Cell(number, source) for number, source in enumerate(sources, start=1)]
+    return cells_of(sources)
 
 
-def stub_cells(course: Course, stem: str) -> list[Cell]:
+def stub_cells(course: Course, stem: str) -> tuple[Cell, ...]:
     """The code cells of an assignment as they are handed out."""
     sources = course.assignment(stem).handed_out
-    return [Cell(number, source) for number, source in enumerate(sources, start=1)]
+    return cells_of(sources)
 
 
 def asked_of_stubs(rubric: Rubric, seed: int) -> Questionnaire:

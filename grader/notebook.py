@@ -10,7 +10,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,11 @@ class Cell:
     source: str
 
 
+def cells_of(sources: Iterable[str]) -> tuple[Cell, ...]:
+    """The code cells with these sources, numbered in their order."""
+    return tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
+
+
 @dataclass(frozen=True)
 class Notebook:
     """The code cells of a notebook, the hash of its file and the assignment its metadata claims."""
@@ -102,7 +107,7 @@ def parse_notebook(file: NotebookFile) -> Notebook:
     except NotebookError as error:
         error.sha256 = file.sha256
         raise
-    cells = tuple(Cell(number, source) for number, source in enumerate(sources, start=1))
+    cells = cells_of(sources)
     return Notebook(file.sha256, cells, _claimed_assignment(document))
 
 

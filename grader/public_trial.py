@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from grader.doctor_memory import Memory, fingerprint
 from grader.facts import Raised, decode_raised
 from grader.known_answers import Answer
-from grader.notebook import Cell
+from grader.notebook import cells_of
 from grader.observer import observe
 from grader.question import Question
 from grader.questionnaire import Limits, Questionnaire
@@ -89,7 +89,7 @@ class PublicTrial:
 
     def _failed(self, sources: Sequence[str]) -> tuple[dict[int, str], bool]:
         """The cells that fail, and why; all where nothing could be observed. And whether that is certain."""
-        cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+        cells = cells_of(sources)
         evidence = observe(self.zygote(), cells, Questionnaire({}, {}), self.limits)
         if evidence.fault is not None:
             return dict.fromkeys((cell.number for cell in cells), evidence.fault), False

@@ -1,8 +1,8 @@
-"""Outside: what is wrong with a question though its checks judge well: its stub, its lists of checks."""
+"""Outside: what is wrong with a question though its checks judge well: its stub, its answers, its name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from grader.check import Check
@@ -53,4 +53,45 @@ def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Itera
             yield (
                 f"{path}, line {answer.line}: {answer.name} fails {name}, which is no check of"
                 f" {answer.question}; {nearest(name, known)}"
+            )
+
+
+def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path: Path) -> list[str]:
+    """What is wrong with ``stops=`` of a wrong answer: a sentence, or nothing.
+
+    An answer that stops with an exception fails every check without being judged by any: it says nothing
+    about them. So its author has to say that it is meant to stop.
+
+    Args:
+        answer: the answer; an accepted one that stops is complained about elsewhere.
+        verdicts: those on this answer, by check of its own question.
+        path: the file of answers.
+    """
+    stopped = {check: verdict for check, verdict in verdicts.items() if verdict.stopped is not None}
+    kinds = sorted({str(verdict.stopped) for verdict in stopped.values()})
+    if answer.fails is None or kinds == ([answer.stops] if answer.stops else []):
+        return []
+    who = f"{path}, line {answer.line}: {answer.name}"
+    if not stopped:
+        return [f'{who} says stops="{answer.stops}", and does not stop: remove that']
+    first = next(iter(stopped.values())).message
+    told = f"{who} stops with {' and '.join(kinds)}, so {', '.join(stopped)} cannot judge it: {first}"
+    if answer.stops:
+        return [f'{told} Its decorator says stops="{answer.stops}"']
+    return [f'{told} If it is meant to stop, write stops="{kinds[0]}" beside its fails; else mend it']
+
+
+def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """One sentence for each function that more than one assignment asks for.
+
+    Args:
+        functions: the names each assignment asks for, by stem.
+    """
+    names = sorted({name for asked in functions.values() for name in asked})
+    for name in names:
+        stems = [stem for stem, asked in functions.items() if name in asked]
+        if len(stems) > 1:
+            yield (
+                f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both ask for {name}, by which a"
+                " renamed notebook is recognised: give one of them another name"
             )

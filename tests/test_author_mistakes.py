@@ -15,7 +15,7 @@ from grader.check_file import left_in
 from grader.course import Course
 from grader.errors import CourseError
 from grader.known_answers import read_answers
-from grader.shared_functions import shared_functions
+from grader.question_review import shared_functions
 
 FILES = {
     "master": ("solutions/01_tiny.py", MASTER),

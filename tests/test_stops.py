@@ -9,7 +9,7 @@ from grader import doctor
 from grader.course import Course
 from grader.judge import Verdict
 from grader.known_answers import Answer
-from grader.stops import complaints_about_stops
+from grader.question_review import complaints_about_stops
 
 PATH = Path("tests") / "answers" / "01_tiny.py"
 STOPPED = Verdict("failed", "In halved (code cell 2): `x.half` stopped with KeyError.", stopped="KeyError")
