@@ -2112,7 +2112,7 @@ wrong_edits(
 )
 
 
-@wrong("q3", fails=["test_gradients_of_the_chunks"])
+@wrong("q3", fails=["test_gradients_of_the_chunks", "test_total_loss"])
 def last_dimension_squeezed(cell, readout, xs, ys, k):
     """Squeezes the prediction: with one output every row is compared with the targets of all rows."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)

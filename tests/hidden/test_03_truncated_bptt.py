@@ -505,12 +505,18 @@ def repackaged_pair(student):
 def sequence(steps, outputs=None, scale=1.0, mixed=False, gated=True):
     """A cell, a readout, and a sequence with targets so far away that gradients hardly cancel each other.
 
-    They grow from step to step; a small scale makes every loss almost 0.
+    They grow from step to step; a small scale makes every loss almost 0. With 1 output predictions and
+    targets grow from row to row, so that a total which compares one row with another is wrong by far.
     """
     batch, inputs, hidden, more = sizes(4)
-    cell, outputs = (nn.GRUCell if gated else nn.RNNCell)(inputs, hidden), outputs or more
-    targets = torch.randn(steps, batch, outputs) + torch.linspace(20, 40, steps)[:, None, None]
-    return cell, Readout(hidden, outputs, scale, mixed), torch.randn(steps, batch, inputs), scale * targets
+    cell = (nn.GRUCell if gated else nn.RNNCell)(inputs, hidden)
+    readout, xs = Readout(hidden, outputs or more, scale, mixed), torch.randn(steps, batch, inputs)
+    targets = torch.randn(steps, batch, outputs or more) + torch.linspace(20, 40, steps)[:, None, None]
+    if outputs == 1:
+        for p in trainable(cell, readout):
+            p.data.abs_()
+        xs, targets = xs.sort(dim=1).values, targets + 10 * torch.arange(batch)[:, None]
+    return cell, readout, xs, scale * targets
 
 
 @inside
@@ -539,8 +545,8 @@ def several_chunks(student):
     forms = [
         (2 * few + 1, few, {"scale": 1e-4}),  # one step is left, and all losses are almost 0
         (2 * many - 1, many, {}),  # all but one step of a chunk are left; a chunk is long
-        (double, 2, {"gated": False}),  # nothing is left, and there are more chunks than steps in one
-        (single, 1, {"outputs": 1}),  # the shortest chunks there are, and one output
+        (double, 2, {}),  # nothing is left, and there are more chunks than steps in one
+        (single, 1, {"outputs": 1, "gated": False}),  # the shortest chunks there are, and one output
     ]
     return dict(in_chunks(student, *form) for form in forms)
 
