@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from grader.assignment import Assignment
 from grader.diagnosis import quoted
@@ -30,6 +31,15 @@ def broken_probes(
         outcome = reference.outcome(name)
         if isinstance(outcome, Stopped | Fault):
             yield broken_probe(probes[name], outcome, oracle=oracle)
+        elif probes[name].cases is not None:
+            yield from _broken_cases(probes[name], outcome, oracle=oracle)
+
+
+def _broken_cases(probe: Probe, facts: Any, *, oracle: bool) -> Iterator[str]:
+    """One sentence on the first case in which the reference stopped."""
+    broken = [(case, fact) for case, fact in facts.items() if isinstance(fact, Raised)]
+    for case, error in broken[:1]:
+        yield f"{broken_probe(probe, Stopped(error), oracle=oracle)} (case {case!r})"
 
 
 def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:

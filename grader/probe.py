@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 _PROBES, _PICTURES = "__probes__", "__pictures__"
 
 _SEPARATOR = "\n\n"  # between the definitions of a bundle
+#: Added to a probe of cases: it is called once for each, and an error in one is the fact of this case only.
+_EACH_CASE = """
+
+_one_case = {name}
+
+
+def {name}(student):
+    return {{case: attempt(_one_case, student, *given) for case, given in {cases}().items()}}
+"""
 PROBE_SECONDS = 10.0
 PICTURE_SECONDS = 2.0
 
@@ -37,6 +46,7 @@ class Probe:
         alone: whether it gets a worker of its own.
         oracle: an ``@inside`` function that takes the place of the reference's answer.
         fixed: whether its author means it to look at the same in every run.
+        cases: an ``@inside`` function that makes what the probe is called with, once for each case.
     """
 
     name: str
@@ -46,21 +56,26 @@ class Probe:
     alone: bool
     oracle: Travelling | None
     fixed: bool = field(default=False, kw_only=True)
+    cases: Travelling | None = field(default=None, kw_only=True)
 
     @property
     def bundle(self) -> str:
         """Everything a worker has to define to run this probe on a submission; never the oracle."""
-        return _SEPARATOR.join(part.text for part in self.parts())
+        return self._bundle(oracle=False)
 
     @property
     def bundle_with_oracle(self) -> str:
         """The same for the reference, whose answer the oracle replaces."""
-        return _SEPARATOR.join(part.text for part in self.parts(oracle=True))
+        return self._bundle(oracle=True)
+
+    def _bundle(self, *, oracle: bool) -> str:
+        text = _SEPARATOR.join(part.text for part in self.parts(oracle=oracle))
+        return text + (_EACH_CASE.format(name=self.name, cases=self.cases.name) if self.cases else "")
 
     def parts(self, *, oracle: bool = False) -> tuple[Travelling, ...]:
         """The definitions of a bundle, in its order."""
-        others = [self.oracle] if oracle and self.oracle else []
-        return tuple(self.source.everything(*others).values())
+        others = (self.oracle if oracle else None, self.cases)
+        return tuple(self.source.everything(*filter(None, others)).values())
 
     def written(self, line: int, column: int, *, oracle: bool = False) -> tuple[Travelling, int] | None:
         """The definition that a place of a bundle belongs to, and the line of its file on which it stands.
@@ -111,6 +126,7 @@ def probe(
     alone: bool = False,
     oracle: Callable[..., Any] | None = None,
     fixed: bool = False,
+    cases: Callable[[], Mapping[str, tuple[Any, ...]]] | None = None,
 ) -> Callable[[Callable[..., Any]], Any]: ...
 def probe(  # noqa: PLR0913 - what an author may say of a probe
     function: Callable[..., Any] | None = None,
@@ -121,6 +137,7 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
     alone: bool = False,
     oracle: Callable[..., Any] | None = None,
     fixed: bool = False,
+    cases: Callable[[], Mapping[str, tuple[Any, ...]]] | None = None,
 ) -> Any:
     """Make a function a probe, and its name a pytest fixture that holds what was seen and expected.
 
@@ -135,13 +152,17 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
         oracle: an ``@inside`` function that replaces the reference's answer when the expected
             facts are observed.
         fixed: it draws nothing at random, and that is meant; else the doctor complains.
+        cases: an ``@inside`` function that returns a dict of tuples by name. The probe is called with
+            ``student`` and each of the tuples, and its facts are what it returned, or the error it raised, by
+            these names: ``for case in cases(probe)`` reads them.
 
     Raises:
         CourseError: the probe uses something that does not travel to the worker.
     """
 
     def decorate(f: Callable[..., Any]) -> Any:
-        _refuse_other_arguments("probe", f)
+        if cases is None:
+            _refuse_other_arguments("probe", f)
         made = Probe(
             name=f.__name__,
             source=Travelling.of(f),
@@ -150,6 +171,7 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
             alone=alone,
             oracle=None if oracle is None else Travelling.of(oracle),
             fixed=fixed,
+            cases=None if cases is None else Travelling.of(cases),
         )
         f.__globals__.setdefault(_PROBES, {})[made.name] = made
         return _fixture(made.name)
