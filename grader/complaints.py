@@ -103,9 +103,9 @@ def add_complaints(found: Examination, judged: Judged) -> None:
     found.kills.update(kills)
     for answer in judged.wrong:
         failed, verdicts = judged.failed(answer.name), judged.tried[answer.name].verdicts
-        message = verdicts[failed[0]].message if failed else ""
+        messages = {check: _message(verdicts.get(check)) for check in failed}
         stopped = [check for check in failed if check not in judged.killed_by(answer)]
-        found.diagnoses.append(Diagnosis(answer.question, answer.name, failed, message or "", stopped))
+        found.diagnoses.append(Diagnosis(answer.question, answer.name, messages, stopped))
     found.public += [(a.question, a.name) for a in judged.wrong if judged.passes_public(a)]
     right, wrong = found.answers
     found.answers = right + len(judged.answers) - len(judged.wrong), wrong + len(judged.wrong)
@@ -156,6 +156,11 @@ def _is_broken(verdict: Verdict | None) -> bool:
     return verdict is not None and verdict.cause is not None
 
 
+def _message(verdict: Verdict | None) -> str:
+    """What a check that failed tells."""
+    return verdict.message if verdict and verdict.message else UNJUDGED
+
+
 def _of_the_reference(judged: Judged) -> Iterator[str]:
     """Every check passes it, with every seed."""
     tried = judged.tried[REFERENCE]
@@ -163,8 +168,7 @@ def _of_the_reference(judged: Judged) -> Iterator[str]:
         for check in judged.checks:
             verdict = verdicts.get(check.id)
             if not is_passed(check, verdicts) and not _is_broken(verdict):
-                why = verdict.message if verdict else UNJUDGED
-                yield f"{check.id} fails the reference (seed {seed}): {why}"
+                yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
 
 
 def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
@@ -195,8 +199,7 @@ def _of_other_seeds(judged: Judged, answer: Answer) -> Iterator[str]:
         for check in judged.checks:
             before, now = is_passed(check, tried.verdicts), is_passed(check, verdicts)
             if before != now:
-                verdict = (tried.verdicts if now else verdicts).get(check.id)
-                said = verdict.message if verdict and verdict.message else UNJUDGED
+                said = _message((tried.verdicts if now else verdicts).get(check.id))
                 told = f"passes {check.id} with seed {first if before else seed} and fails it with seed"
                 look = f"try {judged.path.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
                 yield (

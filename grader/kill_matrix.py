@@ -7,7 +7,7 @@ answer stopped before: the check fails it, and is not justified by it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -17,15 +17,13 @@ class Diagnosis(NamedTuple):
     Attributes:
         question: its question's id.
         name: its own.
-        failed: names of the checks that it fails.
-        message: what it is told first.
+        failed: what it is told by each check that it fails, by the check's name.
         stopped: those of the failed checks that judged nothing, because the answer stopped before.
     """
 
     question: str
     name: str
-    failed: list[str]
-    message: str
+    failed: Mapping[str, str]
     stopped: Collection[str] = ()
 
     def mark(self, check: str) -> str:
@@ -43,12 +41,53 @@ def kill_matrices(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iter
     Yields:
         Lines of text: the matrix, then the name behind each column's number.
     """
-    by_question: dict[str, list[Diagnosis]] = {}
+    for question, wrong in _by_question(diagnoses).items():
+        yield "\n".join(_matrix(question, wrong, _columns(wrong, checks)))
+
+
+class Told(NamedTuple):
+    """A sentence that a wrong answer is told.
+
+    Attributes:
+        question: its question's id.
+        name: the answer's.
+        columns: of the checks that tell it, in the question's kill matrix, as in ``1, 3``.
+        message: the sentence.
+    """
+
+    question: str
+    name: str
+    columns: str
+    message: str
+
+
+def what_is_told(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iterator[Told]:
+    """Each sentence that each wrong answer is told, once: a student reads those of all checks that failed.
+
+    Args:
+        diagnoses: of all wrong answers.
+        checks: the names of all checks, in the order of their file.
+    """
+    for question, wrong in _by_question(diagnoses).items():
+        columns = _columns(wrong, checks)
+        for one in wrong:
+            told: dict[str, list[str]] = {} if one.failed else {"": []}
+            for number, check in enumerate(columns, start=1):
+                if check in one.failed:
+                    told.setdefault(one.failed[check], []).append(str(number))
+            for message, numbers in told.items():
+                yield Told(question, one.name, ", ".join(numbers), message)
+
+
+def _by_question(diagnoses: Sequence[Diagnosis]) -> dict[str, list[Diagnosis]]:
+    found: dict[str, list[Diagnosis]] = {}
     for diagnosis in diagnoses:
-        by_question.setdefault(diagnosis.question, []).append(diagnosis)
-    for question, wrong in by_question.items():
-        columns = [check for check in checks if any(check in one.failed for one in wrong)]
-        yield "\n".join(_matrix(question, wrong, columns))
+        found.setdefault(diagnosis.question, []).append(diagnosis)
+    return found
+
+
+def _columns(wrong: Sequence[Diagnosis], checks: Sequence[str]) -> list[str]:
+    return [check for check in checks if any(check in one.failed for one in wrong)]
 
 
 def _matrix(question: str, wrong: Sequence[Diagnosis], columns: Sequence[str]) -> Iterator[str]:

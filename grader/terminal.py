@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader import interrupt
-from grader.kill_matrix import kill_matrices
+from grader.kill_matrix import kill_matrices, what_is_told
 from grader.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
@@ -93,10 +93,7 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
     if verbose and found.diagnoses:
         for matrix in kill_matrices(found.diagnoses, list(found.kills)):
             console.print(f"\n{matrix}", markup=False, highlight=False, soft_wrap=True)
-        table = Table("question", "wrong answer", "is told", box=None)
-        for one in found.diagnoses:
-            table.add_row(one.question, one.name, escape(one.message))
-        console.print("", table, "")
+        console.print("", _table_of_what_is_told(found), "")
         _print_passed_in_public(console, found)
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)
@@ -107,6 +104,17 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         more = f", and {len(found.blanks) - 1} more" if len(found.blanks) > 1 else ""
         told = f"  What has a blank was left out: {found.blanks[0]}{more}"
         console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table_of_what_is_told(found: Examination) -> Table:
+    """Each sentence that each wrong answer is told, with the numbers of its checks in the kill matrix."""
+    table = Table("", "wrong answer", "check", "is told", box=None)
+    named = None
+    for told in what_is_told(found.diagnoses, list(found.kills)):
+        is_more = named == (told.question, told.name)
+        named = told.question, told.name
+        table.add_row(*(("", "") if is_more else named), told.columns, escape(told.message))
+    return table
 
 
 def _print_passed_in_public(console: Console, found: Examination) -> None:
