@@ -48,6 +48,9 @@ class Origin:
     cells: tuple[Cell, ...]
     place: int
 
+    def __str__(self) -> str:
+        return f"{self.name} (line {self.line})" if self.line else "the reference"
+
     @property
     def source(self) -> str:
         """The answer's own text."""
@@ -74,9 +77,12 @@ class Survivor:
     killed_by: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        where = f"{self.origin.name} (line {self.origin.line})" if self.origin.line else "the reference"
-        luck = f", found by seeds {', '.join(map(str, self.killed_by))} only" if self.killed_by else ""
-        return f"{where}{luck}"
+        return f"{self.origin}, {self.luck}" if self.killed_by else str(self.origin)
+
+    @property
+    def luck(self) -> str:
+        """Which seeds find it."""
+        return f"found by seeds {', '.join(map(str, self.killed_by))} only"
 
     def is_implied_by(self, other: Survivor) -> bool:
         """Whether it says no more than another survivor does."""
@@ -106,12 +112,19 @@ class Mutation:
     complaints: list[str] = field(default_factory=list)
 
 
-#: What is told how many mutants of an assignment were tried: stem, how many, of how many.
+#: What is told how many looks at mutants of an assignment were taken: stem, how many, of how many. The first
+#: time none was, and a mutant that survives the first look is looked at again with other seeds.
 Told = Callable[[str, int, int], None]
 
 
-def try_mutants(
-    course: Course, stems: Sequence[str], *, question: str | None, jobs: int, tell: Told
+def try_mutants(  # noqa: PLR0913 - the options of the command
+    course: Course,
+    stems: Sequence[str],
+    *,
+    question: str | None,
+    jobs: int,
+    tell: Told,
+    of: str | None = None,
 ) -> Iterator[Mutation]:
     """Judge the mutants of assignments.
 
@@ -121,13 +134,21 @@ def try_mutants(
         question: the id of the one question of interest; None for all.
         jobs: how many workers at a time.
         tell: is told how far it is.
+        of: the name of the one answer whose mutants are of interest, ``reference`` for the reference; None
+            for all.
 
     Raises:
         CourseError: an assignment cannot be read, or its reference not be judged.
     """
     with Zygote() as zygote:
         for stem in stems:
-            yield _Tester(course, stem, zygote, jobs).test(question, tell)
+            made = _made(course, stem, question, of)
+            yield _Tester(course, stem, zygote, jobs, tell).test(made, question)
+
+
+def names_of_origins(course: Course, stem: str) -> set[str]:
+    """The names of the answers of an assignment that mutants are made of."""
+    return {origin.name for origin in _origins(course, stem, answers_of(course, stem))}
 
 
 def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str | None = None) -> list[str]:
@@ -154,24 +175,16 @@ def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str |
 class _Tester:
     """Tries the mutants of one assignment."""
 
-    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int) -> None:
+    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int, tell: Told) -> None:
         self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
+        self._tell = tell
         self._rubric = replace(course.rubric(stem), pictures={}, shows={})
         self._equals = _equals(course, stem)
         self._references: dict[int, Evidence] = {}
 
-    def test(self, question: str | None, tell: Told) -> Mutation:
-        made = _made(self._course, self._stem, question)
+    def test(self, made: Sequence[Survivor], question: str | None) -> Mutation:
         found = Mutation(self._stem, mutants=len(made))
-        alive = []
-        for done, (one, survives) in enumerate(self._tried(made, SEEDS[0]), start=1):
-            alive += [one] if survives else []
-            tell(self._stem, done, len(made))
-        killed_by: dict[int, list[int]] = {id(one): [] for one in alive}
-        for seed in SEEDS[1:]:
-            for one, survives in self._tried(alive, seed):
-                killed_by[id(one)] += [] if survives else [seed]
-        survivors = [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
+        survivors = self._survivors(made)
         widest = [one for one in survivors if one.killed_by or not any(map(one.is_implied_by, survivors))]
         found.survivors = [one for one in widest if one.killed_by or not self._is_equal(one)]
         found.killed = found.mutants - len(survivors)
@@ -186,6 +199,22 @@ class _Tester:
             and not any(_covers(equal, edit, one.origin, one.mutant) for one in survivors)
         ]
         return found
+
+    def _survivors(self, made: Sequence[Survivor]) -> list[Survivor]:
+        """Those that pass with the first seed, each with the other seeds that find it."""
+        looks, alive = 0, []
+        self._tell(self._stem, looks, len(made))
+        for one, survives in self._tried(made, SEEDS[0]):
+            alive += [one] if survives else []
+            looks += 1
+            self._tell(self._stem, looks, len(made))
+        killed_by: dict[int, list[int]] = {id(one): [] for one in alive}
+        for seed in SEEDS[1:]:
+            for one, survives in self._tried(alive, seed):
+                killed_by[id(one)] += [] if survives else [seed]
+                looks += 1
+                self._tell(self._stem, looks, len(made) + len(alive) * len(SEEDS[1:]))
+        return [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
 
     def _is_equal(self, one: Survivor) -> bool:
         return any(
@@ -217,13 +246,14 @@ class _Tester:
         return evidence
 
 
-def _made(course: Course, stem: str, question: str | None) -> list[Survivor]:
+def _made(course: Course, stem: str, question: str | None, of: str | None) -> list[Survivor]:
     """The mutants of an assignment, each once, and none that is a known answer; none has been tried."""
     answers = answers_of(course, stem)
     known = {(answer.question, gist(answer.cells[1].source)) for answer in answers}
     made = []
     for origin in _origins(course, stem, answers):
-        for mutant in mutants(origin.source) if question in {None, origin.question} else ():
+        is_wanted = question in {None, origin.question} and of in {None, origin.name}
+        for mutant in mutants(origin.source) if is_wanted else ():
             key = origin.question, nameless(mutant.source)
             if key not in known:
                 known.add(key)

@@ -18,10 +18,13 @@ from rich.text import Text
 from grader import interrupt
 from grader.kill_matrix import kill_matrices, what_is_told
 from grader.progress import Progress, Standing, pace
+from grader.survivors import survivor_lines
 
 if TYPE_CHECKING:
     from grader.examination import Examination
-    from grader.mutation_testing import Mutation, Survivor
+    from grader.mutation_testing import Mutation, Told
+
+_MOST_IN_ANSWERS = 20  # edits that survive in accepted answers only: those of the reference come first
 
 
 @contextmanager
@@ -83,6 +86,23 @@ class _Pace(ProgressColumn):
         return text.append(f"  {now.errors} in error", "red") if now.errors else text
 
 
+@contextmanager
+def mutant_progress(console: Console) -> Iterator[Told]:
+    """A function that is told how far it is: it says how many mutants there are, then how fast it goes."""
+    with console.status("making mutants") as status:
+        begun = 0.0
+
+        def tell(stem: str, done: int, total: int) -> None:
+            nonlocal begun
+            if not done:
+                begun = time.monotonic()
+                console.print(f"{stem}: {total} mutants", markup=False, highlight=False)
+            how_fast = pace(done, total - done, time.monotonic() - begun)
+            status.update(escape(f"{stem}: {done} of {total} looks at mutants {how_fast}"))
+
+        yield tell
+
+
 def print_examination(console: Console, found: Examination, *, verbose: bool) -> None:
     """What the doctor says about one assignment."""
     right, wrong = found.answers
@@ -126,18 +146,13 @@ def _print_passed_in_public(console: Console, found: Examination) -> None:
         console.print(f"{told}\n", markup=False, highlight=False, soft_wrap=True)
 
 
-def print_mutation(console: Console, found: Mutation) -> None:
-    """What the doctor says about the mutants of one assignment."""
+def print_mutation(console: Console, found: Mutation, *, verbose: bool) -> None:
+    """What the doctor says about the mutants of one assignment; ``verbose`` is with every survivor."""
     counts = f"{found.mutants} mutants, {found.killed} killed, {found.equal} equal by hand"
     implied = f" ({found.implied} more cut only a part of what one of these cuts)" if found.implied else ""
     told = f"{counts}, {len(found.survivors)} survive{implied}"
     console.print(f"[bold]{escape(found.stem)}[/]: {told}", highlight=False, soft_wrap=True)
-    by_edit: dict[tuple[str, str], list[Survivor]] = {}
-    for one in found.survivors:
-        by_edit.setdefault((one.origin.question, one.mutant.place), []).append(one)
-    for (question, place), same in by_edit.items():
-        lines = [f"  ✗ {question}, {place}", f"      in {', '.join(map(str, same))}"]
-        lines += [f"      {line}" for line in same[0].mutant.change]
-        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    for line in survivor_lines(found.survivors, most=None if verbose else _MOST_IN_ANSWERS):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     for complaint in found.complaints:
         console.print(f"  ✗ {complaint}", markup=False, highlight=False, soft_wrap=True)

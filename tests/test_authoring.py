@@ -55,9 +55,11 @@ def _mutants_are_those_of_the_page(course, page):
     answers = answers_of(course, "09_branches")
     sources = [course.assignments["09_branches"].questions[0].answer]
     sources += [answer.cells[1].source for answer in answers if answer.fails is None]
-    made = {f"  ✗ q1, {one.place}": one for source in sources for one in mutants(source)}
+    made = {f"    ✗ {one.place}": one for source in sources for one in mutants(source)}
     told = [line for line in shown.splitlines() if "✗" in line]
-    assert all("\n".join(f"      {line}" for line in made[place].change) in shown for place in told)
+    for edit in told:
+        before, after = made[edit].change
+        assert f"      {before}\n{edit}\n      {after}\n" in shown
     assert len(told) == len(read_equals(path, {"q1": "safe_root"})) == 2
     assert rotten(course, "09_branches", answers) == []
 

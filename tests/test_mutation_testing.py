@@ -1,5 +1,7 @@
 """Mutation testing: what no check finds is told, unless it is written down as equal, which has to hold."""
 
+import re
+
 import pytest
 from click.testing import CliRunner
 from tiny_course import ANSWERS, CHECKS, write_course
@@ -11,7 +13,9 @@ from grader.course import Course
 from grader.equal_edits import read_equals
 from grader.errors import CourseError
 from grader.known_answers import answers_of
-from grader.mutation_testing import rotten, try_mutants
+from grader.mutants import Mutant
+from grader.mutation_testing import Origin, Survivor, rotten, try_mutants
+from grader.survivors import survivor_lines
 
 AROUND = "no_grad is put around: the function"
 CUT = f'\n\nequal("q1", "{AROUND}", why="nobody asks for a gradient", answers=["added"])\n'
@@ -24,12 +28,13 @@ def course(tmp_path, monkeypatch):
     return write_course(tmp_path / "course")
 
 
-def report(root, question=None):
+def report(root, question=None, of=None):
     course = Course.find(root)
     told = []
     tell = lambda *standing: told.append(standing)  # noqa: E731
-    (found,) = try_mutants(course, course.stems, question=question, jobs=2, tell=tell)
-    assert told == [("01_tiny", done, found.mutants) for done in range(1, found.mutants + 1)]
+    (found,) = try_mutants(course, course.stems, question=question, jobs=2, tell=tell, of=of)
+    assert told[0] == ("01_tiny", 0, found.mutants)
+    assert [done for _, done, _ in told] == list(range(told[-1][2] + 1))
     return found
 
 
@@ -49,6 +54,47 @@ def test_what_no_check_finds_survives(course, shared_zygote):
     assert found.killed + found.implied + len(found.survivors) == found.mutants
     assert (found.killed > 5, found.implied > 5, found.equal) == (True, True, 0)
     assert {one.origin.question for one in found.survivors} == {"q1"}
+
+
+def test_only_mutants_of_one_answer_are_tried(course, shared_zygote):
+    """Those of the reference, or of an accepted answer; what is equal in others is not complained about."""
+    add(course, CUT)
+    found = report(course, of="reference")
+    assert {one.origin.name for one in found.survivors} == {"reference"}
+    assert (found.equal, found.complaints) == (0, [])
+    assert report(course, "q1", of="added").equal == 1
+
+
+def test_survivors_in_the_reference_come_first():
+    """Below a line stand its edits; of those in accepted answers only so many are shown, others counted."""
+    survivors = [
+        Survivor(
+            Origin("q1", name, line, (), 0), Mutant("edit", place, f"{after}\nend", "y = x + 1\nend"), seeds
+        )
+        for name, line, place, after, seeds in [
+            ("other", 7, "x -> z", "y = z + 1", ()),
+            ("reference", None, "1 -> 2", "y = x + 2", ()),
+            ("third", 9, "x -> w", "y = w + 1", ()),
+            ("reference", None, "x -> x.detach()", "y = x.detach() + 1", (2, 4)),
+            ("other", 7, "1 -> 2", "y = x + 2", ()),
+        ]
+    ]
+    assert [*survivor_lines(survivors, 1)] == [
+        "  q1, in the reference",
+        "      - y = x + 1",
+        "    ✗ 1 -> 2",
+        "      + y = x + 2",
+        "      also in other (line 7)",
+        "    ✗ x -> x.detach()",
+        "      + y = x.detach() + 1",
+        "      found by seeds 2, 4 only",
+        "  q1, in other (line 7)",
+        "      - y = x + 1",
+        "    ✗ x -> z",
+        "      + y = z + 1",
+        "  and 1 more: 1 in third; --mutants NAME shows those of an answer, -v all",
+    ]
+    assert "  q1, in third (line 9)" in survivor_lines(survivors, None)
 
 
 def test_a_check_kills_what_survived(course, shared_zygote):
@@ -122,9 +168,11 @@ def test_the_command_tells_each_survivor(course, shared_zygote, monkeypatch):
     monkeypatch.setenv("COLUMNS", "110")
     run = CliRunner().invoke(main, ["doctor", "--mutants", "--question", "q1"])
     assert run.exit_code == 1
-    told = f"\n  ✗ q1, {AROUND}\n      in the reference, added (line 8)\n      + @torch.no_grad()\n"
+    told = (
+        f"\n  q1, in the reference\n    ✗ {AROUND}\n      + @torch.no_grad()\n      also in added (line 8)\n"
+    )
     assert told in run.output
-    assert run.output.startswith("01_tiny: ")
+    assert re.match(r"01_tiny: (\d+) mutants\n01_tiny: \1 mutants, ", run.output)
     assert run.output.endswith("or write down why it is equal.\n")
 
 
@@ -136,6 +184,14 @@ def test_without_survivors_the_command_is_content(course, shared_zygote, monkeyp
     assert run.exit_code == 0
     assert " 2 equal by hand, 0 survive " in run.output
     assert run.output.endswith("\nNo survivor is unexplained.\n")
+
+
+def test_an_answer_that_is_not_there_is_refused(course, monkeypatch):
+    """Who misspells an answer, or names a wrong one, is told the accepted ones."""
+    monkeypatch.chdir(course)
+    run = CliRunner().invoke(main, ["doctor", "--mutants", "refrence"])
+    assert run.exit_code == 2
+    assert "no accepted answer is called refrence; did you mean reference?" in run.output
 
 
 @pytest.mark.parametrize("options", [["--mutants", "--question", "q7"], ["--question", "q7"]])

@@ -13,13 +13,15 @@ from grader.processors import cores
 if TYPE_CHECKING:
     from grader.course import Course
 
+_ALL = "all"  # answers are edited by --mutants
+
 
 @click.command()
 @click.option(
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also print which check catches which wrong answer, and why.",
+    help="Also print which check catches which wrong answer, and why; with --mutants, all that survive.",
 )
 @click.option("--cage", is_flag=True, help="Only tell what confines students' code on this machine.")
 @click.option(
@@ -28,7 +30,14 @@ if TYPE_CHECKING:
 @click.option(
     "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
 )
-@click.option("--mutants", is_flag=True, help="Only look for mistakes in answers that no check finds.")
+@click.option(
+    "--mutants",
+    is_flag=False,
+    flag_value=_ALL,
+    metavar="[NAME]",
+    help="Only look for mistakes in right answers that no check finds; with `reference`, or the name of an"
+    " accepted answer, in that one.",
+)
 @click.option("--question", metavar="q1", help="Only this question.")
 @click.option("--force", is_flag=True, help="Forget what was found before, and try everything again.")
 @click.option(
@@ -39,7 +48,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     cage: bool,
     accept_lists: bool,
     wanted: tuple[str, ...],
-    mutants: bool,
+    mutants: str | None,
     question: str | None,
     force: bool,
     jobs: int,
@@ -59,7 +68,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
         _examine_cage()
         return
     if mutants:
-        _try_mutants(wanted, question, jobs)
+        _try_mutants(wanted, question, None if mutants == _ALL else mutants, jobs, verbose=verbose)
         return
     from rich.console import Console
 
@@ -92,28 +101,44 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     click.echo("The course agrees with itself.")
 
 
-def _try_mutants(wanted: tuple[str, ...], question: str | None, jobs: int) -> None:
+def _try_mutants(
+    wanted: tuple[str, ...], question: str | None, of: str | None, jobs: int, *, verbose: bool
+) -> None:
     from rich.console import Console
 
     from grader.course import Course
     from grader.mutation_testing import try_mutants
-    from grader.terminal import print_mutation
+    from grader.terminal import mutant_progress, print_mutation
 
     course = Course.find()
-    stems = _with_question(course, course.select(wanted), question)
+    stems = _with_answer(course, _with_question(course, course.select(wanted), question), of)
     console = Console()
     complaints = 0
-    with console.status("making mutants") as status:
-        tell: Callable[[str, int, int], None] = lambda stem, done, total: status.update(  # noqa: E731
-            f"{stem}: {done} of {total} mutants"
-        )
-        for found in try_mutants(course, stems, question=question, jobs=jobs, tell=tell):
+    with mutant_progress(console) as tell:
+        for found in try_mutants(course, stems, question=question, jobs=jobs, tell=tell, of=of):
             complaints += len(found.survivors) + len(found.complaints)
-            print_mutation(console, found)
+            print_mutation(console, found, verbose=verbose)
     if complaints:
         click.echo("Kill each survivor by a check or a better input, or write down why it is equal.")
         sys.exit(1)
     click.echo("No survivor is unexplained.")
+
+
+def _with_answer(course: Course, stems: Sequence[str], of: str | None) -> list[str]:
+    """The assignments that have the answer; all where none is asked for.
+
+    Raises:
+        BadParameter: no assignment has it, or it is a wrong one.
+    """
+    from grader.mutation_testing import names_of_origins
+    from grader.suggestion import nearest
+
+    names = {stem: names_of_origins(course, stem) for stem in stems} if of else {}
+    having = [stem for stem in stems if of is None or of in names[stem]]
+    if not having:
+        known = {name for own in names.values() for name in own}
+        raise click.BadParameter(f"--mutants: no accepted answer is called {of}; {nearest(str(of), known)}")
+    return having
 
 
 def _with_question(course: Course, stems: Sequence[str], question: str | None) -> list[str]:
