@@ -13,7 +13,7 @@ from typing import IO, Any
 from grader.diagnosis import told_of
 from grader.facts import Rebound
 from grader.student import alarm  # first: on Windows the worker's cells need it
-from grader.worker import lazy_dynamo
+from grader.worker import lazy_dynamo, lazy_shapes
 from grader.worker.bindings import cell_of
 from grader.worker.cells import CellTimeout, Notebook
 from grader.worker.facts import describe_error
@@ -34,6 +34,7 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
             time is up.
     """
     lazy_dynamo.install()
+    lazy_shapes.install()
     notebook = Notebook()
     install(notebook)
     notebook.begin(request["handed_out"])

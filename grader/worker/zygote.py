@@ -24,7 +24,6 @@ from typing import Any
 _LAZY = (
     "torch._subclasses.schema_check_mode",  # the first tensor that is printed
     "torch.autograd.gradcheck",
-    "torch.fx.experimental.symbolic_shapes",  # the first backward of a vector
     "torch.func",
     "torch.nn.utils.parametrizations",
     "torch.optim",
@@ -48,6 +47,7 @@ _LAZY = (
 #: The same, for workers that can open no file later; too slow to be imported where they can.
 _LAZY_WHERE_SEALED = (
     "torch._dynamo",
+    "torch.fx.experimental.symbolic_shapes",
     "torch._decomp.decompositions_for_jvp",  # forward-mode differentiation
     "torch.utils.benchmark",
     "numpy.polynomial",
@@ -82,7 +82,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     """
     import torch
 
-    from . import landlock, lazy_dynamo
+    from . import landlock, lazy_dynamo, lazy_shapes
 
     torch.set_num_threads(1)
     lazy = _LAZY if landlock.abi() else (*_LAZY_WHERE_SEALED, *_LAZY)
@@ -92,12 +92,14 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
         ):  # a package that is not installed fails in the cell that needs it
             importlib.import_module(name)
     lazy_dynamo.install()
+    lazy_shapes.install()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
     _warm_up(torch)
     from . import child  # after the warm-up: it captures torch as it is from now on
     from .cage import Cage, CageError, readable_paths
     from .preflight import preflight
 
+    gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
     child.prepare(settings["texts"])
     hello["torch"] = torch.__version__.partition("+")[0]
     try:
