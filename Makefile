@@ -21,9 +21,11 @@ READY := .venv/.ready
 grade: $(READY)
 	@$(BIN)/python -m grader grade "$(SUBMISSIONS)" --out "$(OUT)" $(OPTIONS)
 
+# A file's tests stay together, because they share fixtures; files begin in the order of their names, the slow ones early.
 test: $(READY)
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n auto --dist loadfile --no-loadscope-reorder
 
+# One after the other: the long ones use all cores themselves, or measure times.
 test-all: $(READY)
 	$(BIN)/python -m pytest
 
