@@ -89,6 +89,29 @@ def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
     return f"{part.path}, line {line}: {who if part.name == probe.name else f'{part.name}, called by {who},'}"
 
 
+def caught_in_probe(probe: Probe, reference: Evidence, *, oracle: bool) -> str | None:
+    """Where the first error came from that ``attempt`` caught of the reference, and what it was; or None.
+
+    Args:
+        probe: the probe.
+        reference: what was observed of the reference.
+        oracle: whether its oracle, if it has one, took the place of the answer.
+    """
+    error = next(_errors_in(reference.outcome(probe.name)), None)
+    if error is None:
+        return None
+    place = place_in_probe(probe, error, oracle=oracle)
+    return f"{place} stopped on the reference with {said_in_probe(error)}, which attempt caught"
+
+
+def _errors_in(facts: Any) -> Iterator[Raised]:
+    if isinstance(facts, Raised):
+        yield facts
+    elif isinstance(facts, dict | list | tuple):
+        for part in facts.values() if isinstance(facts, dict) else facts:
+            yield from _errors_in(part)
+
+
 def broken_picture(picture: PictureProbe, reference: Evidence) -> str:
     """Why a picture shows no graph of the reference."""
     outcome = reference.outcome(picture.name)

@@ -21,6 +21,7 @@ from grader.question_review import complaints_about_stops, stub_complaints, unkn
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
 from grader.worth import total
+from grader.written_lines import in_file
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,11 @@ class Judged:
         """What is wrong with what it says about stopping: a sentence, or nothing."""
         verdicts = self.tried[answer.name].verdicts
         failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
-        return complaints_about_stops(answer, failed, self.path)
+        return [self.placed(said, answer) for said in complaints_about_stops(answer, failed, self.path)]
+
+    def placed(self, said: str, answer: Answer) -> str:
+        """What is said of an answer, with lines of its file for cells of its notebook."""
+        return in_file(said, self.path, answer.cells, answer.lines)
 
     def passes_public(self, answer: Answer) -> bool:
         """Whether there is a public check, and an answer passes it."""
@@ -178,7 +183,8 @@ def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
     failed = [check for check in judged.failed(answer.name) if check not in broken]
     who = f"{answer.question}, {answer.name} (line {answer.line})"
     if answer.fails is None and failed:
-        yield f"{who} is right, but fails {', '.join(failed)}: {tried.verdicts[failed[0]].message}"
+        why = judged.placed(_message(tried.verdicts.get(failed[0])), answer)
+        yield f"{who} is right, but fails {', '.join(failed)}: {why}"
     stops, unknown = judged.misjudged_stops(answer), [*unknown_checks(answer, judged.checks, judged.path)]
     yield from (*stops, *unknown)
     if answer.fails is not None and not stops and not unknown and set(failed) != answer.fails - broken:
@@ -199,7 +205,7 @@ def _of_other_seeds(judged: Judged, answer: Answer) -> Iterator[str]:
         for check in judged.checks:
             before, now = is_passed(check, tried.verdicts), is_passed(check, verdicts)
             if before != now:
-                said = _message((tried.verdicts if now else verdicts).get(check.id))
+                said = judged.placed(_message((tried.verdicts if now else verdicts).get(check.id)), answer)
                 told = f"passes {check.id} with seed {first if before else seed} and fails it with seed"
                 look = f"try {judged.path.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
                 yield (

@@ -9,7 +9,7 @@ from hashlib import sha256
 from itertools import product
 from typing import Any
 
-from grader.broken_probe import broken_cells, broken_picture, broken_probes
+from grader.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
 from grader.check import Check
 from grader.course import Course
 from grader.definitions import needed_text
@@ -170,7 +170,9 @@ class HiddenTrial:
             by_seed = {seed: verdicts[seed][name] for seed in self.seeds}
             tried = _tried(rubric, by_seed, _pictures(rubric, evidence[name, first]))
             if name == REFERENCE:
-                complaints = _of_probes(rubric, [references[seed] for seed in self.seeds])
+                complaints = [*_of_probes(rubric, [references[seed] for seed in self.seeds])]
+                failed = [c for c in rubric.checks if not is_passed(c, tried.verdicts)]
+                complaints += _caught(rubric, failed, references[first], evidence[name, first])
                 tried = replace(tried, complaints=tuple(complaints))
             found[name] = tried, not any(evidence[name, seed].starved for seed in self.seeds)
         return found
@@ -206,6 +208,15 @@ def _of_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
             yield broken_picture(rubric.pictures[name], references[0])
     if len(references) > 1:
         yield from fixed_probes(rubric.probes, references[0], references[1])
+
+
+def _caught(rubric: Rubric, failed: Sequence[Check], expected: Evidence, ordinary: Evidence) -> Iterator[str]:
+    """Of checks that fail the reference, what stopped it in their probes: with their oracles, or without."""
+    for name in dict.fromkeys(probe for check in failed for probe in check.probes):
+        probe = rubric.probes[name]
+        told = caught_in_probe(probe, expected, oracle=True) or caught_in_probe(probe, ordinary, oracle=False)
+        if told is not None:
+            yield told
 
 
 def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:

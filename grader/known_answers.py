@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from grader.errors import CourseError
 from grader.filled import filled_statements, questions_asked
 from grader.notebook import Cell, cells_of
 from grader.suggestion import nearest
+from grader.written_lines import lines_of
 
 Named = ast.FunctionDef | ast.ClassDef
 REFERENCE = "reference"  # the name of the reference among the answers
@@ -33,6 +34,7 @@ class Answer:
         cells: a notebook that gives this answer.
         public: whether it is wrong, and yet the public check passes it.
         stops: the class of the error with which it is meant to stop, or None.
+        lines: for each cell that the file holds, the line of the file by the line of the cell.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Answer:
     cells: tuple[Cell, ...]
     public: bool = False
     stops: str | None = None
+    lines: tuple[Mapping[int, int], ...] = field(default=(), compare=False)
 
 
 def read_answers(
@@ -58,7 +61,9 @@ def read_answers(
         CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
     """
     statements = statements_about(path, functions)
-    preamble = "\n".join(ast.unparse(node) for node in statements if not _is_ours(node))
+    shared = [node for node in statements if not _is_ours(node)]
+    preamble = "\n".join(map(ast.unparse, shared))
+    shared_lines = lines_of(shared, preamble)
     originals = _originals(path, statements, functions, references or {})
     found = []
     for node in statements:
@@ -74,7 +79,10 @@ def read_answers(
                 f"{path}, line {one.line}: two answers are called {one.name} (the first in line"
                 f" {lines[one.name]}); give each a name of its own"
             )
-    return [_answer(one, preamble, functions, path) for one in found]
+    answers = [_answer(one, preamble, functions, path) for one in found]
+    return [
+        replace(answer, lines=(shared_lines, one.lines)) for one, answer in zip(found, answers, strict=True)
+    ]
 
 
 def answers_of(course: Course, stem: str) -> list[Answer]:
@@ -132,7 +140,10 @@ def _is_ours(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class _Written:
-    """An answer as it stands in the file: its source, whether it is wrong, and what its author says of it."""
+    """An answer as it stands in the file: its source, whether it is wrong, and what its author says of it.
+
+    Its lines are those of the file by those of its source.
+    """
 
     name: str
     question: Any
@@ -140,13 +151,15 @@ class _Written:
     source: str
     is_wrong: bool
     said: dict[str, Any]
+    lines: dict[int, int]
 
 
 def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) -> _Written:
     """A definition that bears a mark."""
     question, said = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
     node.decorator_list.remove(mark)
-    return _Written(node.name, question, mark.lineno, ast.unparse(node), is_wrong(mark), said)
+    source = ast.unparse(node)
+    return _Written(node.name, question, mark.lineno, source, is_wrong(mark), said, lines_of([node], source))
 
 
 def _edited(
@@ -167,7 +180,8 @@ def _edited(
     for edited in edits_in(call, path):
         said = {"fails": [], **edited.said} if wrong else edited.said
         source = whole(originals[question, of], edited, path)
-        yield _Written(edited.name, question, edited.line, source, wrong, said)
+        lines = dict.fromkeys(range(1, len(source.splitlines()) + 1), edited.line)
+        yield _Written(edited.name, question, edited.line, source, wrong, said, lines)
 
 
 def _literals(call: ast.Call, path: Path, form: str) -> tuple[Any, dict[str, Any]]:

@@ -46,8 +46,10 @@ def _by_place(edits: Sequence[list[Survivor]]) -> Iterator[str]:
         removed = [line for line in first.mutant.change if line.startswith(_REMOVED)]
         head = f"  {first.origin.question}, in {first.origin}"
         places.setdefault((head, *(f"      {line}" for line in removed)), []).append(same)
-    for place, group in places.items():
-        yield from place
+    last = ""
+    for (head, *removed), group in places.items():
+        yield from (removed if head == last else [head, *removed])
+        last = head
         for first, *more in group:
             yield f"    ✗ {first.mutant.place}"
             added = [line for line in first.mutant.change if not line.startswith(_REMOVED)]
@@ -55,4 +57,7 @@ def _by_place(edits: Sequence[list[Survivor]]) -> Iterator[str]:
             if first.killed_by:
                 yield f"      {first.luck}"
             if more:
-                yield f"      also in {', '.join(map(str, more))}"
+                others = dict.fromkeys(
+                    "another line" if one.origin == first.origin else str(one) for one in more
+                )
+                yield f"      also in {', '.join(others)}"

@@ -8,6 +8,7 @@ from grader.accept import accept
 from grader.answers import accepted, wrong
 from grader.errors import CourseError
 from grader.known_answers import read_answers
+from grader.written_lines import in_file
 
 FILE = '''\
 """Answers to 01_tiny whose verdict is known."""
@@ -252,3 +253,30 @@ def test_only_newlines_separate_lines(tmp_path, separator):
     path.write_text(text, encoding="utf-8")
     accept(path, {"answer": ["test_a"]})
     assert path.read_text(encoding="utf-8") == text.replace("fails=[]", 'fails=["test_a"]')
+
+
+def test_a_place_in_a_cell_is_told_as_a_line_of_the_file(tmp_path):
+    """Shared code, an answer past comments and its docstring, and an edit: each has its own line."""
+    path = tmp_path / "01_tiny.py"
+    edits = '\n\nwrong_edits("q1", {\n    "less": ("SCALE", "HALF", "Believes in halves."),\n}, of="right")\n'
+    path.write_text(
+        FILE.replace("    return helper(x)\n", "    # a remark\n    return SCALE * x\n", 1) + edits
+    )
+    answers = {answer.name: answer for answer in read_answers(path, {"q1": "double", "q2": "leaf"})}
+    lines = path.read_text().splitlines()
+
+    def told(name, said):
+        answer = answers[name]
+        return in_file(said, path, answer.cells, answer.lines)
+
+    shared, own = lines.index("    return SCALE * x") + 1, lines.index("    # a remark") + 2
+    assert told("right", "in helper (code cell 1): `return SCALE * x` stopped") == (
+        f"in helper (01_tiny.py, line {shared}): `return SCALE * x` stopped"
+    )
+    assert told("right", "in right (code cell 2): `return SCALE * x` stopped") == (
+        f"in right (01_tiny.py, line {own}): `return SCALE * x` stopped"
+    )
+    assert told("right", "in code cell 2, line 3: `x`") == f"in 01_tiny.py, line {own}: `x`"
+    edit = next(number for number, line in enumerate(lines, start=1) if '"less"' in line)
+    assert told("less", "(code cell 2): `return HALF * x`") == f"(01_tiny.py, line {edit}): `return HALF * x`"
+    assert told("right", "(code cell 3): `double`") == "(code cell 3): `double`"

@@ -1,11 +1,12 @@
 """A probe that fails on the reference is told once, with the line of the file in which it was written."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny_course import CHECKS, write_course
 
-from grader.broken_probe import broken_probes, place_in_probe
+from grader.broken_probe import broken_probes, caught_in_probe, place_in_probe
 from grader.course import Course
 from grader.evidence import Evidence
 from grader.live import observe_reference
@@ -188,6 +189,15 @@ def test_what_was_caught_has_its_line_too(course, reference):
     """`grader try` can say where an error came from that `attempt` caught."""
     probe, error = course.rubric("01_tiny").probes["caught"], reference.outcome("caught")["x"]
     assert place_in_probe(probe, error) == line_of(course, "# caught") + "probe caught"
+
+
+def test_the_doctor_tells_where_what_was_caught_came_from(course, reference):
+    """An error deep in the facts is told with its line; a probe whose facts hold none, not at all."""
+    probes = course.rubric("01_tiny").probes
+    told = caught_in_probe(probes["caught"], reference, oracle=True)
+    assert told.startswith(line_of(course, "# caught") + "probe caught stopped on the reference with ")
+    quiet = replace(reference, probes={"caught": {"facts": {"value": ["int", 1], "tensors": []}}})
+    assert caught_in_probe(probes["caught"], quiet, oracle=True) is None
 
 
 def test_probes_that_have_facts_are_not_told(course, reference):

@@ -77,6 +77,7 @@ def test_survivors_in_the_reference_come_first():
             ("third", 9, "x -> w", "y = w + 1", ()),
             ("reference", None, "x -> x.detach()", "y = x.detach() + 1", (2, 4)),
             ("other", 7, "1 -> 2", "y = x + 2", ()),
+            ("reference", None, "1 -> 2", "y = 2 * x", ()),
         ]
     ]
     assert [*survivor_lines(survivors, 1)] == [
@@ -84,7 +85,7 @@ def test_survivors_in_the_reference_come_first():
         "      - y = x + 1",
         "    ✗ 1 -> 2",
         "      + y = x + 2",
-        "      also in other (line 7)",
+        "      also in other (line 7), another line",
         "    ✗ x -> x.detach()",
         "      + y = x.detach() + 1",
         "      found by seeds 2, 4 only",

@@ -73,7 +73,8 @@ def test_no_list_is_written_for_an_answer_that_stops(tmp_path, shared_zygote):
     assert stop.startswith(
         f"{path}, line 14: squared stops with AttributeError, so test_double cannot judge it"
     )
-    assert "`return x.frobnicate` stopped with AttributeError" in stop
+    line = stopping.splitlines().index("    return x.frobnicate") + 1
+    assert f"(01_tiny.py, line {line}): `return x.frobnicate` stopped with AttributeError" in stop
     assert idle == "test_double fails no wrong answer: what is it for?"
     assert path.read_text(encoding="utf-8") == stopping
     path.write_text(stopping.replace('"q1", fails', '"q1", stops="AttributeError", fails'), encoding="utf-8")
