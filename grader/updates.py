@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from grader.cases import cases
+from grader.cases import Case, cases
 from grader.comparison import assert_close
 from grader.observation import Sides
 
 _ELSEWHERE = (
-    "opt was given the right gradient, but after its step the parameters are not where it leads: something "
-    "else has changed them, or the groups or the state of opt."
+    "opt was given the right gradient, but after its step {} not where it leads: something else has changed "
+    "{}, or the groups or the state of opt."
 )
+_NONE = "no loss that went back is connected to it, or it was cleared before the step."
 
 
-def assert_updates(seen: Any, expected: Any = None, *, each: str = "step", hint: str = "") -> None:
+def assert_updates(
+    seen: Any, expected: Any = None, *, each: str = "step", of: str = "", hint: str = ""
+) -> None:
     """Fail unless an optimizer was given the right gradients, one after the other, and nothing else happened.
 
     Args:
@@ -22,7 +26,9 @@ def assert_updates(seen: Any, expected: Any = None, *, each: str = "step", hint:
             `expected`.
         expected: the same of the reference.
         each: what each step belongs to, as a student knows it: "minibatch".
-        hint: what helps where a gradient is wrong.
+        of: the name of what learns, where that is one tensor: "h0". Where none is expected, a gradient of 0
+            is as good. How many steps are made is asked of the other parameters; here one is enough.
+        hint: what helps where a gradient is missing or wrong.
 
     Raises:
         AssertionError: the number of steps, or the first gradient or parameters that are not right.
@@ -32,16 +38,32 @@ def assert_updates(seen: Any, expected: Any = None, *, each: str = "step", hint:
     behind = f"\n\n{hint}" if hint else ""
     made, number = len(seen["steps"]), len(expected["steps"])
     times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
-    assert made == number, f"opt.step() was {times}; one call for each {each} makes {number}.{behind}"
-    others = {"what stood in .grad before your call": expected["before"]}
-    for step in cases((seen["steps"], expected["steps"]), each=each.capitalize()):
-        gradient, right = step["gradient"]
-        assert gradient is not None, "When opt made its step, the .grad of a parameter that learns was None."
-        why = f"When opt made its step, .grad was not that of the loss this {each} should have."
-        assert_close(gradient, right, f"{why}{behind}", others)
-        assert_close(*step["place"], _ELSEWHERE)
-        others[f"the gradient of {each} {step.name.rpartition(' ')[2]}"] = right
-    assert_close(seen["end"], expected["end"], "After the last step of opt you changed parameters.")
+    is_enough = bool(made) if of else made == number
+    assert is_enough, f"opt.step() was {times}; one call for each {each} makes {number}.{behind}"
+    others, first = {"what stood in .grad before your call": expected["before"]}, min(made, number)
+    for step in cases((seen["steps"][:first], expected["steps"][:first]), each=each.capitalize()):
+        _assert_gradient(step, each, of, behind, others)
+        elsewhere = (f"{of} is", "it") if of else ("the parameters are", "them")
+        assert_close(*step["place"], _ELSEWHERE.format(*elsewhere))
+        others[f"the gradient of {each} {step.name.rpartition(' ')[2]}"] = step.expected["gradient"]
+    assert_close(
+        seen["end"], expected["end"], f"After the last step of opt you changed {of or 'parameters'}."
+    )
     assert_close(
         seen["memory"], expected["memory"], "After the last step of opt you changed what opt remembers."
     )
+
+
+def _assert_gradient(step: Case, each: str, of: str, behind: str, others: Mapping[str, Any]) -> None:
+    """Fail unless the optimizer was given the right gradient in one step."""
+    seen, right = step["gradient"]
+    grad = f"{of}.grad" if of else ".grad"
+    if of and right is None:
+        is_nothing = seen is None or (seen.value is not None and not any(seen.value))
+        filled = f"When opt made its step, {grad} was filled: in this {each} no gradient should arrive there."
+        assert is_nothing, filled + behind
+        return
+    learner = grad if of else "the .grad of a parameter that learns"
+    assert seen is not None, f"When opt made its step, {learner} was None: {_NONE}{behind}"
+    why = f"When opt made its step, {grad} was not that of the loss this {each} should have."
+    assert_close(seen, right, why + behind, others)

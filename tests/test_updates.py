@@ -72,7 +72,7 @@ def test_a_training_that_stops_is_told_as_far_as_it_got(made):
         (
             "opt.step()",
             "model.bias.grad = None; opt.step()",
-            "the .grad of a parameter that learns was None.",
+            "the .grad of a parameter that learns was None: no loss that went back is connected to it, or",
         ),
     ],
 )
@@ -95,3 +95,44 @@ def test_what_is_told_of_the_end(made, more, message):
     """What happens after the last step is told, too."""
     with pytest.raises(AssertionError, match=message):
         assert_updates(made(TRAIN + more)[1], made(TRAIN)[1])
+
+
+@pytest.fixture(scope="module")
+def of_a_start(zygote):
+    """What a training does to a parameter that only its first batch should teach, whose code is given."""
+    body = PROBE.replace("updates(opt, model=model)", "updates(opt, start=model.bias)").replace("Adam", "SGD")
+
+    def by(start, batches=3):
+        cell = f"""def f(model, opt, xs):
+    for x in xs[:{batches}]:
+        opt.zero_grad()
+        ((x @ model.weight.T) + ({start})).sum().backward()
+        opt.step()"""
+        return look(zygote, ["import torch", cell], f=body)["f"][1]
+
+    return by
+
+
+ONLY_FIRST = "model.bias if x.equal(xs[0]) else 0"
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ("0", "When opt made its step, start.grad was None: no loss .* before the step.\n\nWhy"),
+        ("2 * (" + ONLY_FIRST + ")", "start.grad was not that of .* 2 times what it should be"),
+        ("model.bias", "start.grad was filled: in this batch no gradient should arrive there."),
+    ],
+)
+def test_what_is_told_of_one_tensor(of_a_start, start, message):
+    """It is called by its name, and told where it should not learn."""
+    with pytest.raises(AssertionError, match=message):
+        assert_updates(of_a_start(start), of_a_start(ONLY_FIRST), each="batch", of="start", hint="Why?")
+
+
+def test_one_tensor_may_have_a_gradient_of_zero_for_none(of_a_start):
+    """What is no gradient to one answer is zeros to another; that steps are missing is not asked of it."""
+    right, zeros = of_a_start(ONLY_FIRST), of_a_start(f"({ONLY_FIRST}) + 0 * model.bias", batches=2)
+    assert right["steps"][1]["gradient"] is None
+    assert zeros["steps"][1]["gradient"].value == (0.0,)
+    assert_updates(zeros, right, of="start")
