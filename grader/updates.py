@@ -38,8 +38,10 @@ def assert_updates(
     behind = f"\n\n{hint}" if hint else ""
     made, number = len(seen["steps"]), len(expected["steps"])
     times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
-    is_enough = bool(made) if of else made == number
-    assert is_enough, f"opt.step() was {times}; one call for each {each} makes {number}.{behind}"
+    if of:
+        assert made, "opt.step() was never called."
+    else:
+        assert made == number, f"opt.step() was {times}; one call for each {each} makes {number}.{behind}"
     others, first = {"what stood in .grad before your call": expected["before"]}, min(made, number)
     for step in cases((seen["steps"][:first], expected["steps"][:first]), each=each.capitalize()):
         _assert_gradient(step, each, of, behind, others)

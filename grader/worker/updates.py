@@ -70,9 +70,9 @@ class Updates:
 
 
 def _together(tensors: Iterable[Any]) -> Any:
-    """The numbers of some tensors as they are now, in one; of a single one its shape, too."""
+    """The numbers of some tensors as they are now, in one; of a single one its shape, too; of none None."""
     all_of_them = list(tensors)
-    if not all(facts.is_tensor(tensor) for tensor in all_of_them):
+    if not all_of_them or not all(facts.is_tensor(tensor) for tensor in all_of_them):
         return None
     if len(all_of_them) == 1:
         return _clone(_detach(all_of_them[0]))

@@ -76,8 +76,8 @@ class Readout(nn.Module):
 
 
 @inside
-def network(number=None, steps=None, outputs=None, scale=1.0, mixed=False):
-    """A cell, a readout, minibatches, and the shape of a state; no two of all sizes are equal.
+def network(optimizer, number=None, steps=None, outputs=None, scale=1.0, mixed=False):
+    """What train_stateful is given, with an optimizer of cell and readout; no two of all sizes are equal.
 
     With 1 output, which may be given, a prediction is easily squeezed. The targets grow from minibatch to
     minibatch, so that a gradient is long and a loss larger than the one before; a small scale makes every
@@ -90,7 +90,9 @@ def network(number=None, steps=None, outputs=None, scale=1.0, mixed=False):
     outputs = outputs or more
     targets = [scale * (torch.randn(batch, outputs) + 60 * place) for place in range(1, number + 1)]
     batches = [(torch.randn(steps, batch, inputs), target) for target in targets]
-    return Cell(inputs, hidden), Readout(hidden, outputs, scale, mixed), batches, (batch, hidden)
+    cell, readout = Cell(inputs, hidden), Readout(hidden, outputs, scale, mixed)
+    opt, h = optimizer(cell, readout), torch.randn(batch, hidden)
+    return {"cell": cell, "readout": readout, "opt": opt, "batches": batches, "h": h}
 
 
 @inside
@@ -100,11 +102,32 @@ def trainable(*modules):
 
 
 @inside
-def sgd(cell, readout, *first):
+def sgd(cell, readout):
     """SGD which is more than a step along the gradient: with groups of their own, momentum and decay."""
     of_cell = {"params": trainable(cell), "weight_decay": 0.1}
     of_readout = {"params": trainable(readout), "lr": 0.0006, "momentum": 0.7}
-    return torch.optim.SGD([of_cell, *first, of_readout], lr=0.0003, momentum=0.9)
+    return torch.optim.SGD([of_cell, of_readout], lr=0.0003, momentum=0.9)
+
+
+@inside
+def trained(train, given, so_far=False):
+    """What opt is given at each step, what the cell computes, and what becomes of all that training is given.
+
+    With so_far an error that stops it is a fact, too.
+    """
+
+    def run():
+        train(*given.values())
+
+    opt, start = given["opt"], {name: given[name] for name in given if name == "h0"}
+    calls = spy(given["cell"], once_per="input", gradients=True)
+    with (
+        updates(opt, cell=given["cell"], readout=given["readout"]) as made,
+        updates(opt, **start) as made_of_h0,
+        untouched(**given) as kept,
+    ):
+        stopped = attempt(run) if so_far else run()
+    return {"stopped": stopped, "made": made, "h0": made_of_h0, "calls": calls, "kept": kept}
 
 
 @inside
@@ -140,51 +163,45 @@ def alike(one, other):
 
 @probe
 def carried_states(student):
-    """What enters and leaves the cell, and what Adam is given, as far as training gets; with one output.
+    """A training with one output, as far as it gets.
 
     A large eps lets the length of a gradient count, which Adam divides by.
     """
-    cell, readout, batches, shape = network(outputs=1)
-    start, calls = torch.randn(shape), spy(cell, once_per="input", gradients=True)
-    adam = torch.optim.Adam(trainable(cell, readout), lr=0.1, eps=100)
-    before = snap(start)
-    with updates(adam, cell=cell, readout=readout) as made:
-        stopped = attempt(lambda: (student.train_stateful(cell, readout, adam, batches, start), None)[1])
-    return {"stopped": stopped, "made": made, "start": before, "calls": calls}
+    given = network(lambda *modules: torch.optim.Adam(trainable(*modules), lr=0.1, eps=100), outputs=1)
+    return trained(student.train_stateful, given, so_far=True)
 
 
 @probe
 def training(student):
-    """What opt is given at each step, where something stands in .grad before; its end, and what stays."""
-    cell, readout, batches, shape = network(number=4, steps=count(5, 6), mixed=True)
-    opt, h = sgd(cell, readout), torch.randn(shape)
-    fill_grads(trainable(cell, readout))
-    watched = untouched(cell=cell, readout=readout, opt=opt, batches=batches, h=h)
-    with updates(opt, cell=cell, readout=readout) as made, watched as kept:
-        student.train_stateful(cell, readout, opt, batches, h)
-    return {"kept": kept, "made": made}
+    """A training with a model of every part, where something stands in .grad before."""
+    given = network(sgd, number=4, steps=count(5, 6), mixed=True)
+    fill_grads(trainable(given["cell"], given["readout"]))
+    return trained(student.train_stateful, given)
 
 
 @probe
 def one_minibatch(student):
     """A single long minibatch from zeros: nothing to carry, only the gradient through time."""
-    cell, readout, batches, shape = network(number=1, steps=count(11, 12))
-    opt = torch.optim.SGD(trainable(cell, readout), lr=0.003)
-    calls = spy(cell, once_per="input")
-    with updates(opt, cell=cell, readout=readout) as made, untouched(cell=cell, readout=readout) as kept:
-        student.train_stateful(cell, readout, opt, batches, torch.zeros(shape))
-    return {"kept": kept, "calls": calls, "made": made}
+    given = network(lambda *both: torch.optim.SGD(trainable(*both), lr=0.003), number=1, steps=count(11, 12))
+    given["h"].zero_()
+    return trained(student.train_stateful, given)
 
 
-@probe
-def losses_and_state(student):
-    """What comes back from two calls; in the second Adam learns from losses that are almost 0."""
-    found = {}
-    for name, scale in (("the result", 1.0), ("the second result", 1e-4)):
-        cell, readout, batches, shape = network(scale=scale)
-        adam = torch.optim.Adam(trainable(cell, readout), lr=0.1, eps=1e-20)
-        found[name] = student.train_stateful(cell, readout, adam, batches, torch.randn(shape))
-    return found
+@inside
+def two_trainings():
+    """Two trainings; in the second Adam learns from losses that are almost 0."""
+
+    def adam(*modules):
+        return torch.optim.Adam(trainable(*modules), lr=0.1, eps=1e-20)
+
+    scales = {"": 1.0, "In a second call, where all losses are almost 0": 1e-4}
+    return {name: tuple(network(adam, scale=scale).values()) for name, scale in scales.items()}
+
+
+@probe(cases=two_trainings)
+def losses_and_state(student, *given):
+    """What comes back."""
+    return student.train_stateful(*given)
 
 
 def minibatches(states):
@@ -215,16 +232,21 @@ OWN_LOSS = "Every minibatch makes one step of opt, with the gradient of its own 
 WHICH_SHAPES = "Which shapes have the prediction and y, and what does mse_loss make of them?"
 
 
+def assert_cut(number, first):
+    """The state that enters a minibatch, whose first step is given, has no history."""
+    assert not first.has_history, (
+        f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: what lies behind it "
+        "goes back with this minibatch, too.\n\nPrint h.is_leaf and h.grad_fn at the start of every "
+        "minibatch. Which of the two should h bring along from the last one, its value or how it was "
+        "computed?"
+    )
+
+
 @points(1)
 def test_start_state_is_a_leaf(carried_states, training):
     """The state that enters a minibatch is a leaf: it has no history."""
     for number, (first, *_) in enumerate(minibatches(carried_states)[0], start=1):
-        assert not first.has_history, (
-            f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: it still carries "
-            f"the graph of minibatch {number - 1}.\n\nPrint h.is_leaf and h.grad_fn at the start of every "
-            "minibatch. Which of the two should h bring along from the last one, its value or how it was "
-            "computed?"
-        )
+        assert_cut(number, first)
     assert_trained_by_its_calls(carried_states, training)
 
 
@@ -232,8 +254,9 @@ def test_start_state_is_a_leaf(carried_states, training):
 def test_value_is_carried(carried_states, training):
     """A minibatch starts from the values in which the last one ended."""
     assert_trained_by_its_calls(carried_states, training)
-    last, of = carried_states.seen["start"], "the given state h"
-    for number, minibatch in enumerate(minibatches(carried_states)[0], start=1):
+    seen, expected = minibatches(carried_states)
+    last, of = expected[0][0].entered, "the given state h"
+    for number, minibatch in enumerate(seen, start=1):
         entered = minibatch[0].entered
         is_empty = entered is None or (entered.value is not None and not any(entered.value))
         hint = "\n\nA state without history is not an empty state." if is_empty else ""
@@ -249,7 +272,7 @@ def test_gradient_flows_through_time(one_minibatch, training):
         return
     assert_untouched(seen["kept"], only=["*:requires_grad"])
     nothing = "No parameter moved at all: opt made no step, or .grad was empty when it did."
-    assert_changed(seen["kept"], nothing, only=["*:value"])
+    assert_changed(seen["kept"], nothing, only=["cell.*:value", "readout.*:value"])
     for name in expected["kept"]["after"]:
         still = f"{name} did not move: no gradient arrived there, it was 0, or it was cleared again."
         hint = "Does each time step begin with the state of the step before, and with its history?"
@@ -289,17 +312,16 @@ def test_parameters_after_training(training, carried_states):
 @points(1)
 def test_losses_and_state_come_back(losses_and_state):
     """The losses come back as Python floats, together with the last state."""
-    second = " of a second call, where all losses are almost 0,"
-    for name, where in (("the result", ""), ("the second result", second)):
-        result, (rights, last) = losses_and_state[name]
+    for case in cases(losses_and_state):
+        result, (rights, last) = case
         assert isinstance(result, tuple) and len(result) == 2, "What came back is not a tuple (losses, h)."
         losses, h = result
         assert isinstance(losses, list), "In the place of the losses no list came back."
         assert len(losses) == len(rights), f"{len(losses)} losses came back for {len(rights)} minibatches."
         others = {f"the loss of minibatch {number}": loss for number, loss in enumerate(rights, start=1)}
-        for number, (loss, right) in enumerate(zip(losses, rights, strict=True), start=1):
+        for number, pair in enumerate(zip(losses, rights, strict=True), start=1):
             why = "those before it are right" if number > 1 else "though nothing has been learned yet"
-            assert_close(loss, right, f"The loss of minibatch {number}{where} is wrong, {why}.", others)
+            assert_close(*pair, f"The loss of minibatch {number} is wrong, {why}.", others)
         assert_close(h, last, "The state that came back does not have the values of the last state.")
 
 
@@ -691,50 +713,42 @@ def second_chunk(student):
 
 @inside
 def learned_network(number=None, steps=None, **form):
-    """A cell, a readout, a first state, an optimizer of all of them, and minibatches.
+    """What train_learned_start is given.
 
     There is no momentum for h0, which would be carried on by that in later minibatches if its gradient is
     0 there instead of None.
     """
-    cell, readout, batches, (_, hidden) = network(number, steps, **form)
-    h0 = nn.Parameter(torch.randn(1, hidden))
-    return cell, readout, h0, sgd(cell, readout, {"params": [h0], "momentum": 0, "lr": 0.004}), batches
+    given = network(sgd, number, steps, **form)
+    cell, readout, opt, batches, h = given.values()
+    h0 = nn.Parameter(torch.randn(1, h.shape[1]))
+    opt.add_param_group({"params": [h0], "momentum": 0, "lr": 0.004})
+    return {"cell": cell, "readout": readout, "h0": h0, "opt": opt, "batches": batches}
 
 
 @probe
 def first_lesson(student):
     """A single minibatch, before which no gradient is there."""
-    cell, readout, h0, opt, batches = learned_network(1)
-    with untouched(h0=h0) as kept:
-        student.train_learned_start(cell, readout, h0, opt, batches)
-    return {"kept": kept, "h0": snap(h0)}
+    return trained(student.train_learned_start, learned_network(1))
 
 
 @probe
 def lessons(student):
-    """Some minibatches, with something in .grad before: what each step of opt is given and does to h0."""
-    cell, readout, h0, opt, batches = learned_network(number=4, steps=count(5, 6), mixed=True)
-    fill_grads([h0, *trainable(cell, readout)])
-    watched = untouched(cell=cell, readout=readout, h0=h0, opt=opt, batches=batches)
-    with updates(opt, cell=cell, readout=readout) as made, updates(opt, h0=h0) as of_h0, watched as kept:
-        student.train_learned_start(cell, readout, h0, opt, batches)
-    return {"kept": kept, "made": made, "h0": of_h0}
+    """Some minibatches with a model of every part, where something stands in .grad before."""
+    given = learned_network(number=4, steps=count(5, 6), mixed=True)
+    fill_grads([given["h0"], *trainable(given["cell"], given["readout"])])
+    return trained(student.train_learned_start, given)
 
 
 @probe
 def states_after_h0(student):
-    """What enters and leaves the cell, as far as training gets."""
-    cell, readout, h0, opt, batches = learned_network()
-    calls = spy(cell, once_per="input", gradients=True)
-    with updates(opt, cell=cell, readout=readout) as made:
-        stopped = attempt(lambda: (student.train_learned_start(cell, readout, h0, opt, batches), None)[1])
-    return {"stopped": stopped, "made": made, "calls": calls}
+    """Some minibatches, as far as training gets."""
+    return trained(student.train_learned_start, learned_network(), so_far=True)
 
 
 @probe
 def last_state(student):
     """What comes back where the readout has one output; what each step of opt is given there."""
-    cell, readout, h0, opt, batches = learned_network(outputs=1)
+    cell, readout, h0, opt, batches = learned_network(outputs=1).values()
     with updates(opt, cell=cell, readout=readout) as made:
         h = student.train_learned_start(cell, readout, h0, opt, batches)
     return {"h": h, "made": made}
@@ -743,45 +757,20 @@ def last_state(student):
 @points(2)
 def test_first_minibatch_teaches_h0(first_lesson, lessons):
     """h0 learns from the first minibatch, and from that one only."""
-    seen, (made, right) = first_lesson.seen, lessons["h0"]
-    assert_untouched(seen["kept"], only=["h0:requires_grad"])
-    was_reached = seen["h0"].grad is not None and any(seen["h0"].grad.value)
-    still = "h0 did not move in the first minibatch,"
-    assert_changed(
-        seen["kept"],
-        f"{still} though h0.grad is filled: opt made no step with it."
-        if was_reached
-        else f"{still} and no gradient is in h0.grad afterwards: its loss is not connected to h0, or the "
-        "gradient was cleared before the step.\n\nFollow the graph of the first loss back. Does it end in h0 "
-        "itself?",
-        only=["h0:value"],
-    )
-    if not is_close(*first_lesson["h0"]):
-        assert_untouched(lessons.seen["kept"], only=MODES)
-    assert made["steps"], "opt.step() was never called."
-    grad, others = made["steps"][0]["gradient"], {"what stood in it before your call": right["before"]}
-    assert grad is not None, "When opt made its first step, h0.grad was None: something else moved h0."
-    wrong = "When opt made its first step, h0.grad was not that of the first loss."
-    assert_close(grad, right["steps"][0]["gradient"], wrong, others)
-    assert_close(*first_lesson["h0"], "h0.grad is right, but h0 is not where opt moves it by that.")
-    for number, (step, wanted) in enumerate(zip(made["steps"], right["steps"], strict=False), start=1):
-        which = "not moved to where it leads" if number == 1 else f"moved again in minibatch {number}"
-        why = f"h0.grad was right in the first step of opt, but h0 was {which}."
-        assert is_close(step["place"], wanted["place"]), why
-    assert is_close(made["end"], right["end"]), "After the last step of opt h0 was changed once more."
+    hint = "Follow each loss back. Which should end in h0, and what does that make of h0.grad at each step?"
+    assert_untouched(first_lesson.seen["kept"], only=["h0:requires_grad"])
+    with blaming_changes(lessons.seen["kept"], only=MODES):
+        for training in (first_lesson, lessons):
+            assert_updates(*training["h0"], each="minibatch", of="h0", hint=hint)
 
 
 @points(1)
 def test_later_minibatches_carry_the_value(states_after_h0, lessons):
     """Every later minibatch starts from the value of the last state, without its history."""
-    hint = "Print h.grad_fn where a minibatch begins. In which of them is a history wanted?"
     for number, (before, (first, *_)) in enumerate(pairwise(minibatches(states_after_h0)[0]), start=2):
         starts = f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
         assert alike(first.entered, before[-1].left), starts
-        assert not first.has_history, (
-            f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: it brings a "
-            f"history along.\n\n{hint}"
-        )
+        assert_cut(number, first)
     assert_trained_by_its_calls(states_after_h0, lessons)
 
 
