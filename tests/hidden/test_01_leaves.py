@@ -260,7 +260,7 @@ def assert_there_and_right(six_gradients, names):
     because = {
         "missing": "Was the graph cut between this tensor and o?\n\nFollow it from o back.",
         **{f"{name}:missing": no_leaf for name in "ceo"},
-        "shape": "A gradient has the shape of its tensor: where that is broadcast, it is a sum.",
+        "shape": "Is it that of another tensor, or was it not summed where its own is broadcast?",
         "wrong": "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?",
     }
     for case in cases(six_gradients["calls"]):
@@ -287,10 +287,9 @@ def test_no_warning(six_gradients):
     seen, hint = six_gradients.seen, "A warning names what was done; is there another way to get the same?"
     found = any(gradient is not None for gradient in seen["calls"][""].values())
     assert found, "Not one gradient came back; that torch did not warn counts once some do."
-    for text in seen["texts"]:
-        leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
-        told = leaf if "not a leaf" in text else text.strip().partition(". ")[0]
-        assert not text, f"torch or Python warned: {told}\n\n{hint}"
+    leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
+    told = [leaf if "not a leaf" in text else text.strip().partition(". ")[0] for text in seen["texts"]]
+    assert not told, f"torch or Python warned: {told[0]}\n\n{hint}"
 
 
 # --- q4: activation_grads
@@ -300,7 +299,8 @@ def test_no_warning(six_gradients):
 def grads_by_layer(student, model, x, names):
     """The gradients as they are after the call: a hook that was left may write into the dict later."""
     found = student.activation_grads(model, x, names)
-    return {name: snap(gradient) for name, gradient in found.items()} if isinstance(found, dict) else found
+    is_dict = isinstance(found, dict)
+    return {f"the output of {name!r}": snap(g) for name, g in found.items()} if is_dict else found
 
 
 @probe
@@ -361,22 +361,19 @@ def second_call(student):
 def test_gradients_of_activations(layer_gradients):
     """Every name is answered with the gradient of that layer's output."""
     seen, expected = layer_gradients["gradients"]
-    found = [name for name in expected if seen[name] is not None]
-    assert found, (
+    missing = [name for name in expected if seen[name] is None]
+    assert len(missing) < len(expected), (
         "The gradient of every layer is None: what you kept is not the tensor through which gradients go (it "
         "is detached, or a copy beside it), or nobody asked it to keep its gradient before backward ran."
     )
-    for name in found:
-        others = {f"that of {other!r}": expected[other] for other in expected if other != name}
-        others["that of the model in eval mode"] = layer_gradients.expected["in eval"][name]
-        message = f"For layer {name!r} this is not the gradient of its output."
-        assert_close(seen[name], expected[name], message, others)
-    missing = ", ".join(repr(name) for name in expected if name not in found)
     assert not missing, (
-        f"There is no gradient for {missing}, though other layers have theirs.\n\nDoes your code reach each "
-        "of these layers? For a hook made in a loop: which name does it see when it runs? And what becomes "
-        "of the output if a hook returns something?"
+        f"There is no gradient for {', '.join(missing)}, though other layers have theirs.\n\nDoes your code "
+        "reach each of these layers? For a hook made in a loop: which name does it see when it runs? And "
+        "what becomes of the output if a hook returns something?"
     )
+    in_eval = {f"{name} in eval mode": g for name, g in layer_gradients.expected["in eval"].items()}
+    others = {f"that of {name}": gradient for name, gradient in (expected | in_eval).items()}
+    assert_gradients(seen, expected, of="the sum of what the model returns", others=others)
 
 
 @points(1)
@@ -480,9 +477,8 @@ def test_total_reaches_the_parameters(total):
         "torch.tensor()), or nothing was recorded (no_grad)."
     )
     assert raised(arrived, BaseException) or arrived["p"] is not None, (
-        "The total has a graph of its own, which ends before the parameters. There is no error, and no "
-        "learning. Was a new leaf made on the way (torch.tensor(), detach(), nn.Parameter())?\n\nPrint "
-        "total.grad_fn. torch.tensor(...) and .item() copy numbers; a copy has no history."
+        "The total has a graph of its own, which ends before the parameters: no error, and no learning.\n\n"
+        "Was a new leaf made on the way? What torch.tensor(), .item() and detach() give has no history."
     )
 
 
@@ -510,20 +506,38 @@ def total_of_two_losses(student):
 
 
 @inside
-def some_samples(number, size=1.0):
-    """A loss of about one size for each sample, as small a weight of either sign, and the two parameters."""
-    p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
-    p.requires_grad_().grad = torch.randn_like(p)
-    outputs = torch.randn(number, len(p), dtype=torch.float64) @ p
-    losses = size * (outputs**2 + p.sum()) * shift.requires_grad_().exp()
-    w = (1 + torch.rand(number, dtype=torch.float64)) / size
-    w[1::2] *= -1
-    return losses, with_gaps(w), p, shift
+def samples():
+    """Losses of two parameters, and weights: computed from a parameter q; a leaf; a single one; computed.
+
+    A loss is about as large as its weight is small, of either sign; float32 makes 0 of the tiny weights.
+    """
+
+    def drawn(number, size=1.0):
+        p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
+        p.requires_grad_().grad = torch.randn_like(p)
+        outputs = torch.randn(number, len(p), dtype=torch.float64) @ p
+        losses = size * (outputs**2 + p.sum()) * shift.requires_grad_().exp()
+        w = (1 + torch.rand(number, dtype=torch.float64)) / size
+        w[1::2] *= -1
+        return losses, with_gaps(w), (p, shift)
+
+    losses, q, parameters = drawn(count(4, 7))
+    q.requires_grad_().grad = torch.randn_like(q)
+    leaf, (large, v, others) = drawn(count(4, 7), 1e60), drawn(count(4, 7), 1e60)
+    leaf[1][-1] = v[-1] = 0
+    leaf[1].requires_grad_().grad = torch.randn_like(leaf[1])
+    tiny = "With weights of about 1e-60 (float64), the last of them 0"
+    return {
+        "": (losses, q**3 + 4 * q.detach(), parameters, {"q (behind w)": q}),
+        f"{tiny}, in a leaf that requires grad": (*leaf, {}),
+        "For a single loss and its weight": (*drawn(1), {}),
+        f"{tiny}, computed from the same parameters": (large, v * others[1], others, {}),
+    }
 
 
-@inside
-def gone_back(student, losses, w, *parameters, **behind):
-    """What a call does to the parameters, to the graph, and to all that is to stay."""
+@probe(cases=samples)
+def weighted(student, losses, w, parameters, behind):
+    """What a call does to the parameters and to the two graphs, and what stays."""
     held, arrived = [snap(parameter.grad) for parameter in parameters], []
     handle = losses.register_hook(arrived.append)
     with untouched(losses=losses, w=w, parameters=parameters, **behind) as kept:
@@ -537,86 +551,64 @@ def gone_back(student, losses, w, *parameters, **behind):
         "kept": kept,
         "freed": freed(losses),
         "back": gradients(losses, p=parameters[0]),  # an error where the graph is used up
+        "behind w": gradients(w, behind),
     }
 
 
-@probe
-def weighted(student):
-    """Weights that were computed from a parameter q, for losses of two others."""
-    losses, q, *parameters = some_samples(count(4, 7))
-    q.requires_grad_().grad = torch.randn_like(q)
-    w, behind = q**3 + 4 * q.detach(), {"q (behind w)": q}
-    return {**gone_back(student, losses, w, *parameters, **behind), "behind w": gradients(w, behind)}
-
-
-@probe
-def weighted_by_leaves(student):
-    """A single weight; and weights which float32 makes 0, for losses as large: a leaf, computed ones."""
-    losses, w, *parameters = some_samples(count(4, 7), 1e60)
-    large, v, p, shift = some_samples(count(4, 7), 1e60)
-    w[-1] = v[-1] = 0
-    w.requires_grad_().grad = torch.randn_like(w)
-    tiny = "With weights of about 1e-60 (float64), the last of them 0"
-    return {
-        f"{tiny}, in a leaf that requires grad": gone_back(student, losses, w, *parameters),
-        "For a single loss and its weight": gone_back(student, *some_samples(1)),
-        f"{tiny}, computed from the same parameters": gone_back(student, large, v * shift, p, shift),
-    }
-
-
+GROWING = ["parameters*:grad"]
 CUT_OFF = "The caller's losses were cut off from the graph behind them."
 
 
-def assert_gone_back(seen):
+def assert_gone_back(weighted):
     """Something was added to the .grad of the parameters, so that nothing is praised for harming nobody."""
+    kept = next(cases(weighted)).seen["kept"]
     message = "Nothing was added to the .grad of the parameters: no backward reached them."
-    with blaming_changes(seen["kept"], only=["q*"]):
-        assert_changed(seen["kept"], message, only=["parameters[[]0]:grad"])
+    with blaming_changes(kept, but=GROWING):
+        assert_changed(kept, message, only=["parameters[[]0]:grad"])
 
 
 @points(3)
-def test_weighted_gradient(weighted, weighted_by_leaves):
+def test_weighted_gradient(weighted):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
-    assert_gone_back(weighted.seen)
-    wrong = "The .grad of a parameter is not what it held, plus the sum of w[i] times that of losses[i]."
-    for case in cases({"": weighted}, weighted_by_leaves):
+    assert_gone_back(weighted)
+    wrong = "The .grad of a parameter did not grow by the sum of w[i] times the gradient of losses[i]"
+    for case in cases(weighted):
         if case.seen["direction"] is not None and not is_close(*case["after"]):
             which = "losses.backward(gradient=v) computes v^T J. Which v went back in yours?"
-            message = f"{wrong} What went back into losses is not w.\n\n{which}"
+            message = f"{wrong}: what went back into losses is not w.\n\n{which}"
             assert_close(*case["direction"], message, {"1 for each": case.expected["ones"]})
         why = "\n\nThe gradient should pass through losses only. Does it also go through w?"
         for after, right, held in zip(*case["after"], case.expected["held"], strict=True):
-            message = wrong + (why if "computed" in case.name else "")
+            message = f"{wrong}.{why if 'computed' in case.name else ''}"
             assert_close(after, right, message, {"what it held": held})
 
 
 @points(1)
-def test_weights_are_constants(weighted, weighted_by_leaves):
+def test_weights_are_constants(weighted):
     """No gradient runs into the network that made the weights, and the caller's tensors stay as they are."""
-    assert_gone_back(weighted.seen)
     because = {
         "freed": "A backward of yours went through it.",
         "not connected": "w was cut off from the network that made it.\n\ndetach() returns another tensor "
         "and leaves w alone. What does detach_() do to the network behind w?",
     }
-    with blaming_changes(weighted.seen["kept"], but=["parameters*:grad", "w:version"]):
-        assert_gradients(*weighted["behind w"], of="the caller's w", because=because)
-    for case in cases({"": weighted}, weighted_by_leaves):
-        assert_untouched(case.seen["kept"], but=["parameters*:grad"])
-    assert weighted.seen["back"]["gradients"] != {"p": None}, CUT_OFF
+    hint = "Which of your lines changes losses or w, or lets a gradient pass through w?"
+    assert_gone_back(weighted)
+    for case in cases(weighted):
+        assert_untouched(case.seen["kept"], but=[*GROWING, "w:version"], hint=hint)
+        assert_gradients(*case["behind w"], of="the caller's w", because=because)
+        assert_untouched(case.seen["kept"], but=GROWING, hint=hint)
+        assert case.seen["back"]["gradients"] != {"p": None}, CUT_OFF
 
 
 @points(1)
-def test_graph_is_freed(weighted, weighted_by_leaves):
+def test_graph_is_freed(weighted):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
-    for case in cases({"": weighted}, weighted_by_leaves):
-        seen = case.seen
-        assert seen["back"]["gradients"] != {"p": None}, CUT_OFF
-        if not seen["freed"]:
-            assert_gone_back(seen)
-        held = "was the last backward left out, or told to retain_graph or to create_graph?"
-        with_graph = any(gradient and gradient.requires_grad for gradient in seen["after"])
-        assert seen["freed"] and not with_graph, f"The saved tensors are still held: {held}"
+    held = "was the last backward left out, or told to retain_graph or to create_graph?"
+    assert_gone_back(weighted)
+    for case in cases(weighted):
+        assert case.seen["back"]["gradients"] != {"p": None}, CUT_OFF
+        with_graph = any(gradient and gradient.requires_grad for gradient in case.seen["after"])
+        assert case.seen["freed"] and not with_graph, f"The saved tensors are still held: {held}"
 
 
 @picture(reference=True)
