@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from grader import scaffold_inputs
 from grader.blanks import without_blanks
 from grader.errors import GraderError
 from grader.stem import ANSWERS, CHECKS, MASTER
@@ -23,6 +24,8 @@ _TAKEN = {*PLACEHOLDERS, "student", "result"}  # the probe of the scaffold needs
 _LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')
 _QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
 _WIDTH = 110
+_LEARNS = ("value", "version", "grad")  # what a step changes of parameters
+_X_EXAMPLE = "torch.tensor([1.0, 2.0], requires_grad=True)"
 
 Import = ast.Import | ast.ImportFrom
 
@@ -41,8 +44,10 @@ class NewQuestion:
         Raises:
             GraderError: a parameter cannot be called so.
         """
-        function, colon, listed = text.partition(":")
+        function, colon, listed = (part.strip() for part in text.partition(":"))
         parameters = tuple(name.strip() for name in listed.split(",")) if colon else ("x",)
+        if colon and not listed and function[:1].isupper():
+            return cls(function, ())
         for name in parameters:
             is_name = _PARAMETER.fullmatch(name) is not None and not keyword.iskeyword(name)
             if not is_name or name in {*_TAKEN, function} or parameters.count(name) > 1:
@@ -50,7 +55,7 @@ class NewQuestion:
                     f"{inert(text)!r}: {inert(name)!r} cannot be a parameter: write the function and what it"
                     " takes, each name once, as in --question total:losses,weights"
                 )
-        return cls(function.strip(), parameters)
+        return cls(function, parameters)
 
     def part(self, place: str, question: str) -> str:
         """What one of the files says of it.
@@ -59,22 +64,63 @@ class NewQuestion:
             place: which of the files, as in ``grader.stem``.
             question: its id, such as ``q2``.
         """
+        draws = scaffold_inputs.draws(self.parameters)
+        examples = {
+            name: _X_EXAMPLE if name == "x" else drawn.replace(", drawn at random]", ", a small example]")
+            for name, drawn in draws.items()
+        }
+        watched = scaffold_inputs.watched(self.parameters)
+        has_modules = bool(scaffold_inputs.modules(self.parameters))
         values = {
             "question": question,
             "function": self.function,
             "parameters": ", ".join(self.parameters),
-            "first": self.parameters[0],
-            "draws": self._assigned("torch.randn(4, requires_grad=True)", "{}, drawn at random"),
-            "examples": self._assigned(
-                "torch.tensor([1.0, 2.0], requires_grad=True)", "a small example of {}"
-            ),
+            "first": (*watched, *self.parameters, "x")[0],
+            "named": ", ".join(f"{name}={name}" for name in watched),
+            "draws": _assigned(draws),
+            "examples": _assigned(draws if has_modules else examples),
+            "nn": "\n    from torch import nn" if has_modules else "",
         }
-        return _template(f"{_NAMES[place]}_question", values)
+        text = _template(self._template(place), values | self._steps())
+        return f"from grader.inside import nn\n{text}" if has_modules and place == CHECKS else text
 
-    def _assigned(self, of_x: str, wanted: str) -> str:
-        """A line for each parameter: an example where it is called x, else a blank."""
-        given = {name: f"[FILL IN: {wanted.format(name)}]" for name in self.parameters} | {"x": of_x}
-        return "\n".join(f"    {name} = {given[name]}" for name in self.parameters)
+    def _template(self, place: str) -> str:
+        if self.function[:1].isupper():
+            return f"{_NAMES[place]}_class"
+        has_steps = place == CHECKS and scaffold_inputs.optimizers(self.parameters)
+        return f"{_NAMES[place]}_{'step' if has_steps else 'question'}"
+
+    def _steps(self) -> dict[str, str]:
+        """What is said of its optimizers, and of the modules they train."""
+        modules = scaffold_inputs.modules(self.parameters)
+        optimizers = scaffold_inputs.optimizers(self.parameters)
+        made = {name: "made" if len(optimizers) == 1 else f"made_by_{name}" for name in optimizers}
+        parameters = scaffold_inputs.learned(self.parameters)
+        listened = [
+            f"updates({', '.join([name, *(f'{one}={one}' for one in filter(None, [parameters.get(name)]))])})"
+            for name in optimizers
+        ]
+        changing = [
+            *(", ".join(f'"{name}.*:{part}"' for part in _LEARNS) for name in modules),
+            *(f'"{name}"' for name in optimizers),
+        ]
+        asserts = [f'assert_updates(*{self.function}_called["{one}"], each="step")' for one in made.values()]
+        return {
+            "updates": _indented(
+                f"    {one} as {name}," for one, name in zip(listened, made.values(), strict=True)
+            ),
+            "made": "".join(f'"{name}": {name}, ' for name in made.values()),
+            "asserts": _indented(asserts),
+            "changing": _indented(f"    {one}," for one in changing),
+        }
+
+
+def _assigned(values: Mapping[str, str]) -> str:
+    return _indented(f"{name} = {value}" for name, value in values.items())
+
+
+def _indented(lines: Iterable[str]) -> str:
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def head(place: str, stem: str) -> str:
@@ -98,21 +144,27 @@ def with_part(place: str, text: str, part: str) -> str:
         end = cells[-1] if cells else len(text)
         closing = text[end:]
         return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
-    return f"{_with_imports(text, head(place, '00_any')).rstrip()}\n\n\n{part}"
+    needed = [*_imports(head(place, "00_any")), *_imports(part)]
+    return f"{_with_imports(text, needed).rstrip()}\n\n\n{_without_imports(part)}"
 
 
 def _template(name: str, values: Mapping[str, str]) -> str:
     return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")).substitute(values)
 
 
-def _with_imports(text: str, needed: str) -> str:
-    """The text with every import that another one has; names join those of the same module."""
-    for wanted in _imports(needed):
+def _with_imports(text: str, needed: Sequence[Import]) -> str:
+    """The text with every import that is needed; names join those of the same module."""
+    for wanted in needed:
         if not any(
             _module(node) == _module(wanted) and _names(node) >= _names(wanted) for node in _imports(text)
         ):
             text = _with_import(text, wanted)
     return text
+
+
+def _without_imports(part: str) -> str:
+    last = max((node.end_lineno or 0 for node in _imports(part)), default=0)
+    return "".join(part.splitlines(keepends=True)[last:]).lstrip("\n")
 
 
 def _with_import(text: str, wanted: Import) -> str:

@@ -15,6 +15,7 @@ from grader.course import Course
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.grading import Options, grade
 from grader.scaffold import Scaffold
+from grader.scaffold_inputs import draws
 
 STEM = "02_signs"
 
@@ -23,7 +24,7 @@ FILLED = {
     "the title of the notebook": "Signs",
     "the idea in a few sentences; students read them first": "A square forgets the sign.",
     "the title of the question": "The square",
-    "what, for which x, in a sentence; how is for students to find out": "its square.",
+    "return or do what, in a sentence; how is for students to find out": "return the square of x.",
     "what to print and look at, so that the bug shows itself": "Print the square of -1.",
     "what it takes and returns, with shapes; students read it": "The square of x, of any shape.",
     "the right answer": "x * x",
@@ -38,18 +39,18 @@ FILLED = {
     "a hint, best as a question": "What is the square of -1?",
     "what is wrong with the value, said from what was seen": "It is no square.",
     "what must hold of the gradient, as a title": "Its gradient is twice x.",
-    "why there is no gradient at all": "The graph was cut.",
-    "what is wrong with the gradient": "It is not twice x.",
+    "whose gradient, as in: the loss": "the square",
+    "what stays as it is, as a title": "x stays as it is.",
     "why this is right, too": "A power is a product.",
     "a right answer, as different from the reference as can be": "x**2",
     "the list of checks it fails; with an empty one, `doctor --accept` writes it": (
         '["test_signs_gradient"], public=True'
     ),
     "what somebody believes who writes this": "The graph does not matter.",
-    "the same for this one": '["test_signs_value", "test_signs_gradient"]',
+    "the same for this one": '["test_signs_value", "test_signs_gradient", "test_signs_leaves_alone"]',
 }
 #: The two wrong answers, which the scaffold asks for in the same words.
-BELIEVED = ["(x * x).detach()", "x + x"]
+BELIEVED = ["(x * x).detach()", "x + x.detach().mul_(2)"]
 
 
 def fill(root):
@@ -62,6 +63,82 @@ def fill(root):
     for path in [*root.rglob(f"{STEM}.py"), *root.rglob(f"test_{STEM}.py")]:
         text = path.read_text(encoding="utf-8")
         path.write_text(re.sub(r"\[FILL IN: ([^]]+)\]", written, text), encoding="utf-8")
+
+
+TRAINS = """\
+opt.zero_grad()
+    loss = ((model(x) - y) ** 2).mean()
+    loss.backward()
+    opt.step()
+    return loss.item()"""
+SUMS = """\
+def __init__(self):
+        self.total = 0.0
+
+    def add(self, x):
+        self.total += x
+
+    def value(self):
+        return self.total"""
+LISTS = SUMS.replace("0.0", "[]").replace("self.total += x", "self.total.append(x)")
+LISTS = LISTS.replace("return self.total", "return sum(self.total)")
+NEVER = """\
+def add(self, x):
+        pass
+
+    def value(self):
+        return 0.0"""
+#: What stands in the scaffold of a step and of a class, and what is written there: equal texts one by one.
+OF_OBJECTS = [
+    ("return [FILL IN: the right answer]", TRAINS),
+    (
+        "[FILL IN: the same with the bug that people really write; it has to run]",
+        "((model(x) - y) ** 2).mean().item()",
+    ),
+    (
+        "[FILL IN: what must hold of fit(model, opt, x, y); it has to fail for the stub]",
+        "fit(model, opt, x, y) and model[0].weight.grad is not None",
+    ),
+    (
+        "return [FILL IN: a right answer, as different from the reference as can be]",
+        TRAINS.replace("loss.item()", "float(loss)"),
+    ),
+    ("[FILL IN: their answer]", "0.0"),
+    ("[FILL IN: their answer]", "x.zero_().sum().item()"),
+    ("([FILL IN: its base, such as nn.Module, or nothing])", ""),
+    ("[FILL IN: the right methods]", SUMS),
+    (
+        "# [FILL IN: the same with the bug that people really write; it has to run]",
+        "\n    # ".join(f"# {NEVER}".split("\n    ")),
+    ),
+    (
+        "assert [FILL IN: what must hold of an object; it has to fail for the stub]",
+        "one = Meter()\n    one.add(1.0)\n    assert one.value() == 1",
+    ),
+    (
+        "[FILL IN: use both, with other inputs for each]",
+        "one.add(torch.rand(()).item())\n    other.add(torch.rand(()).item())",
+    ),
+    ("[FILL IN: a method of one that gives numbers]", "one.value"),
+    ("[FILL IN: the same of other]", "other.value"),
+    ("([FILL IN: its base])", ""),
+    ("[FILL IN: methods as different from the reference as can be]", LISTS),
+    ("([FILL IN: its base])", ""),
+    ("[FILL IN: their methods]", NEVER),
+    ("[FILL IN: what stands in the reference]", "self.total += x"),
+    ("[FILL IN: what shall stand there]", "self.total = 2 * x"),
+]
+
+
+def fill_objects(root):
+    """Do the same; every other blank asks for prose, or for a list that --accept writes."""
+    for place in ("solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"):
+        path = root / place.format("03_steps")
+        text = path.read_text(encoding="utf-8")
+        for blank, written in OF_OBJECTS:
+            text = text.replace(blank, written, 1)
+        text = re.sub(r"fails=\[FILL IN: [^]]+\]", "fails=[]", text)
+        path.write_text(re.sub(r"\[FILL IN: ([^]]+)\]", "Prose", text), encoding="utf-8")
 
 
 @pytest.fixture
@@ -80,8 +157,42 @@ def test_it_agrees_with_itself_once_it_is_filled_in(root, shared_zygote):
     build(course.assignments.values(), root / "assignments", course.all_points())
     found = list(doctor.examine(course, course.stems, jobs=2))
     assert [complaint for one in found for complaint in one.complaints] == []
-    assert found[1].kills == {"test_signs_value": 1, "test_signs_gradient": 2}
+    assert found[1].kills == {"test_signs_value": 1, "test_signs_gradient": 2, "test_signs_leaves_alone": 1}
     assert list(course.rubric(STEM).pictures) == ["signs_graph"]
+
+
+def test_a_step_and_a_class_work_once_they_are_filled_in(root, shared_zygote):
+    """Names of parameters choose models, optimizers and data; the doctor finds every check to be of use."""
+    Scaffold.plan(root, "03_steps", None, ["fit:model,opt,x,y", "Meter:"]).write()
+    fill_objects(root)
+    course = Course.find(root)
+    found = next(doctor.examine(course, ["03_steps"], jobs=2, seeds=(1, 2), accept_lists=True))
+    assert [complaint for complaint in found.complaints if "public" not in complaint] == []
+    assert found.kills == {
+        "test_fit_result": 2,
+        "test_fit_updates": 2,
+        "test_fit_leaves_alone": 1,
+        "test_Meter_value": 2,
+        "test_Meter_objects_are_their_own": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "drawn"),
+    [
+        (["x"], ["torch.randn(4, requires_grad=True)"]),
+        (["opt", "model"], ["nn.Sequential(", "torch.optim.SGD(model.parameters()"]),
+        (["model_g", "opt_d", "model_d"], ["nn.S", "nn.S", "torch.optim.SGD(model_d"]),
+        (["critic", "opt_g", "generator", "opt"], ["nn.S", "nn.S", "torch.optim.SGD(g", "torch.optim.SGD(c"]),
+        (["cell", "x", "h0", "steps"], ["nn.GRUCell(3, 4)", "torch.randn(5, 3)", "torch.randn", "torch.r"]),
+        (["losses", "lr"], ["[FILL IN: losses, drawn at random]", "0.1 + 0.5 * torch.rand(())"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_tells_has_a_builder(parameters, drawn):
+    """Modules before the optimizers that learn them; what no name tells stays a blank."""
+    found = list(draws(parameters).values())
+    assert len(found) == len(drawn)
+    assert all(one.startswith(begin) for one, begin in zip(found, drawn, strict=True)), found
 
 
 def test_a_blank_is_named_with_its_file_and_line(root):

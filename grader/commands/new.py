@@ -17,7 +17,8 @@ import click
     "questions",
     multiple=True,
     metavar="NAME:PARAMETERS",
-    help="A question: its function, and what that takes, as in total:losses,weights (may be repeated).",
+    help="A question: its function, and what that takes, as in step:model,opt,x (may be repeated); `Meter:`"
+    " is a class.",
 )
 def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
     """Begin an assignment: its master, hidden checks and known answers, with blanks to fill in.
