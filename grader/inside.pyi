@@ -216,9 +216,9 @@ def updates(opt: torch.optim.Optimizer, **named: Any) -> AbstractContextManager[
         named: parameters, or modules, which stand for theirs; what requires no grad is left out.
 
     Returns:
-        ``before`` (what stood in ``.grad``), ``steps`` (of each ``gradient`` and ``place``), ``end`` and
-        ``memory`` (by torch's names: ``exp_avg``). Each is one tensor for all parameters together, None where
-        one of them has none.
+        ``before`` (what stood in ``.grad``), ``steps`` (of each ``gradient``, ``place``, and the names of
+        parameters without a gradient, ``missing``), ``end`` and ``memory`` (by torch's names: ``exp_avg``).
+        Each is one tensor for all parameters together, None where one of them has none.
 
     Does not see: steps of another optimizer, and values of more than 4,096 elements in all.
     """

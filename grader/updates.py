@@ -65,7 +65,7 @@ def _assert_gradient(step: Case, each: str, of: str, behind: str, others: Mappin
         filled = f"When opt made its step, {grad} was filled: in this {each} no gradient should arrive there."
         assert is_nothing, filled + behind
         return
-    learner = grad if of else "the .grad of a parameter that learns"
-    assert seen is not None, f"When opt made its step, {learner} was None: {_NONE}{behind}"
+    missing = of or next(iter(step.seen["missing"]), "a parameter that learns")
+    assert seen is not None, f"When opt made its step, {missing}.grad was None: {_NONE}{behind}"
     why = f"When opt made its step, {grad} was not that of the loss this {each} should have."
     assert_close(seen, right, why + behind, others)

@@ -72,7 +72,7 @@ def test_a_training_that_stops_is_told_as_far_as_it_got(made):
         (
             "opt.step()",
             "model.bias.grad = None; opt.step()",
-            "the .grad of a parameter that learns was None: no loss that went back is connected to it, or",
+            "opt made its step, model.bias.grad was None: no loss that went back is connected to it, or",
         ),
     ],
 )

@@ -36,9 +36,10 @@ class Updates:
     """The word: ``with updates(opt, model=model) as made`` fills ``made``.
 
     ``before`` has what stood in ``.grad``, zeros for None; ``steps`` for each step of the optimizer the
-    ``gradient`` it was given and the ``place`` to which the parameters came; ``end`` where they are when the
-    block ends, ``memory`` what the optimizer remembers of them, by torch's names. Each is one tensor for all
-    parameters, None where one of them has none, so that a small one is not compared more finely than known.
+    ``gradient`` it was given, the names of parameters whose gradient was ``missing``, and the ``place`` to
+    which they came; ``end`` where they are when the block ends, ``memory`` what the optimizer remembers of
+    them, by torch's names. Each is one tensor for all parameters, None where one of them has none, so that a
+    small one is not compared more finely than known.
 
     Args:
         opt: an optimizer.
@@ -47,8 +48,12 @@ class Updates:
 
     def __init__(self, opt: Any, **named: Any) -> None:
         modules: set[int] = set()
-        found = (tensor for name, value in named.items() for _, tensor in tensors_of(name, value, modules))
-        self._learners = list({_id(p): p for p in found if facts._requires_grad(p)}.values())
+        found = (pair for name, value in named.items() for pair in tensors_of(name, value, modules))
+        learners = {_id(p): (name, p) for name, p in found if facts._requires_grad(p)}
+        self._names, self._learners = (
+            [name for name, _ in learners.values()],
+            [p for _, p in learners.values()],
+        )
         self._opt = opt
         self._made: dict[str, Any] = {"before": None, "steps": [], "end": None, "memory": {}}
 
@@ -59,8 +64,10 @@ class Updates:
         return self._made
 
     def _note(self, *_: Any) -> None:
-        given = _together(facts.read_grad(p) for p in self._learners)
-        self._made["steps"].append({"gradient": given, "place": _together(self._learners)})
+        grads = [facts.read_grad(p) for p in self._learners]
+        missing = [name for name, grad in zip(self._names, grads, strict=True) if grad is None]
+        place = _together(self._learners)
+        self._made["steps"].append({"gradient": _together(grads), "missing": missing, "place": place})
 
     def __exit__(self, *error: object) -> None:
         self._hook.remove()

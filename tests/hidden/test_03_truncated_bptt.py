@@ -1,11 +1,10 @@
 """The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
 
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from inside import MixedModel, count, fill_grads, sizes, with_gaps
 
 from grader import (
-    assert_changed,
     assert_close,
     assert_gradients,
     assert_untouched,
@@ -131,12 +130,10 @@ def trained(train, given, so_far=False):
 
 
 @inside
-def together(tensors):
-    """All values in one tensor, so that a small one is not compared more finely than it is known."""
-    if any(t is None for t in tensors):
-        return None
-    known = [t.detach() for t in tensors]
-    return torch.cat([t.reshape(-1) for t in known]) if known[1:] else known[0].clone()
+def grads(parameters):
+    """All gradients in one tensor, so that a small one is not compared more finely than it is known."""
+    found = [p.grad for p in parameters]
+    return None if any(grad is None for grad in found) else torch.cat([grad.reshape(-1) for grad in found])
 
 
 @inside
@@ -187,21 +184,14 @@ def one_minibatch(student):
     return trained(student.train_stateful, given)
 
 
-@inside
-def two_trainings():
-    """Two trainings; in the second Adam learns from losses that are almost 0."""
-
-    def adam(*modules):
-        return torch.optim.Adam(trainable(*modules), lr=0.1, eps=1e-20)
-
-    scales = {"": 1.0, "In a second call, where all losses are almost 0": 1e-4}
-    return {name: tuple(network(adam, scale=scale).values()) for name, scale in scales.items()}
-
-
-@probe(cases=two_trainings)
-def losses_and_state(student, *given):
-    """What comes back."""
-    return student.train_stateful(*given)
+@probe
+def losses_and_state(student):
+    """What comes back from two calls; in the second Adam learns from losses that are almost 0."""
+    found = {}
+    for name, scale in (("", 1.0), ("In a second call, where all losses are almost 0", 1e-4)):
+        given = network(lambda *both: torch.optim.Adam(trainable(*both), lr=0.1, eps=1e-20), scale=scale)
+        found[name] = student.train_stateful(*given.values())
+    return found
 
 
 def minibatches(states):
@@ -265,25 +255,16 @@ def test_value_is_carried(carried_states, training):
 
 
 @points(1)
-def test_gradient_flows_through_time(one_minibatch, training):
+def test_gradient_flows_through_time(one_minibatch):
     """Within a minibatch the gradient flows through all time steps, into the cell."""
     seen, expected = one_minibatch
     if is_close(seen["made"]["end"], expected["made"]["end"]):
         return
     assert_untouched(seen["kept"], only=["*:requires_grad"])
-    nothing = "No parameter moved at all: opt made no step, or .grad was empty when it did."
-    assert_changed(seen["kept"], nothing, only=["cell.*:value", "readout.*:value"])
-    for name in expected["kept"]["after"]:
-        still = f"{name} did not move: no gradient arrived there, it was 0, or it was cleared again."
-        hint = "Does each time step begin with the state of the step before, and with its history?"
-        assert_changed(seen["kept"], f"{still}\n\n{hint}", only=[f"{name}:value"])
     later = enumerate(steps(seen["calls"])[1:], start=2)
-    cut = [str(number) for number, step in later if not step.has_history]
-    assert not cut, (
-        f"In time step {', '.join(cut)} the state enters without a history: there the gradient ends.\n\n"
-        "Is that between two minibatches?"
-    )
-    assert_untouched(training.seen["kept"], only=MODES)
+    cut = ", ".join(str(number) for number, step in later if not step.has_history)
+    where = f"In time step {cut} the state enters without a history: there the gradient ends."
+    assert not cut, f"{where}\n\nIs that between two minibatches?"
     assert_updates(*one_minibatch["made"], each="minibatch", hint=OWN_LOSS)
 
 
@@ -496,10 +477,7 @@ def test_reset_falsifies_nothing(reset_in_place):
     assert len(seen["resets"]) == 2, f"(h, c) went in, and {len(seen['resets'])} parts came out."
     assert any(seen["new"]), "What came back is the original itself: to reset it is to reset the original."
     for name, reset, back, right in zip("hc", seen["resets"], *reset_in_place["gradients"], strict=True):
-        refused = f"The caller cannot reset {name} of the result in place"
-        assert not raised(reset, RuntimeError, "leaf"), f"{refused}: it requires grad, and so torch refuses."
-        assert not raised(reset, RuntimeError, "nference"), f"{refused}: it was made in inference_mode."
-        assert not raised(reset, Exception), f"{refused}: {diagnose(reset)}"
+        assert not raised(reset, Exception), f"{name} of the result cannot be reset: {diagnose(reset)}"
         if raised(back, RuntimeError, "modified by an inplace operation"):
             continue  # autograd saw the write and says so
         assert not raised(back, RuntimeError), f"The pending loss of {name} cannot go back: {diagnose(back)}"
@@ -543,21 +521,15 @@ def sequence(steps, outputs=None, scale=1.0, mixed=False, gated=True):
 
 @inside
 def in_chunks(student, steps, k, form):
-    """All gradients after a sequence of a form, those of the readout when a chunk begins, and the steps."""
+    """All gradients after a sequence of a form, those of the readout between two chunks, and the steps."""
     cell, readout, xs, ys = sequence(steps, **form)
     calls, known, totals = spy(cell), [], []
-
-    def grads(module):
-        return together([p.grad for p in trainable(module)])
-
-    cell.register_forward_pre_hook(lambda *_: known.append(grads(readout)))
+    cell.register_forward_pre_hook(lambda *_: known.append(grads(trainable(readout))))
     stopped = attempt(lambda: totals.append(student.tbptt(cell, readout, xs, ys, k)))
-    found, begun = {"cell": grads(cell), "readout": grads(readout)}, known[::k]
-    last, end = begun[-1] if begun else None, found["readout"]
-    found["last chunk"] = None if last is None or end is None else end - last
-    floats = [total for total in totals if isinstance(total, float)]  # what else came back is no other form
-    found |= {"stopped": stopped, "calls": calls, "known": begun, "totals": floats}
-    return f"With {steps} steps, k = {k}{' and one output' if 'outputs' in form else ''}", found
+    found = {module: grads(trainable(one)) for module, one in (("cell", cell), ("readout", readout))}
+    found["totals"] = [total for total in totals if isinstance(total, float)]  # nothing else has this form
+    name = f"With {steps} steps, k = {k}{' and one output' if 'outputs' in form else ''}"
+    return name, {**found, "between": known[k::k], "stopped": stopped, "calls": calls}
 
 
 @probe
@@ -589,17 +561,18 @@ def on_top_of_others(student):
     learners, frozen = trainable(cell, readout), readout.model.embed.bias
     with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as kept:
         student.tbptt(cell, readout, xs.clone(), ys.clone(), k)
-    alone = together([p.grad for p in learners])
+    alone = grads(learners)
     for p in learners:
         p.grad = None
-    fill_grads(learners)
+    fill_grads(learners).grad = torch.zeros_like(learners[-1])
+    before, learners[-1].grad = grads(learners), None
     frozen.grad = torch.randn_like(frozen)  # of a time when it was not frozen
-    before = together([torch.zeros_like(p) if p.grad is None else p.grad for p in learners])
     with untouched(cell=cell, readout=readout, xs=xs, ys=ys) as again:
         student.tbptt(cell, readout, xs, ys, k)
-    after = together([p.grad for p in learners])
-    found = {"before": before, "alone": alone, "added": None if after is None else after - before}
-    return {"kept": kept, "kept again": again, "frozen": snap(frozen), **found}
+    after = grads(learners)
+    added = None if after is None else after - before
+    found = {"alone": alone, "before": before, "added": added, "frozen": snap(frozen)}
+    return {"kept": kept, "kept again": again, **found}
 
 
 WHICH_STEPS = (
@@ -642,14 +615,13 @@ def assert_in_chunks(case, on_top_of_others):
         "The gradients of the readout are right, those of the cell are not: a loss does not reach it, or "
         "something is cut that does not enter the cell."
     )
-    others = {"the gradient of the last chunk alone": expected["last chunk"]}
-    for chunk, (known, wanted) in enumerate(zip(*case["known"], strict=False)):
-        if chunk and known is not None:
-            why = f".grad of the readout is wrong when chunk {chunk} of {len(expected['known'])} is done."
+    others, number = {}, len(expected["between"]) + 1
+    pairs = [*zip_longest(*case["between"]), case["readout"]]
+    for chunk, (known, wanted) in enumerate(pairs, start=1):
+        why = f".grad of the readout is wrong when chunk {chunk} of {number} is done."
+        if known is not None:
             assert_close(known, wanted, f"{why}\n\n{WHICH_LOSSES}", others)
-            others[f"what should be there after chunk {chunk}"] = wanted
-    why = "The state is cut in the right places, but .grad of the readout is wrong in the end."
-    assert_close(*case["readout"], f"{why}\n\n{WHICH_LOSSES}", others)
+        others[f"what should be there after chunk {chunk}"] = wanted
 
 
 @points(2)
@@ -927,8 +899,6 @@ def test_statistic_has_no_history(training_steps):
             "of this batch into the next step.\n\nWho walks into it there?"
         )
         assert not running.requires_grad, "running requires grad: a statistic is measured, not trained."
-        walks = "The backward walks into the graph of the step before it."
-        assert not raised(backward, RuntimeError, SECOND_TIME), walks
         assert not raised(backward, RuntimeError), f"The backward fails: {diagnose(backward)}"
     assert seen["graphs"] <= 1, (
         f"The graphs of {seen['graphs']} of {len(seen['steps'])} batches are still alive: something in the "
