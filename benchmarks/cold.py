@@ -11,7 +11,7 @@ from measure import Cost, run
 from report import Section
 from rounds import Spread, interleaved
 
-_GRADE, _IMPORT = "`grade` of one notebook", '`python -c "import torch, torch._dynamo"`'
+_GRADE, _IMPORT = "`grade` of one notebook", '`python -c "import torch"`'
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Cold:
 def cold(folder: Path, rounds: int) -> Cold:
     """Measure both in turn, after one round that does not count: it reads the files from the disk."""
     submissions = make_class(folder / "cold", 1)
-    imports = [sys.executable, "-c", "import torch, torch._dynamo"]
+    imports = [sys.executable, "-c", "import torch"]
     tasks = {
         _GRADE: lambda: grade_afresh(submissions, folder / "cold-results"),
         _IMPORT: lambda: run(imports, folder=folder),
