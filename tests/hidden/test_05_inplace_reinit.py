@@ -56,23 +56,16 @@ def leaves():
     }
 
 
-@probe
-def refilled(student):
-    """Leaves filled anew; of each, what became of a loss of the old values, and the gradient of a new one.
-
-    The old loss goes back to another tensor than w, so no hook on w can raise in autograd's place.
-    """
-
-    def refill(w, value):
-        slope = torch.ones_like(w).requires_grad_()
-        with torch.enable_grad():  # an earlier call may have left it off
-            loss = slope * w
-        with untouched(w=w) as kept:
-            result = student.reinit_(w, value)
-        old, new = attempt(vjp, loss, slope), gradients(3 * w, w=w)
-        return {"kept": kept, "w": snap(w), "returned": snap(result), "old loss": old, "new loss": new}
-
-    return {name: attempt(refill, *given) for name, given in leaves().items()}
+@probe(cases=leaves)
+def refilled(student, w, value):
+    """Leaves filled anew; of each, what became of a loss of the old values, and the gradient of a new one."""
+    slope = torch.ones_like(w).requires_grad_()  # it goes back to this, so that no hook on w can interfere
+    with torch.enable_grad():  # an earlier call may have left it off
+        loss = slope * w
+    with untouched(w=w) as kept:
+        result = student.reinit_(w, value)
+    old, new = attempt(vjp, loss, slope), gradients(3 * w, w=w)
+    return {"kept": kept, "w": snap(w), "returned": snap(result), "old loss": old, "new loss": new}
 
 
 @probe
@@ -87,14 +80,12 @@ def refilled_without_gradients(student):
 @points(1)
 def test_w_holds_the_value(refilled):
     """The caller's w holds the new value everywhere."""
-    message = (
-        "The caller's w still holds its old values: nothing was written to it.\n\nInto which tensor does "
-        "your function write, the caller's or one of its own?"
-    )
+    nothing = "The caller's w still holds its old values: nothing was written to it."
+    hint = "Into which tensor does your function write, the caller's or one of its own?"
+    near = "Not every entry of the caller's w is the given value itself; what was close to it has to go, too."
     for case in cases(refilled):
-        assert_changed(case.seen["kept"], message, only=["w:value"])
-        told = "Not every entry of the caller's w is the given value; close to it is not enough."
-        assert_close(*case["w"], told, all_digits=True)
+        assert_changed(case.seen["kept"], f"{nothing}\n\n{hint}", only=["w:value"])
+        assert_close(*case["w"], near, all_digits=True)
 
 
 @points(1)
@@ -106,10 +97,8 @@ def test_w_is_the_same_tensor(refilled):
     for case in cases(refilled):
         w, returned = case.seen["w"], case.seen["returned"]
         assert returned is not None, "You returned None instead of w."
-        assert returned.identity == w.identity, (
-            "You returned another object than w. What goes on with it leaves w itself behind, and w is what "
-            "the optimizer and the module hold."
-        )
+        another = "You returned another object than w, and w is what the optimizer and the module hold."
+        assert returned.identity == w.identity, another
         assert_untouched(case.seen["kept"], only=["w:storage"])
 
 
@@ -127,26 +116,22 @@ def test_w_still_trains(refilled, refilled_without_gradients):
     assert_untouched(refilled_without_gradients.seen)
 
 
-NOT_COUNTED = (
-    "The old loss went back without an error and delivered a wrong gradient: the values of w had changed, "
-    "but not w._version, which is all that backward() checks.\n\nPrint w._version before and after the call. "
-    "Which way of writing leaves it alone?"
-)
-
-
 @points(2)
 def test_a_stale_loss_is_noticed(refilled):
     """A loss that was computed from the old values refuses to go back."""
+    rightly = "The old loss went back without an error, and rightly so: w still holds its old values."
+    not_counted = (
+        "The old loss went back without an error and delivered a wrong gradient: the values of w had changed,"
+        " but not w._version, which is all that backward() checks.\n\nWhich way of writing leaves it alone?"
+    )
     for case in cases(refilled):
         kept, loss = case.seen["kept"], case.seen["old loss"]
         if not raised(loss, BaseException):
-            rightly = "The old loss went back without an error, and rightly so: w still holds its old values."
             assert_changed(kept, rightly, only=["w:value"])
-            assert_changed(kept, NOT_COUNTED, only=["w:version"])
-        assert raised(loss, RuntimeError, "modified by an inplace operation"), (
-            "The old loss did not raise the error with which autograd says that a value it needs was "
-            f"overwritten: {diagnose(loss) if raised(loss, BaseException) else 'it went back.'}"
-        )
+            assert_changed(kept, not_counted, only=["w:version"])
+        what = diagnose(loss) if raised(loss, BaseException) else "it went back."
+        told = f"The old loss was not stopped by autograd's error about an overwritten value: {what}"
+        assert raised(loss, RuntimeError, "modified by an inplace operation"), told
 
 
 @picture(reference=True)  # the question says that the old loss must refuse to go back
@@ -194,9 +179,8 @@ def reset_while_training(student, name, dtype, mixed):
 
     def step(x):
         reseed(1)
-        with torch.no_grad():
-            for parameter in optimizer.param_groups[0]["params"]:
-                parameter.normal_()
+        for parameter in optimizer.param_groups[0]["params"]:
+            nn.init.normal_(parameter)
         optimizer.zero_grad()
         output = model(x)
         output.sub(1).pow(2).mean().backward()
@@ -225,8 +209,7 @@ def tied_reset(student):
 @probe
 def drawn_values(student):
     """What 21,600 weights look like, and how much they resemble those before and those of another call."""
-    model, drawn = nn.Module(), []
-    model.fc = nn.Linear(180, 120)
+    model, drawn = nn.ModuleDict({"fc": nn.Linear(180, 120)}), []
     for _ in range(3):
         drawn.append(model.fc.weight.detach().flatten().clone())
         student.reset_layer(model, "fc")
@@ -247,8 +230,7 @@ def drawn_values(student):
 @probe
 def small_reset(student):
     """A layer of a single weight, which is frozen and inf, while gradients are switched off."""
-    model = nn.Module()
-    model.fc = nn.Linear(1, 1)
+    model = nn.ModuleDict({"fc": nn.Linear(1, 1)})
     nn.init.constant_(model.fc.weight, float("inf")).requires_grad_(False)
     with torch.no_grad(), untouched(model=model) as kept:
         result = attempt(student.reset_layer, model, "fc")
@@ -260,14 +242,15 @@ TOP, DEEP = ["model.fc.*"], ["model.blocks.1.fc.*", "model.tied.weight"]
 
 
 def assert_reset(reset, own):
-    """Something happened to the layer, so that what does nothing is not praised for harming nobody."""
+    """Something happened to the weight, so that what does nothing is not praised for harming nobody."""
     message = "The layer still has its old values: nothing was reset, or something else was."
-    assert_changed(reset.seen["kept"], message, only=own, but=["*:version", "*:grad"])
+    assert_changed(reset.seen["kept"], message, only=own, but=["*:version", "*:grad", "*.bias:*"])
 
 
 def assert_goes_on(reset, own, hint):
     """The optimizer holds what the layer has, and goes on with it as with the reference's."""
     (seen, expected), kept = reset["training"], reset.seen["kept"]
+    assert_reset(reset, own)
     assert_untouched(kept, only=["torch"])
     assert_untouched(kept, only=own, but=FREE, hint=hint)
     assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
@@ -289,38 +272,27 @@ def test_parameters_are_the_same_objects(plain_reset):
 @points(1)
 def test_fresh_values_are_trained(plain_reset, small_reset):
     """The next optimizer.step() trains the layer, and all others, as before."""
-    assert_reset(plain_reset, TOP)
-    assert_untouched(small_reset.seen["kept"], only=["torch"])
     hint = "optimizer.step() moves the objects it was given at the start, by their .grad. Which are they now?"
     assert_goes_on(plain_reset, TOP, hint)
+    assert_untouched(small_reset.seen["kept"], only=["torch"])
 
 
 @points(1)
 def test_tied_module_stays_tied(tied_reset):
     """What shared the weight before shares it afterwards, before and after the next step."""
-    assert_reset(tied_reset, ["model.tied.weight", "model.blocks.1.fc.weight"])
     hint = "Two modules are tied by holding one object. What does each of them hold after your function?"
     assert_goes_on(tied_reset, DEEP, hint)
 
 
-SEEDED = (
-    "A second call draws the same numbers again: every reset is alike.\n\nDoes your function set a seed, or "
-    "make a generator, which begins with the same one each time?"
-)
-SCALE = (
-    "The standard deviation of 21,600 weights is {:.4f}, too far from 0.02 for chance.\n\nIs it the standard "
-    "deviation that you hand over, or its square, or a bound?"
-)
-SHARE = (
-    "{:.2%} of the weights are farther from their mean than {}: they do not come from a normal distribution."
-)
+SCALE = "21,600 weights have the standard deviation {:.4f}.\n\nDo you hand over 0.02, its square or a bound?"
+SHARE = "{:.2%} of the weights are farther than {} from their mean: that is no normal distribution."
 #: What each number is for 21,600 weights drawn as asked, how far it is off by chance at most (five standard
 #: errors; but a column has 120 weights), and what is said where it is farther off.
 DRAWN = {
     "distinct": (1, 0.1, "Only {:.2%} of the weights are different values: they were not drawn one by one."),
     "left": (0, 8, "{:,} of the 21,600 weights are still the old ones: your function does not reach them."),
     "old": (0, 0.05, "The old values are still in the weights: their correlation with them is {:.2f}."),
-    "repeated": (0, 0.05, SEEDED),
+    "repeated": (0, 0.05, "Each call draws the same numbers.\n\nDoes it set a seed, or make a generator?"),
     "std": (0.02, 0.0006, SCALE),
     "mean": (0, 0.0009, "The mean of 21,600 weights is {:.3g}, too far from 0 to be chance."),
     "0.5 standard deviations": (0.6171, 0.02, SHARE),
@@ -337,13 +309,11 @@ def test_values_are_drawn_as_asked(drawn_values, small_reset):
         assert abs(number - normal) <= noise, told.format(number, name)
     assert_close(*drawn_values["bias"], "The bias is not 0 everywhere.")
     result, weight = small_reset.seen["result"], small_reset.seen["weight"]
-    assert not raised(result, BaseException), (
-        f"The reset of a layer with a single weight, which is frozen, fails: {diagnose(result)}"
-    )
-    assert abs(weight.value[0]) < 0.2, (
-        f"The only weight was frozen and inf; now it is {weight.value[0]:.3g}: no draw of N(0, 0.02).\n\n"
-        "What does each of your steps make of a single number, and of an inf?"
-    )
+    failed = "The reset of a layer with a single weight, which is frozen, fails"
+    assert not raised(result, BaseException), f"{failed}: {diagnose(result)}"
+    told = f"The only weight was frozen and inf; now it is {weight.value[0]:.3g}: no draw of N(0, 0.02)."
+    hint = "What does each of your steps make of a single number, and of an inf?"
+    assert abs(weight.value[0]) < 0.2, f"{told}\n\n{hint}"
 
 
 @points(1)
@@ -382,31 +352,29 @@ def products():
     than columns.
     """
     width = count(6, 8)
-    masked = {
-        f"With 3 of {width} columns masked": ((4, 3, 2), [1, 2, width - 2]),
-        "With every column masked": ((1, 4, 3), list(range(width))),
-        "With no column masked": ((3, 2, 1), []),
-        f"With 1 of {width} columns masked": ((2, 3, 4), [count(1, width - 2)]),
-    }
-    for name, ((rows, inner, out), columns) in masked.items():
+
+    def product(rows, inner, out, columns):
         x = 10 * torch.randn(inner, rows, 2)[..., 0].t()
         w1, w2 = torch.randn(inner, width, requires_grad=True), torch.randn(width, out, requires_grad=True)
         w1.grad, mask = torch.randn_like(w1), torch.zeros(width, dtype=torch.bool)
         mask[columns] = True
-        yield name, {"x": x.requires_grad_(rows > inner), "w1": w1, "w2": w2, "mask": mask}
+        return x.requires_grad_(rows > inner), w1, w2, mask
+
+    return {
+        f"With 3 of {width} columns masked": product(4, 3, 2, [1, 2, width - 2]),
+        "With every column masked": product(1, 4, 3, list(range(width))),
+        "With no column masked": product(3, 2, 1, []),
+        f"With 1 of {width} columns masked": product(2, 3, 4, [count(1, width - 2)]),
+    }
 
 
-@probe
-def masked(student):
+@probe(cases=products)
+def masked(student, x, w1, w2, mask):
     """Products of several sizes: what comes out, what goes back from f and from d, and the inputs."""
-
-    def multiply(x, w1, w2, mask):
-        with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
-            d, f = student.masked_forward(x, w1, w2, mask)
-        back = {"of f": gradients(f, w1=w1, w2=w2, x=x), "of d": gradients(d, w1=w1, x=x)}
-        return {"kept": kept, "d": snap(d), "f": snap(f), **back}
-
-    return {name: multiply(**given) for name, given in products()}
+    with untouched(x=x, w1=w1, w2=w2, mask=mask) as kept:
+        d, f = student.masked_forward(x, w1, w2, mask)
+    back = {"of f": gradients(f, w1=w1, w2=w2, x=x), "of d": gradients(d, w1=w1, x=x)}
+    return {"kept": kept, "d": snap(d), "f": snap(f), **back}
 
 
 @points(1)
@@ -414,53 +382,57 @@ def test_masked_values_enter_the_product(masked):
     """The masked columns of d are 1, and f is computed from this d."""
     for case in cases(masked):
         assert_close(*case["d"], "d is not x @ w1 with ones in the columns where mask is true.")
-        message = "d is right, but f is not the product of this d and w2: from which d was f computed?"
-        hint = "At which moment does your function read d for the second product?"
-        assert_close(*case["f"], f"{message}\n\n{hint}")
+        message = (
+            "d is right, but f is not the product of this d and w2.\n\nWhen does your function read d for it?"
+        )
+        assert_close(*case["f"], message)
 
 
-SAVED = "The product f had saved d for the gradient of w2, and d was written to after that."
+#: What keeps f from going back, whichever gradient is asked for.
+F_STUCK = {
+    "overwritten": "That is d: the product f needs it for the gradient of w2.",
+    "shape of output": "Is it the second of the pair?",
+}
 
 
 def about_w1(case):
     """What a wrong gradient of w1 comes of."""
-    d, mask = case.seen["d"], case.expected["kept"]["before"]["mask"]["tensor"].value
+    mask = case.expected["kept"]["before"]["mask"]["tensor"].value
 
     def leaked(gradient, _):
         if not any(entry for place, entry in enumerate(gradient.value) if mask[place % len(mask)]):
             return ""
         told = "w1 gets a gradient for the masked columns of d,"
-        if d is None or not is_close(d, case.expected["d"]):
+        if not is_close(*case["d"]):
             return f"{told} and d itself was not replaced there."
         return (
             f"{told} which it does not determine: for autograd these columns still are x @ w1, because it "
-            "did not see them replaced before they were used.\n\nAsk of every write: does autograd see it? "
-            "For a hidden one, d is still x @ w1."
+            "did not see them replaced before they were used.\n\nAsk of every write: does autograd see it?"
         )
 
-    none = "For autograd no column of d depends on w1."
-    return {"overwritten": SAVED, "w1:zero": none, "w1:wrong": leaked}
+    return {"w1:zero": "For autograd no column of d depends on w1.", "w1:wrong": leaked}
 
 
 @points(2)
 def test_w1_gets_the_gradient_of_its_columns(masked):
     """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its own."""
     for case in cases(masked):
+        why = about_w1(case)
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["of f"], of="f", but=["w2"], because=about_w1(case))
+            assert_gradients(*case["of f"], of="the f that you return", but=["w2"], because=F_STUCK | why)
             if case.seen["d"].grad_fn is not None:  # a d without a history hurts nobody
-                assert_gradients(*case["of d"], of="the d that you return", because=about_w1(case))
+                assert_gradients(*case["of d"], of="the d that you return", because=why)
 
 
 @points(1)
 def test_w2_gets_the_gradient_of_the_masked_d(masked):
     """w2 gets the gradient that belongs to the masked d."""
+    which = "\n\nThe gradient of w2 is d, transposed, times the gradient of f. Which d?"
     for case in cases(masked):
-        which = "\n\nThe gradient of w2 is d, transposed, times the gradient of f. Which d?"
-        why = which if is_close(*case["d"]) else "It is made of d, which is wrong too: see to d first."
+        wrong = which if is_close(*case["d"]) else "It is made of d, which is wrong too: see to d first."
+        why = F_STUCK | {"wrong": wrong}
         with blaming_changes(case.seen["kept"]):
-            because = {"overwritten": SAVED, "wrong": why}
-            assert_gradients(*case["of f"], of="f", only=["w2"], because=because)
+            assert_gradients(*case["of f"], of="the f that you return", only=["w2"], because=why)
 
 
 @points(1)
@@ -589,18 +561,15 @@ def test_inputs_of_the_block_are_untouched(blocks, block_while_switched_off):
     hint = "Whose memory does each of your operations write to?"
     for case in cases(blocks):
         (y, right), kept = case["y"], case.seen["kept"]
-        assert y is not None, (
-            "You returned None; that x and w are left alone counts once a result comes back."
-        )
+        assert y is not None, "You returned None; that x and w are left alone counts once a result is there."
         assert y.shape == right.shape, f"What came back has the shape {y.shape}, not that of x."
         assert_untouched(kept, only=["*:value", "*:version"], hint=hint)
         assert_untouched(kept)
         for name in "xw":
             given = kept["before"][name]["tensor"]  # and now, for it is untouched
             assert y.identity != given.identity, f"What came back is the caller's {name} itself."
-            assert y.storage != given.storage, (
-                f"What came back lies in the memory of the caller's {name}.\n\n{hint}"
-            )
+            there = f"What came back lies in the memory of the caller's {name}."
+            assert y.storage != given.storage, f"{there}\n\n{hint}"
     assert_untouched(block_while_switched_off.seen, case=SWITCHED_OFF)
 
 
@@ -705,12 +674,10 @@ def assert_becomes(case, kind, wrong):
 @points(1)
 def test_parameters_are_averaged(averaged, averaged_at_the_ends):
     """Every parameter of the teacher becomes (1 - tau) * teacher + tau * student."""
-    wrong = (
-        "is not the average in which the student has the weight tau.\n\nStart from a teacher at 0 and a "
-        "student at 1, with tau = 0.1. Where should the teacher be afterwards?"
-    )
+    told = "is not the average in which the student has the weight tau."
+    hint = "With a teacher at 0, a student at 1 and tau = 0.1: where should the teacher be afterwards?"
     for case in cases(averaged, averaged_at_the_ends):
-        assert_becomes(case, "parameters", wrong)
+        assert_becomes(case, "parameters", f"{told}\n\n{hint}")
 
 
 @points(1)
@@ -761,8 +728,8 @@ def test_no_memory_is_shared(averaged, averaged_at_the_ends):
     """Teacher and student share no memory, not even after an update with tau = 1."""
     hint = "Which of your lines copies values, and which only lets both use one memory?"
     for case in updates(averaged, averaged_at_the_ends):
-        alone = {"only": ["teacher.*:value"], "case": "When only the student was written to", "hint": hint}
-        assert_untouched(case.seen["written"], **alone)
+        when = "When only the student was written to"
+        assert_untouched(case.seen["written"], only=["teacher.*:value"], case=when, hint=hint)
 
 
 @picture(reference=True)  # nothing hangs on the reference's teacher, and so nothing is shown of its answer
@@ -811,28 +778,20 @@ def descents():
     }
 
 
-@probe
-def descended(student):
-    """The caller's w after descents of several kinds, and what else there is."""
-
-    def descend(w, inputs, targets, *others):
-        with untouched(w=w, X=inputs, y=targets) as kept:
-            student.fit_by_hand(w, inputs, targets, *others)
-        return {"kept": kept, "w": snap(w), "next": gradients(3 * w, w=w)}
-
-    return {name: attempt(descend, *given) for name, given in descents().items()}
+@probe(cases=descents)
+def descended(student, w, inputs, targets, rate, steps):
+    """The caller's w after descents of several kinds, a next loss of it, and what else there is."""
+    with untouched(w=w, X=inputs, y=targets) as kept:
+        student.fit_by_hand(w, inputs, targets, rate, steps)
+    return {"kept": kept, "w": snap(w), "next": gradients(3 * w, w=w)}
 
 
-@probe
-def losses_returned(student):
-    """What is returned of descents of several kinds."""
-    found = {name: attempt(student.fit_by_hand, *given) for name, given in descents().items()}
-    for losses in found.values():
-        if isinstance(losses, list):
-            losses[:] = [
-                float(loss) if isinstance(loss, float) else loss for loss in losses
-            ]  # numpy's are, too
-    return found
+@probe(cases=descents)
+def losses_returned(student, *problem):
+    """What is returned of descents of several kinds; numpy's float64 is a float, too."""
+    losses = student.fit_by_hand(*problem)
+    is_list = type(losses) is list
+    return [float(loss) if isinstance(loss, float) else loss for loss in losses] if is_list else losses
 
 
 @probe
@@ -842,36 +801,32 @@ def descent_while_switched_off(student):
 
 
 STANDS_STILL = {"From the minimum", "Without a step"}
-NOT_WRITTEN = (
-    "Nothing was written to the caller's w, here a column of a wider matrix, so it is not contiguous.\n\n"
-    "Does an update run at all? Which tensor does it write to, the caller's or a new one? And does an "
-    "optimizer find a gradient?"
-)
-NOT_MOVED = (
-    "The caller's w was written to and stands where it was: you subtracted 0, or put the old values back.\n\n"
-    "When is w.grad cleared, and when is it used? And is an old w kept?"
-)
-LATER = (
-    "A single step is right. What do you do in a later step, or for such losses, that you do not do in a "
-    "single step? And what is in w.grad when a step begins?"
-)
 
 
 @points(2)
 def test_w_arrives(descended):
     """The caller's w is where plain gradient descent leads."""
+    not_written = (
+        "Nothing was written to the caller's w, here a column of a wider matrix, so it is not contiguous."
+        "\n\nDoes an update run at all? Which tensor does it write to, the caller's or a new one? And does "
+        "an optimizer find a gradient?"
+    )
+    not_moved = (
+        "The caller's w was written to and stands where it was: you subtracted 0, or put the old values back."
+        "\n\nWhen is w.grad cleared, and when is it used? And is an old w kept?"
+    )
     hint = "Compare the gradient of your step with that of the mean over all samples."
     for case in cases(descended):
         w, right = case["w"]
         if case.name not in STANDS_STILL:
-            assert_changed(case.seen["kept"], NOT_WRITTEN, only=["w:value", "w:version"])
-            assert_changed(case.seen["kept"], NOT_MOVED, only=["w:value"])
+            assert_changed(case.seen["kept"], not_written, only=["w:value", "w:version"])
+            assert_changed(case.seen["kept"], not_moved, only=["w:value"])
         if any(map(isfinite, right.value)):
             assert_close(w, right, f"The caller's w is not where plain gradient descent leads.\n\n{hint}")
         else:
-            told = "The caller's w is still finite: a step was left out, or cut short."
-            assert not any(map(isfinite, w.value)), told
-        hint = LATER
+            finite = any(map(isfinite, w.value))
+            assert not finite, "The caller's w is still finite: a step was left out, or cut short."
+        hint = "A single step is right. What differs later, or with such losses? What is in w.grad by then?"
 
 
 @points(1)
@@ -889,18 +844,18 @@ def test_w_stays_a_leaf_in_its_memory(descended, descent_while_switched_off):
 @points(2)
 def test_losses_are_those_of_descent(losses_returned):
     """The losses are a list of Python floats, each measured before its update."""
+    message = (
+        "The losses are not the mean squared errors of plain descent.\n\nWhen is each measured, before or "
+        "after the update? Where is w after each of your steps? Is everything of the dtype of w?"
+    )
+    beyond = "The losses grow beyond all numbers, and yours are finite again: something took their place."
     for case in cases(losses_returned):
         seen, expected = case
         assert isinstance(seen, list), f"You returned a {type(seen).__name__}, not a list."
         assert len(seen) == len(expected), f"The number of losses is {len(seen)}, not that of the steps."
         finite, digits = sum(map(isfinite, expected)), case.name != "Where the loss grows"  # in float32
-        message = (
-            "The losses are not the mean squared errors of plain descent.\n\nWhen is each measured, before "
-            "or after the update? Where is w after each of your steps? Is everything of the dtype of w?"
-        )
         assert_close(seen[:finite], expected[:finite], message, all_digits=digits)
-        told = "The losses grow beyond all numbers, and yours are finite again: something took their place."
-        assert not any(map(isfinite, seen[finite:])), told
+        assert not any(map(isfinite, seen[finite:])), beyond
 
 
 @picture(reference=True)
