@@ -8,9 +8,11 @@ from typing import Any
 
 from grader.check import WithoutHintError, describe
 from grader.closeness import TOLERANCE, are_close, decimals_of, have_all_digits
+from grader.diagnosis import diagnose
 from grader.difference import difference_of
-from grader.facts import Tensor
+from grader.facts import Raised, Tensor
 
+_COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
 FEW_DIGITS = (
     "it is right to the digits of a float32, and not to those of float64: was something computed in float32, "
     "or rounded?"
@@ -43,8 +45,9 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
 
     Raises:
-        WithoutHintError: another type, shape, dtype or number of entries was seen, or values that are nan,
-            cut off, rounded, nearly right or in another order; no hint is shown.
+        WithoutHintError: an error was caught, which is told as by ``diagnose``; another type, shape, dtype or
+            number of entries was seen, or values that are nan, cut off, rounded, nearly right or in another
+            order. No hint is shown.
         AssertionError: they differ in another way; the text is the diagnosis.
         TypeError: the expected fact is nothing that can be compared in this way.
         ValueError: the expected tensor is too large to be compared.
@@ -92,6 +95,8 @@ class _Comparison:
 
     def difference(self, seen: Any, expected: Any) -> AssertionError | None:
         """The failure that tells the first difference, or None."""
+        if isinstance(seen, Raised) and isinstance(expected, _COMPARED):
+            return self._stopped(seen)
         if isinstance(expected, dict):
             return self._of_dicts(seen, expected)
         if isinstance(expected, list | tuple):
@@ -177,6 +182,11 @@ class _Comparison:
         """None may come of the mistake that a hint is about; another type is a mistake of its own."""
         reason = f"{describe(seen)} was found"
         return AssertionError(self._because(reason)) if seen is None else self._said_all(reason)
+
+    def _stopped(self, error: Raised) -> WithoutHintError:
+        """An error that `attempt` caught is told like one that stopped the probe."""
+        said, place = self.message.partition("\n\n")[0].rstrip("."), f" ({self.place})" if self.place else ""
+        return WithoutHintError(f"{said}{place}: {diagnose(error)}")
 
     def _other_values(self, seen: Any, expected: Any) -> AssertionError:
         difference = difference_of(seen, expected, self.others)

@@ -214,7 +214,16 @@ FOUND = [
     ([1.0], tensor(1.0), "They differ (a list was found)."),
     (Other("Box"), tensor(1.0), "They differ (a Box was found)."),
     (Other("Adam"), tensor(1.0), "They differ (an Adam was found)."),
-    (Raised(("ValueError",), "secret", ""), tensor(1.0), "They differ (an error (ValueError) was found)."),
+    (
+        Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)"),
+        tensor(1.0),
+        "They differ: in f (code cell 2): `g(x)` stopped with ValueError: no.",
+    ),
+    (
+        [1.0, Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)")],
+        [1.0, 2.0],
+        "They differ (part [1]): in f (code cell 2): `g(x)` stopped with ValueError: no.",
+    ),
     (tensor(1.0, 2.0), tensor(1.0), "They differ (its shape is (2,))."),
     (tensor(1.0, shape=()), tensor(1.0), "They differ (its shape is (), its values are right)."),
     (tensor(1.0, dtype="torch.float64"), tensor(1.0), "They differ (its dtype is torch.float64)."),
@@ -270,7 +279,6 @@ SECRETS = [
     ([1], [77]),
     ([1], [77] * 77),
     ({"a": 1}, {"a": 77}),
-    (Raised(("ValueError",), "77", ""), 77),
     (3, [tensor(77.25)]),
 ]
 
