@@ -15,6 +15,7 @@ from grader.author_file import not_python, read_text
 from grader.blanks import has_blank, require_filled, without_blanks
 from grader.errors import CourseError
 from grader.filled import questions_left_out
+from grader.master_file import cells_of_master
 from grader.public_check import validate_check
 from grader.question import Place, Question, read_question
 
@@ -128,14 +129,12 @@ def _is_blank(cell: Cell) -> bool:
 
 
 def _read_cells(path: Path) -> list[Cell]:
-    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and often all is known
-
     text = read_text(path)
-    notebook = jupytext.reads(text, fmt="py:percent")
+    cells = cells_of_master(path, text)
     return [
         _cell(path, raw, line)
-        for raw, line in zip(notebook.cells, _lines(text, notebook.cells), strict=True)
-        if raw.source.strip()
+        for raw, line in zip(cells, _lines(text, cells), strict=True)
+        if raw["source"].strip()
     ]
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from grader.accept import accept
 from grader.blanks import blanks_of, without_unfinished
-from grader.build import outdated, student_notebook
 from grader.check_file import left_in
 from grader.complaints import Judged, add_complaints, lists_to_accept
 from grader.course import Course
@@ -119,6 +118,8 @@ def _files(root: Path, stem: str) -> list[Path]:
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> Examination:
     """What concerns all assignments: the files of a stem are there, and ``assignments/`` is current."""
+    from grader.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
+
     known = Memory(folder and folder / "assignments.json")
     read = [path for stem in course.stems for path in _files(course.root, stem)]
     key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), _stray(course))
@@ -199,7 +200,7 @@ class _Doctor:
         return found, all(one.is_certain for one in judged)
 
     def _answers(self, only: str | None) -> list[Answer]:
-        return [a for a in answers_of(self.course, self.stem) if only in {None, a.question}]
+        return answers_of(self.course, self.stem, only)
 
     def _judged(self, question: Question, answers: Sequence[Answer], not_run: Collection[str]) -> Judged:
         """What becomes of everything that is known to answer a question, but for what could not run."""
@@ -224,6 +225,8 @@ class _Doctor:
 
     def _untouched(self) -> list[str]:
         """The notebook as students get it runs, and every question in it counts as untouched."""
+        from grader.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
+
         assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
         notebook = student_notebook(assignment, self.course.points(self.stem))
         sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]

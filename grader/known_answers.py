@@ -85,11 +85,11 @@ def read_answers(
     ]
 
 
-def answers_of(course: Course, stem: str) -> list[Answer]:
-    """The known answers of an assignment; CourseError as in `read_answers`."""
-    questions = course.assignment(stem).questions
-    functions = {question.id: question.function for question in questions}
-    references = {question.id: question.answer for question in questions}
+def answers_of(course: Course, stem: str, question: str | None = None) -> list[Answer]:
+    """The known answers of an assignment, or of one of its questions; CourseError as in `read_answers`."""
+    questions = [q for q in course.assignment(stem).questions if question in {None, q.id}]
+    functions = {q.id: q.function for q in questions}
+    references = {q.id: q.answer for q in questions}
     return read_answers(course.answers_file(stem), functions, references)
 
 

@@ -1,0 +1,48 @@
+"""What jupytext made of a master is remembered where the doctor remembers things, and nowhere else."""
+
+import pytest
+from tiny_course import write_course
+
+from grader import master_file
+from grader.assignment import read_assignment
+from grader.doctor_memory import FOLDER
+
+
+@pytest.fixture
+def master(tmp_path):
+    """A master whose author has asked the doctor before."""
+    root = write_course(tmp_path / "course")
+    (root / FOLDER).mkdir()
+    return root / "solutions" / "01_tiny.py"
+
+
+def test_an_unchanged_master_is_not_read_by_jupytext_again(master, monkeypatch):
+    """The assignment is the same, however often it is read."""
+    first = read_assignment(master)
+    monkeypatch.setattr(master_file, "_read", lambda text: pytest.fail("it was read again"))
+    assert read_assignment(master) == first
+
+
+def test_an_edit_is_read(master):
+    """What is remembered belongs to the text, not to the file."""
+    first = read_assignment(master)
+    text = master.read_text(encoding="utf-8")
+    master.write_text(text.replace(first.title, "Another title"), encoding="utf-8")
+    assert first.title in text
+    assert read_assignment(master).title == "Another title"
+
+
+def test_a_spoiled_memory_is_read_anew(master):
+    """Whatever stands in the file."""
+    first = read_assignment(master)
+    (remembered,) = (master.parent.parent / FOLDER).glob("*.master.json")
+    remembered.write_text('{"', encoding="utf-8")
+    assert read_assignment(master) == first
+
+
+def test_nothing_is_written_where_the_doctor_was_not(master):
+    """To read a course leaves it as it is."""
+    folder = master.parent.parent / FOLDER
+    folder.rmdir()
+    read_assignment(master)
+    assert not folder.exists()
