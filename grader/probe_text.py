@@ -42,8 +42,13 @@ def told(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
 def _without_what_stayed(fact: Any) -> Any:
     """The same, but that of what ``untouched`` filled only what changed is left, with what is said of it."""
     if is_kept(fact):
-        tensors = {path: now["tensor"] for path, now in fact["after"].items() if "tensor" in now}
-        return {**changed_parts(fact), **({"after": tensors} if tensors else {})} or "nothing changed"
+        changed = changed_parts(fact)
+        written = {
+            path: now["tensor"]
+            for path, now in fact["after"].items()
+            if "tensor" in now and f"{path}:value" in changed
+        }
+        return {**changed, **({"after": written} if written else {})} or "nothing changed"
     if isinstance(fact, dict):
         return {key: _without_what_stayed(value) for key, value in fact.items()}
     if isinstance(fact, list | tuple):

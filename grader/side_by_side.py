@@ -117,13 +117,12 @@ def _cells(row: Mapping[str, Entry | None], first: str) -> Iterator[str]:
         if others:
             yield _EQUAL
         return
-    yield f"{first} {_short(expected, there)}"
+    alike = [who for who, seen in others if _verdict(expected, seen) == _EQUAL]
+    yield f"{', '.join([first, *alike])} {_short(expected, there)}"
     for who, seen in others:
-        verdict = _verdict(expected, seen)
-        if verdict == _EQUAL:
-            yield f"{who} {_EQUAL}"
-        else:
+        if who not in alike:
             kind = how_it_differs(seen.fact, expected.fact) if seen and expected else None
+            verdict = _verdict(expected, seen)
             yield f"{who} {_short(seen, there)}{_GAP}{verdict}{f': {kind}' if kind else ''}"
 
 

@@ -71,7 +71,7 @@ def test_an_answer_stands_beside_the_reference(root):
     lines = tried("doubled", "--answer", "squared", "--answer", "added").splitlines()
     assert lines[0] == "doubled    x   <float32 (3,) 1 2 3>   equal"
     assert [" ".join(line.split()) for line in lines[1:]] == [
-        "doubled y reference <float32 (3,) 2 4 6> squared <float32 (3,) 1 4 9> differs added equal"
+        "doubled y reference, added <float32 (3,) 2 4 6> squared <float32 (3,) 1 4 9> differs"
     ]
 
 
@@ -249,6 +249,10 @@ def test_of_what_was_watched_only_the_changes_are_shown(root):
     assert "doubled kept['x:value'] squared \"The values of the caller's x were changed.\" differs" in lines
     assert "doubled kept['after']['x'] squared <float32 (3,) 2 2 2> differs" in lines
     assert not any("mode" in line or "before" in line for line in lines)
+    edit(root, ANSWERS, "return x.mul_(2)", "x.grad = x.clone()\n    return 2 * x")
+    told = tried("doubled", "--answer", "squared")
+    assert "kept['x:grad']" in told
+    assert "'after'" not in told, "the sentence says all: no values were written"
 
 
 PICTURE = """
