@@ -40,7 +40,7 @@ def stub_complaints(
 
 
 def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Iterator[str]:
-    """That a wrong answer names a check in ``fails=`` which its question has not.
+    """That a wrong answer names checks in ``fails=`` which its question has not.
 
     Args:
         answer: the answer.
@@ -48,12 +48,12 @@ def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Itera
         path: the file of answers.
     """
     known = [check.id for check in checks]
-    for name in sorted(answer.fails or ()):
-        if name not in known:
-            yield (
-                f"{path}, line {answer.line}: {answer.name} fails {name}, which is no check of"
-                f" {answer.question}; {nearest(name, known)}"
-            )
+    unknown = [name for name in sorted(answer.fails or ()) if name not in known]
+    where = f"{path}, line {answer.line}: {answer.name} fails {', '.join(unknown)}, which"
+    if len(unknown) == 1:
+        yield f"{where} is no check of {answer.question}; {nearest(unknown[0], known)}"
+    elif unknown:
+        yield f"{where} are no checks of {answer.question}; there is {', '.join(known)}"
 
 
 def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path: Path) -> list[str]:

@@ -104,7 +104,8 @@ class NewQuestion:
             *(", ".join(f'"{name}.*:{part}"' for part in _LEARNS) for name in modules),
             *(f'"{name}"' for name in optimizers),
         ]
-        asserts = [f'assert_updates(*{self.function}_called["{one}"], each="step")' for one in made.values()]
+        told = [f'"{name}": {self.function}_called["{one}"]' for name, one in made.items()]
+        asserts = [f"for case in cases({{{', '.join(told)}}}):", '    assert_updates(case, each="step")']
         return {
             "updates": _indented(
                 f"    {one} as {name}," for one, name in zip(listened, made.values(), strict=True)

@@ -177,6 +177,17 @@ def test_a_step_and_a_class_work_once_they_are_filled_in(root, shared_zygote):
     }
 
 
+def test_each_optimizer_is_listened_to_by_its_name(root):
+    """A failure says whose step it is about; every module may change in what its optimizer learns."""
+    Scaffold.plan(root, "03_game", None, ["play:generator,critic,opt_g,opt_c,real,z"]).write()
+    checks = (root / "tests/hidden/test_03_game.py").read_text(encoding="utf-8")
+    compile(checks, "checks", "exec")
+    for name, module in (("opt_g", "generator"), ("opt_c", "critic")):
+        assert f"        updates({name}, {module}={module}) as made_by_{name},\n" in checks
+        assert f'"{name}": play_called["made_by_{name}"]' in checks
+        assert f'        "{module}.*:value", ' in checks
+
+
 @pytest.mark.parametrize(
     ("parameters", "drawn"),
     [

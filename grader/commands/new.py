@@ -46,7 +46,9 @@ What to do next:
      writes what each wrong answer fails; read whether that is what it should fail
   4. python -m grader doctor -v --assignment {stem}
      shows the kill matrix, and what each wrong answer is told
-  5. python -m grader build
+  5. python -m grader doctor --mutants reference --assignment {stem}
+     shows mistakes in your answer that no check finds
+  6. python -m grader build
      writes assignments/{stem}.ipynb for students, once no blank is left
 docs/authoring.md tells it as a story, with an example."""
     )
