@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from grader.course import Course
 from grader.errors import GraderError
@@ -20,6 +21,7 @@ from grader.reason import NOT_REACHED
 from grader.rubric import Rubric
 from grader.suggestion import nearest
 from grader.text import inert
+from grader.written_lines import in_file
 from grader.zygote import Zygote
 
 REFERENCE, ORACLE, STUB = "reference", "oracle", "stub"
@@ -47,10 +49,12 @@ class Seen:
     Attributes:
         outcome: its facts, or why there are none.
         printed: the lines it printed.
+        placed: puts a file's line in the place of a cell, in what is said of a known answer.
     """
 
     outcome: Outcome
     printed: tuple[str, ...] = ()
+    placed: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class _Notebook:
     who: str
     cells: Sequence[Cell]
     question: str | None = None
+    placed: Callable[[str], str] = str
 
 
 def run_probes(
@@ -112,7 +117,8 @@ def _look(  # noqa: PLR0913 - what is looked at, and how
     asked = _printing(rubric.questionnaire(seed, only=notebook.question, oracle=oracle), own)
     evidence = observe(zygote, notebook.cells, asked, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
-    return {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in own}
+    seen = {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in own}
+    return {name: replace(one, placed=notebook.placed) for name, one in seen.items()}
 
 
 def _printing(asked: Questionnaire, probes: Sequence[Probe]) -> Questionnaire:
@@ -157,7 +163,9 @@ def _answers(
         if name == STUB:
             yield _Notebook(STUB, stub_cells(course, rubric.stem))
         elif name in known:
-            yield _Notebook(name, known[name].cells, known[name].question)
+            answer = known[name]
+            placed = partial(in_file, path=path, cells=answer.cells, lines=answer.lines)
+            yield _Notebook(name, answer.cells, answer.question, placed)
         else:
             ids = " or ".join(sorted(questions))
             missing = f"{path} has no answer {inert(name)} to {ids}; {nearest(name, {*known, STUB})}"

@@ -31,7 +31,7 @@ def told(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
         if why is None:
             facts[who] = one.outcome
         else:
-            yield printable(f"{probe.name}    {who} {why}")
+            yield printable(f"{probe.name}    {who} {one.placed(why)}")
     if isinstance(probe, PictureProbe):
         yield from map(printable, pictured(probe.name, facts))
     elif facts:

@@ -132,11 +132,11 @@ def test_an_error_has_the_line_of_the_probe(root):
 
 def test_an_answer_that_raises_is_told_with_the_line_of_the_probe(root):
     """An answer's error names the line of the probe that called it, and the answer's own."""
-    edit(root, ANSWERS, "return x * x", "return x @ torch.zeros(7)")
+    own = edit(root, ANSWERS, "return x * x", "return x @ torch.zeros(7)")
     line = edit(root, CHECKS, "return student.double", "return student.double")
     told = tried("doubled", "--answer", "squared")
     assert f"squared stops: {root / CHECKS}, line {line}: probe doubled raised RuntimeError" in told
-    assert "`return x @ torch.zeros(7)`" in told
+    assert f"`return x @ torch.zeros(7)` in 01_tiny.py, line {own}" in told
     assert "doubled    result   <float32 (3,) " in told
 
 
