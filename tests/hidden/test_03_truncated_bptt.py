@@ -45,6 +45,7 @@ LEARNERS = ("cell.*", "readout.*.weight", "readout.*head.bias", "readout.*norm.b
 GRADS = [f"{name}:grad" for name in LEARNERS]
 TRAINED = [f"{name}:{part}" for name in LEARNERS for part in ("value", "version", "grad")]
 
+WHOSE = "What did the caller give you, and what of it will the caller use again?"
 MODES = ["*:training"]  # what alone may explain wrong numbers where parameters change
 
 
@@ -160,11 +161,8 @@ def alike(one, other):
 
 @probe
 def carried_states(student):
-    """A training with one output, as far as it gets.
-
-    A large eps lets the length of a gradient count, which Adam divides by.
-    """
-    given = network(lambda *modules: torch.optim.Adam(trainable(*modules), lr=0.1, eps=100), outputs=1)
+    """A training with one output, as far as it gets; a large eps lets the length of a gradient count."""
+    given = network(lambda *both: torch.optim.Adam(trainable(*both), lr=0.1, eps=100), outputs=1)
     return trained(student.train_stateful, given, so_far=True)
 
 
@@ -222,21 +220,34 @@ OWN_LOSS = "Every minibatch makes one step of opt, with the gradient of its own 
 WHICH_SHAPES = "Which shapes have the prediction and y, and what does mse_loss make of them?"
 
 
-def assert_cut(number, first):
-    """The state that enters a minibatch, whose first step is given, has no history."""
-    assert not first.has_history, (
-        f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: what lies behind it "
-        "goes back with this minibatch, too.\n\nPrint h.is_leaf and h.grad_fn at the start of every "
-        "minibatch. Which of the two should h bring along from the last one, its value or how it was "
-        "computed?"
-    )
+def assert_carried(states, since=1):
+    """Fails where the values of the last state do not enter a minibatch."""
+    seen, expected = minibatches(states)
+    last, of = expected[0][0].entered, "the given state h"
+    for number, (first, *_, end) in enumerate(seen, start=1):
+        entered = first.entered
+        is_empty = entered is None or (entered.value is not None and not any(entered.value))
+        hint = "\n\nA state without history is not an empty state." if is_empty else ""
+        starts = f"Minibatch {number} starts from other values than those of {of}.{hint}"
+        assert number < since or alike(entered, last), starts
+        last, of = end.left, f"the last state of minibatch {number}"
+
+
+def assert_cut(states, since=1):
+    """Fails where the state enters a minibatch with a history."""
+    for number, (first, *_) in enumerate(minibatches(states)[0], start=1):
+        assert number < since or not first.has_history, (
+            f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: what lies behind "
+            "it goes back with this minibatch, too.\n\nPrint h.is_leaf and h.grad_fn at the start of every "
+            "minibatch. Which of the two should h bring along from the last one, its value or how it was "
+            "computed?"
+        )
 
 
 @points(1)
 def test_start_state_is_a_leaf(carried_states, training):
     """The state that enters a minibatch is a leaf: it has no history."""
-    for number, (first, *_) in enumerate(minibatches(carried_states)[0], start=1):
-        assert_cut(number, first)
+    assert_cut(carried_states)
     assert_trained_by_its_calls(carried_states, training)
 
 
@@ -244,14 +255,7 @@ def test_start_state_is_a_leaf(carried_states, training):
 def test_value_is_carried(carried_states, training):
     """A minibatch starts from the values in which the last one ended."""
     assert_trained_by_its_calls(carried_states, training)
-    seen, expected = minibatches(carried_states)
-    last, of = expected[0][0].entered, "the given state h"
-    for number, minibatch in enumerate(seen, start=1):
-        entered = minibatch[0].entered
-        is_empty = entered is None or (entered.value is not None and not any(entered.value))
-        hint = "\n\nA state without history is not an empty state." if is_empty else ""
-        assert alike(entered, last), f"Minibatch {number} starts from other values than those of {of}.{hint}"
-        last, of = minibatch[-1].left, f"the last state of minibatch {number}"
+    assert_carried(carried_states)
 
 
 @points(1)
@@ -308,11 +312,8 @@ def test_losses_and_state_come_back(losses_and_state):
 
 @points(1)
 def test_nothing_else_changes(training):
-    """Only parameters that are not frozen, .grad and the state of opt change.
-
-    What did the caller give you, and what of it will the caller use again?
-    """
-    assert_untouched(training.seen["kept"], but=[*TRAINED, "opt.state"])
+    """Only parameters that are not frozen, .grad and the state of opt change."""
+    assert_untouched(training.seen["kept"], but=[*TRAINED, "opt.state"], hint=WHOSE)
 
 
 @picture(reference=True)  # the prose above the question says how the cut is made
@@ -331,7 +332,7 @@ def second_minibatch(student):
 
 @inside
 def states():
-    """A state of every form; each tensor has a history but for two leaves, of which one requires grad."""
+    """States of every form; all tensors have a history but for two leaves, of which one requires grad."""
     layers, batch, inputs, hidden = sizes(4)
     x = torch.randn(layers, batch, inputs)
     pairs = [nn.LSTMCell(inputs, hidden)(x[0]) for _ in range(count(3, 5))]
@@ -395,11 +396,12 @@ def originals(student):
     learned.grad = torch.randn(1, hidden)
     pairs = [cell(x) for cell in cells]
     wide = torch.randn(inputs, batch, hidden, requires_grad=True) * 2
-    given, pending = [*pairs, [learned], wide], sum((h * c).sum() for h, c in pairs)
+    given = [*pairs, [learned], wide]
+    pending = sum(h * c for h, c in pairs)
     with untouched(state=given) as kept:
         result = student.repackage(given)
     before = gradients(pending, weights=weights)
-    after = gradients(lambda: sum((h * c).sum() for h, c in pairs), weights=weights)
+    after = gradients(lambda: sum(h * c for h, c in pairs), weights=weights)
     return {"result": result, "given": given, "kept": kept, "before": before, "after": after}
 
 
@@ -442,7 +444,7 @@ def none_stopped(repackaged):
 def test_structure_is_kept(repackaged):
     """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same."""
     for case in none_stopped(repackaged):
-        assert_close(*case["result"], "What came back is not what went in.", strict=True)
+        assert_close(*case["result"], "What came back, with all its parts, is not what went in.", strict=True)
 
 
 @points(2)
@@ -477,7 +479,10 @@ def test_reset_falsifies_nothing(reset_in_place):
     assert len(seen["resets"]) == 2, f"(h, c) went in, and {len(seen['resets'])} parts came out."
     assert any(seen["new"]), "What came back is the original itself: to reset it is to reset the original."
     for name, reset, back, right in zip("hc", seen["resets"], *reset_in_place["gradients"], strict=True):
-        assert not raised(reset, Exception), f"{name} of the result cannot be reset: {diagnose(reset)}"
+        refused = f"The caller cannot reset {name} of the result in place"
+        assert not raised(reset, RuntimeError, "leaf"), f"{refused}: it requires grad, and so torch refuses."
+        assert not raised(reset, RuntimeError, "nference"), f"{refused}: it was made in inference_mode."
+        assert not raised(reset, Exception), f"{refused}: {diagnose(reset)}"
         if raised(back, RuntimeError, "modified by an inplace operation"):
             continue  # autograd saw the write and says so
         assert not raised(back, RuntimeError), f"The pending loss of {name} cannot go back: {diagnose(back)}"
@@ -663,12 +668,9 @@ def test_total_loss(several_chunks):
 
 @points(1)
 def test_only_grad_changes(on_top_of_others):
-    """No parameter is updated, and nothing but .grad changes.
-
-    What did the caller give you, and what of it will the caller use again?
-    """
-    assert_untouched(on_top_of_others.seen["kept"], but=GRADS)
-    assert_untouched(on_top_of_others.seen["kept again"], but=[*GRADS, "*.embed.bias:grad"])
+    """No parameter is updated, and nothing but .grad changes."""
+    assert_untouched(on_top_of_others.seen["kept"], but=GRADS, hint=WHOSE)
+    assert_untouched(on_top_of_others.seen["kept again"], but=[*GRADS, "*.embed.bias:grad"], hint=WHOSE)
 
 
 @picture(reference=True)  # the question says where the cut is
@@ -684,15 +686,13 @@ def second_chunk(student):
 
 
 @inside
-def learned_network(number=None, steps=None, **form):
+def learned_network(**form):
     """What train_learned_start is given.
 
-    There is no momentum for h0, which would be carried on by that in later minibatches if its gradient is
-    0 there instead of None.
+    There is no momentum for h0, which would be carried on by that where its gradient is 0 instead of None.
     """
-    given = network(sgd, number, steps, **form)
-    cell, readout, opt, batches, h = given.values()
-    h0 = nn.Parameter(torch.randn(1, h.shape[1]))
+    cell, readout, opt, batches, h = network(sgd, **form).values()
+    h0 = nn.Parameter(h[:1].clone())
     opt.add_param_group({"params": [h0], "momentum": 0, "lr": 0.004})
     return {"cell": cell, "readout": readout, "h0": h0, "opt": opt, "batches": batches}
 
@@ -700,7 +700,7 @@ def learned_network(number=None, steps=None, **form):
 @probe
 def first_lesson(student):
     """A single minibatch, before which no gradient is there."""
-    return trained(student.train_learned_start, learned_network(1))
+    return trained(student.train_learned_start, learned_network(number=1))
 
 
 @probe
@@ -739,10 +739,8 @@ def test_first_minibatch_teaches_h0(first_lesson, lessons):
 @points(1)
 def test_later_minibatches_carry_the_value(states_after_h0, lessons):
     """Every later minibatch starts from the value of the last state, without its history."""
-    for number, (before, (first, *_)) in enumerate(pairwise(minibatches(states_after_h0)[0]), start=2):
-        starts = f"Minibatch {number} starts from other values than minibatch {number - 1} ended with."
-        assert alike(first.entered, before[-1].left), starts
-        assert_cut(number, first)
+    assert_carried(states_after_h0, since=2)
+    assert_cut(states_after_h0, since=2)
     assert_trained_by_its_calls(states_after_h0, lessons)
 
 
@@ -758,11 +756,9 @@ def test_the_rest_learns_too(lessons, last_state):
 
 @points(1)
 def test_all_else_stays(lessons):
-    """Only h0, parameters that are not frozen, .grad and the state of opt change.
-
-    What did the caller give you, and what of it will the caller use again?
-    """
-    assert_untouched(lessons.seen["kept"], but=[*TRAINED, "h0:value", "h0:version", "h0:grad", "opt.state"])
+    """Only h0, parameters that are not frozen, .grad and the state of opt change."""
+    allowed = [*TRAINED, "h0:value", "h0:version", "h0:grad", "opt.state"]
+    assert_untouched(lessons.seen["kept"], but=allowed, hint=WHOSE)
 
 
 @picture(reference=True)  # the given code expands h0 in the same way
@@ -825,7 +821,7 @@ def statistic(student):
     buffer = state(center)["buffers"].get("running")
     found = {"A new module": {"running": snap(center.running)}}
     student.Center(features)(batches[0] - 300)  # a module of its own, with a statistic of its own
-    found["A new module, after a forward of another one"] = {"running": snap(center.running)}
+    found["A new module, after a forward of another one"] = {"own": snap(center.running)}
     for number, batch in enumerate(batches[:-2], start=1):
         found[f"In training, after batch {number}"] = forward(center, batch)
     with torch.no_grad():
@@ -852,10 +848,7 @@ def smallest_shapes(student):
 
 @probe
 def double_and_loaded(student):
-    """A module turned to float64, which is loaded before each of its steps: outputs and statistics.
-
-    It is new when it is loaded first. The last time the buffer itself is replaced.
-    """
+    """A module turned to float64, which is loaded before each of its steps, the last time with assign."""
     center, features, batches = center_and_batches(student, 4)
     center, found = center.double(), {}
     times = {"once": False, "again after a training step": False, "again with assign=True": True}
@@ -922,6 +915,7 @@ def test_gradient_of_the_output(gradient_of_a_batch):
 
 WRONG = {
     "running": "running is not as the task says.",
+    "own": "What the other one measured is in running of this one, too: each has a statistic of its own.",
     "output": "The output is not x minus the new average.",
     "evaluated": "After eval() the output is not x minus running.",
 }
