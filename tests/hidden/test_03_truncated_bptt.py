@@ -433,26 +433,20 @@ def tensors_in(whole, place=""):
         yield place or "this tensor", whole
 
 
-def none_stopped(repackaged):
-    """The cases, none of which stopped with an error."""
-    for case in cases(repackaged):
-        assert not raised(case.seen["result"], Exception), diagnose(case.seen["result"])
-        yield case
-
-
 @points(2)
 def test_structure_is_kept(repackaged):
     """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same."""
-    for case in none_stopped(repackaged):
+    for case in cases(repackaged):
         by_part = ", part by part" if isinstance(case.expected["result"], list | tuple) else ""
-        assert_close(*case["result"], f"What came back is not what went in{by_part}.", strict=True)
+        assert_close(*case["result"], f"It did not come back as it went in{by_part}.", strict=True)
 
 
 @points(2)
 def test_result_has_no_history(repackaged, next_minibatch):
     """Every tensor of the result is a leaf that requires no grad, ready for the next minibatch."""
     hint = "Print grad_fn of every part. Does what you return differ from what you were given?"
-    for case in none_stopped(repackaged):
+    for case in cases(repackaged):
+        assert not raised(case.seen["result"], Exception), diagnose(case.seen["result"])
         for what, part in tensors_in(case.seen["result"]):
             history = f"{what} still has a history, its grad_fn is {part.grad_fn}."
             assert part.grad_fn is None, f"{history}\n\n{hint}"
@@ -894,7 +888,7 @@ def test_statistic_has_no_history(training_steps):
         assert not running.requires_grad, "running requires grad: a statistic is measured, not trained."
         assert not raised(backward, RuntimeError), f"The backward fails: {diagnose(backward)}"
     held = f"The graphs of {seen['graphs']} of {len(seen['steps'])} batches are still alive"
-    assert seen["graphs"] <= 1, f"{held}: something in the module holds on to them, and it is not running."
+    assert seen["graphs"] <= 1, f"{held}: the module holds on to them, though running has no history."
 
 
 @points(2)
