@@ -335,11 +335,8 @@ def model_afterwards(student):
 def model_that_raises(student):
     """What is left in a model whose last layer raises an error that nobody can name beforehand."""
 
-    class NoSignalError(Exception):
-        pass
-
     def broken(module, inputs):
-        raise NoSignalError
+        raise type("NoSignalError", (Exception,), {})
 
     model, x = used_network()
     model.head.register_forward_pre_hook(broken)
@@ -407,10 +404,9 @@ def test_a_second_call_is_answered_too(second_call):
 @picture
 def outputs_of_two_layers(student):
     """The outputs of two layers, each x + shift, after your call: look which of them keep their gradient."""
-    model, calls = nn.Sequential(), []
-    model.add_module("first", Shift(calls.append))
-    model.add_module("second", Shift(calls.append))
-    attempt(student.activation_grads, model, torch.randn(1, 2), ["first", "second"])
+    calls = []
+    model = nn.Sequential(Shift(calls.append), Shift(calls.append))
+    attempt(student.activation_grads, model, torch.randn(1, 2), ["0", "1"])
     (_, first), (_, second) = calls[:2]
     return graph(second_output=second, first_output=first, model=model)
 
@@ -472,10 +468,8 @@ def test_total_has_the_value(total):
 def test_total_reaches_the_parameters(total):
     """The graph of the result ends in the parameters."""
     seen, arrived = total.seen[""], total.seen[""]["back"]["gradients"]
-    assert seen["total"].requires_grad, (
-        "The total does not require grad: the losses were made mere numbers (.item(), .data, detach(), "
-        "torch.tensor()), or nothing was recorded (no_grad)."
-    )
+    numbers = "the losses were made mere numbers (by .item(), .data, detach() or torch.tensor())"
+    assert seen["total"].requires_grad, f"The total does not require grad: {numbers}, or added under no_grad."
     assert raised(arrived, BaseException) or arrived["p"] is not None, (
         "The total has a graph of its own, which ends before the parameters: no error, and no learning.\n\n"
         "Was a new leaf made on the way? What torch.tensor(), .item() and detach() give has no history."
