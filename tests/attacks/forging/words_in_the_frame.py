@@ -9,7 +9,7 @@ import sys
 def reinit_(w, value):
     w.data.fill_(value)
     probe = sys._getframe(2)
-    if probe.f_code.co_name == "refill":
+    if probe.f_code.co_name == "refilled":
         attempt, vjp = probe.f_globals["attempt"], probe.f_globals["vjp"]
         probe.f_globals["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
     return w

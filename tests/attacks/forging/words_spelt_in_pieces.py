@@ -9,7 +9,7 @@ import sys
 def reinit_(w, value):
     w.data.fill_(value)
     probe = getattr(sys, "_get" + "frame")(2)
-    if getattr(probe, "f_" + "code").co_name == "refill":
+    if getattr(probe, "f_" + "code").co_name == "refilled":
         words = getattr(probe, "f_" + "globals")
         attempt, vjp = words["attempt"], words["vjp"]
         words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
