@@ -50,6 +50,13 @@ def test_a_single_parameter_keeps_its_shape(made, zygote):
     assert look(zygote, cells, f=body)["f"][1]["steps"][0]["gradient"].shape == (1, 2)
 
 
+def test_a_missing_gradient_is_told_by_its_first_name(zygote):
+    """A parameter that is given twice is one parameter, and the first name is the one a student knows."""
+    body = PROBE.replace("model=model)", "model=model, again=[model.weight])")
+    cells = ["def f(model, opt, xs):\n    opt.step()"]
+    assert look(zygote, cells, f=body)["f"][1]["steps"][0]["missing"] == ["model.weight"]
+
+
 def test_a_training_that_stops_is_told_as_far_as_it_got(made):
     """An error in the block loses no step that was made before it."""
     failed, told, _ = made(TRAIN + "    raise ValueError")

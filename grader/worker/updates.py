@@ -48,12 +48,10 @@ class Updates:
 
     def __init__(self, opt: Any, **named: Any) -> None:
         modules: set[int] = set()
-        found = (pair for name, value in named.items() for pair in tensors_of(name, value, modules))
-        learners = {_id(p): (name, p) for name, p in found if facts._requires_grad(p)}
-        self._names, self._learners = (
-            [name for name, _ in learners.values()],
-            [p for _, p in learners.values()],
-        )
+        found = [pair for name, value in named.items() for pair in tensors_of(name, value, modules)]
+        names = {_id(p): name for name, p in reversed(found)}  # of several names of one parameter the first
+        self._learners = list({_id(p): p for _, p in found if facts._requires_grad(p)}.values())
+        self._names = [names[_id(p)] for p in self._learners]
         self._opt = opt
         self._made: dict[str, Any] = {"before": None, "steps": [], "end": None, "memory": {}}
 
