@@ -118,14 +118,14 @@ def _files(root: Path, stem: str) -> list[Path]:
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> Examination:
     """What concerns all assignments: the files of a stem are there, and ``assignments/`` is current."""
-    from grader.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
-
     known = Memory(folder and folder / "assignments.json")
     read = [path for stem in course.stems for path in _files(course.root, stem)]
     key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), _stray(course))
     title = "files and notebooks"
     if known.recall(key) is not None:
         return Examination(title)
+    from grader.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
+
     complaints = [
         f"{stem} has hidden checks or answers, but no master in solutions/" for stem in _stray(course)
     ]
