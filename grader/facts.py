@@ -120,6 +120,19 @@ class Other:
     type: str
 
 
+#: What a worker writes in the place of the rest, where there is too much to tell.
+CUT_OFF = Other("value nested too deeply or too long")
+
+
+def is_cut_off(value: Any) -> bool:
+    """Whether a part of these facts was left out."""
+    if isinstance(value, dict):
+        return any(map(is_cut_off, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(is_cut_off, value))
+    return bool(value == CUT_OFF)
+
+
 def decode(answer: Any) -> Any:
     """Turn a worker's ``{"value": ..., "tensors": [...]}`` into facts.
 

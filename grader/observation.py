@@ -10,7 +10,7 @@ from grader.check import WithoutHintError, describe
 from grader.diagnosis import diagnose
 from grader.errors import CourseError
 from grader.evidence import Fault, Outcome, Stopped
-from grader.facts import Raised, Tensor
+from grader.facts import Raised, Tensor, is_cut_off
 
 
 class NothingSeenError(WithoutHintError):
@@ -113,7 +113,16 @@ class Observation(Sides):
 _Path = tuple[str | int, ...]
 
 
-def other_form(seen: Any, expected: Any, path: _Path = (), *, strict: bool = False) -> str | None:
+def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
+    """Say where facts are of another form than the reference's, or None.
+
+    Where a part of them was left out, nothing is said of what is missing.
+    """
+    told = _other_form(seen, expected, (), strict=strict)
+    return "a part was left out: there is too much to look at" if told and is_cut_off(seen) else told
+
+
+def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
     """Say where a value is of another kind than the reference's, or None.
 
     Not strict, None and a raised error may stand for anything and lengths may differ, because checks
@@ -146,7 +155,7 @@ def _other_form_of_parts(
     parts: Iterable[tuple[Any, Any, str | int]], path: _Path, *, strict: bool
 ) -> str | None:
     """What is said of the first part that is of another kind."""
-    found = (other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
+    found = (_other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
     return next(filter(None, found), None)
 
 

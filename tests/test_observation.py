@@ -7,7 +7,7 @@ from test_check import TENSOR
 
 from grader.errors import CourseError
 from grader.evidence import Fault, Stopped
-from grader.facts import Other, Raised
+from grader.facts import CUT_OFF, Other, Raised
 from grader.observation import Observation, other_form
 
 ERROR = Raised(
@@ -91,6 +91,7 @@ OTHER = [
     ({"a": 1, "b": 1}, {"a": 1, "b": TENSOR}, "b is an int, a tensor was expected"),
     ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "w has 2 entries instead of 3"),
     ([[1, []]], [[1, TENSOR, []], 2], "the result has 1 entry instead of 2"),
+    ({"w": [1, CUT_OFF]}, {"w": [1], "kept": 1}, "a part was left out: there is too much to look at"),
 ]
 
 

@@ -9,7 +9,7 @@ from observing import QUICK, look, probe
 
 from grader import observer
 from grader.evidence import Evidence, Fault, Stopped, readable_evidence
-from grader.facts import Other, Tensor
+from grader.facts import Other, Tensor, is_cut_off
 from grader.questionnaire import Assigned, Limits
 
 SHORT = Limits(cell=0.5, question=2, notebook=30)
@@ -649,6 +649,13 @@ def test_large_values_are_cut_inside(zygote, isolations, body):
     """An honest answer is never refused for its size: it is cut off where it is made."""
     assert not isinstance(value_of(zygote, body), Fault | Stopped)
     assert isolations == []
+
+
+@pytest.mark.parametrize("body", ["[[0] * 5000, 1]", "{'a': {i: i for i in range(5000)}, 'b': 1}"])
+def test_what_is_left_out_is_marked(zygote, body):
+    """Where a list or a dict was cut, that can be seen; where nothing was, it cannot."""
+    assert is_cut_off(value_of(zygote, body))
+    assert not is_cut_off(value_of(zygote, body.replace("5000", "500")))
 
 
 TENSORS = {

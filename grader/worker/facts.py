@@ -30,6 +30,7 @@ MAX_TENSORS = 500
 MAX_TEXT = 2_000
 MAX_LINE = 200  # characters of a line that is quoted
 MAX_ALL_TEXT = 100_000  # of one answer
+CUT_OFF = "value nested too deeply or too long"  # stands in the place of what is left out
 
 _base = torch._C.TensorBase
 _is_leaf = _base.__dict__["is_leaf"].__get__
@@ -199,7 +200,7 @@ class Encoder:
         if value is None:
             return ["none"]
         if depth > MAX_DEPTH or self._is_full():
-            return ["other", "value nested too deeply or too long"]
+            return ["other", CUT_OFF]
         if kind is _Tensor or kind is _Parameter:
             return ["tensor", self._tensor(value)]
         if kind is Snap:
@@ -230,15 +231,17 @@ class Encoder:
         if kind is list or kind is tuple:
             items = []
             for item in value:
+                is_last = self._is_full()
                 items.append(self.encode(item, depth + 1))
-                if self._is_full():
+                if is_last:
                     break
             return ["list" if kind is list else "tuple", items]
         if kind is dict or _issubclass(kind, dict):
             pairs = []
             for key, item in dict.items(value):
+                is_last = self._is_full()
                 pairs.append([self._text(_key(key)), self.encode(item, depth + 1)])
-                if self._is_full():
+                if is_last:
                     break
             return ["dict", pairs]
         return ["other", self._text(_name(kind))]
