@@ -31,6 +31,7 @@ from grader.misspelt import complaints_about_names, undefined_names
 from grader.mutation_testing import rotten
 from grader.notebook import cells_of
 from grader.observer import observe
+from grader.preload import modules_of_answers
 from grader.public_trial import PublicTrial
 from grader.question import Question
 from grader.question_review import shared_functions
@@ -76,7 +77,7 @@ def examine(  # noqa: PLR0913 - the options of the command
         course = without_unfinished(course, ())
         stems = course.stems
     with ExitStack() as stack:
-        zygote = _Starting(stack)
+        zygote = _Starting(stack, course, stems)
         for stem in stems:
             known = Memory(memory and memory / f"{stem}.json", forget=forget)
             key = fingerprint("whole", question, list(seeds), contents(_files(course.root, stem)))
@@ -149,15 +150,18 @@ def _stray(course: Course) -> list[str]:
 class _Starting:
     """The one zygote, which starts while files are read; two seconds, and often nothing is to be tried."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
+    def __init__(self, stack: ExitStack, course: Course, stems: Sequence[str]) -> None:
+        self._stack, self._course, self._stems = stack, course, stems
         self._pool = stack.enter_context(ThreadPoolExecutor(1))
         self._zygote: Future[Zygote] | None = None
 
     def begin(self) -> None:
         """Start it, unless it was started."""
         if self._zygote is None:
-            self._zygote = self._pool.submit(lambda: self._stack.enter_context(Zygote()))
+            self._zygote = self._pool.submit(self._start)
+
+    def _start(self) -> Zygote:
+        return self._stack.enter_context(Zygote(preload=modules_of_answers(self._course, self._stems)))
 
     def __call__(self) -> Zygote:
         """The zygote, once it has started."""

@@ -44,6 +44,6 @@ def gist_of(file: NotebookFile, file_stem: str, functions: Mapping[str, Collecti
     return Gist(
         recognise(file_stem, notebook, functions),
         None,
-        modules_to_preload([notebook]),
+        modules_to_preload(cell.source for cell in notebook.cells),
         traces_in(notebook.cells),
     )

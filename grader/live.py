@@ -82,7 +82,9 @@ class LiveSubjects:
     @cached_property
     def zygote(self) -> Zygote:
         """The zygote, started when somebody asks for facts."""
-        preload = modules_to_preload(notebook for _, notebook in self._notebooks)
+        preload = modules_to_preload(
+            cell.source for _, notebook in self._notebooks for cell in notebook.cells
+        )
         return self._stack.enter_context(Zygote(preload=preload))
 
     def close(self) -> None:

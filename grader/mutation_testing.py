@@ -21,6 +21,7 @@ from grader.live import observe_reference, reference_cells
 from grader.mutants import Mutant, gist, mutants, nameless, places_of_edits
 from grader.notebook import Cell
 from grader.observer import observe
+from grader.preload import modules_of_answers
 from grader.questionnaire import Limits
 from grader.score import is_passed
 from grader.zygote import Zygote
@@ -140,7 +141,7 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     Raises:
         CourseError: an assignment cannot be read, or its reference not be judged.
     """
-    with Zygote() as zygote:
+    with Zygote(preload=modules_of_answers(course, stems)) as zygote:
         for stem in stems:
             made = _made(course, stem, question, of)
             yield _Tester(course, stem, zygote, jobs, tell).test(made, question)

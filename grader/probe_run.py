@@ -14,6 +14,7 @@ from grader.known_answers import Answer, read_answers
 from grader.live import REFERENCE_LIMITS, reference_cells, stub_cells
 from grader.notebook import Cell
 from grader.observer import observe
+from grader.preload import modules_of_answers
 from grader.probe import Probe
 from grader.probe_file import left_out, read_probes
 from grader.questionnaire import Questionnaire
@@ -91,7 +92,7 @@ def run_probes(
     rubric = read_probes(course.assignments[stem], course.check_file(stem), probes)
     wanted = [rubric.probes[name] for name in probes]
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
-    with Zygote() as zygote:
+    with Zygote(preload=modules_of_answers(course, [stem])) as zygote:
         own = _Notebook(REFERENCE, reference_cells(course, stem))
         expected = _look(zygote, rubric, own, wanted, seed, oracle=True)
         with_oracle = [probe for probe in wanted if probe.oracle is not None]

@@ -8,6 +8,7 @@ from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 
 from grader import doctor, mutation_testing, probe_run, station
+from grader.preload import modules_to_preload
 from grader.zygote import Zygote
 
 
@@ -26,7 +27,7 @@ def zygote():
     """The one process of the whole test run that workers are forked from; its surroundings hold a secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET_OF_THE_OUTSIDE", SECRET)
-        with Zygote() as started:
+        with Zygote(preload=modules_to_preload(["torch.func.jvp"])) as started:
             yield started
 
 

@@ -84,7 +84,7 @@ def test_a_spoiled_notebook(number, course, documents, tmp_path):
             return
         assert recognise("untitled", found, course.functions) in {None, *STEMS}
         assert all(flag["cell"] for flag in flags_of(found.cells, ()))
-        modules_to_preload([found])
+        modules_to_preload(cell.source for cell in found.cells)
         assert json.dumps([cell.source for cell in found.cells], ensure_ascii=False).encode()
 
     fuzz(number, example)

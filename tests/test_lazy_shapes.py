@@ -7,6 +7,8 @@ from textwrap import dedent
 import pytest
 from observing import look
 
+from grader.zygote import Zygote
+
 NAME = "torch.fx.experimental.symbolic_shapes"
 IS_LAZY = f"type(sys.modules['{NAME}']).__name__ == '_LazyShapes'"
 # What asks about shapes that are plain numbers; a release of torch that asks for more loads it.
@@ -73,7 +75,8 @@ def test_whatever_else_is_asked_loads_it(asking):
     )
 
 
-def test_workers_start_without_it(zygote):
+def test_workers_start_without_it():
     """What a worker is forked from has the lazy module, where a worker can read files."""
     cell = f'import sys\ndef f(_):\n    return type(sys.modules["{NAME}"]).__name__, "sympy" in sys.modules'
-    assert look(zygote, cell, f="student.f(0)")["f"] == ("_LazyShapes", False)
+    with Zygote() as zygote:
+        assert look(zygote, cell, f="student.f(0)")["f"] == ("_LazyShapes", False)
