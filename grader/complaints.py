@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.cause import place_of
 from grader.check import Check
 from grader.examination import Examination
-from grader.hidden_trial import REFERENCE, STUB, Tried
+from grader.hidden_trial import DRAWS, REFERENCE, STUB, Tried
 from grader.judge import Verdict
 from grader.kill_matrix import Diagnosis
 from grader.known_answers import Answer
@@ -92,7 +92,7 @@ def add_complaints(found: Examination, judged: Judged) -> None:
     """Add what is found about one question to the examination of its assignment."""
     found.complaints += _broken(judged)
     found.complaints += judged.tried[REFERENCE].complaints
-    found.complaints += _of_the_reference(judged)
+    found.complaints += [*_of_the_reference(judged)] or [*_of_late_draws(judged)]
     of_stub = [*stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)]
     found.complaints += of_stub
     for answer in judged.answers:
@@ -174,6 +174,19 @@ def _of_the_reference(judged: Judged) -> Iterator[str]:
             verdict = verdicts.get(check.id)
             if not is_passed(check, verdicts) and not _is_broken(verdict):
                 yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
+
+
+def _of_late_draws(judged: Judged) -> Iterator[str]:
+    """Every check passes the reference when that draws at random after its work, too."""
+    tried = judged.tried[DRAWS]
+    for check in judged.checks:
+        verdict = tried.verdicts.get(check.id)
+        if not is_passed(check, tried.verdicts) and not _is_broken(verdict):
+            yield (
+                f"{check.id} fails a right answer that draws random numbers, too: {_message(verdict)} One of"
+                f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
+                " inputs before the first call"
+            )
 
 
 def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:

@@ -28,7 +28,28 @@ from grader.rubric import Rubric
 from grader.score import is_passed
 from grader.zygote import Zygote
 
-REFERENCE, STUB = "", "the stub"  # among the names of answers, which are those of functions
+REFERENCE, STUB, DRAWS = "", "the stub", "the drawing reference"  # answers are called as functions are
+
+# After each call of the reference random numbers are drawn, as a right answer may: by a DataLoader, or to
+# choose an order. Nothing may depend on it; it does where a probe draws inputs after such a call.
+_DRAWING = """
+import functools, numpy, random, torch
+
+def drawing(function):
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        finally:
+            random.random(), numpy.random.rand(), torch.randn(1)
+    return wrapped
+
+if isinstance({name}, type):
+    for method in {{"__init__", "forward"}} & vars({name}).keys():
+        setattr({name}, method, drawing(vars({name})[method]))
+else:
+    {name} = drawing({name})
+"""
 
 
 @dataclass(frozen=True)
@@ -98,9 +119,11 @@ class HiddenTrial:
     def notebooks(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """The sources of the cells of the reference, of the stub and of some answers, by name."""
         assignment = self.course.assignment(self.stem)
+        reference = list(assignment.cells_for(self.question.id))
         found = {
-            REFERENCE: list(assignment.cells_for(self.question.id)),
+            REFERENCE: reference,
             STUB: list(assignment.cells_for(self.question.id, stub=True)),
+            DRAWS: [*reference, _DRAWING.format(name=self.question.function)],
         }
         return found | {answer.name: [cell.source for cell in answer.cells] for answer in answers}
 

@@ -252,6 +252,7 @@ class _Looked:
         try:
             result = self.__function(*args, **kwargs)
         finally:
+            toolbox.end_call()
             left, patched = guard.interceptions(before)
             self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
         self.__patched += plain.make_plain(result)

@@ -38,6 +38,7 @@ _detach = torch._C.TensorBase.detach
 _nbytes = torch.UntypedStorage.nbytes
 _saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
 _seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
+_calls = [0, 0]  # a seed of this probe, and how often students' functions were called in it
 _collect = gc.collect
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
 
@@ -53,7 +54,14 @@ def begin_probe(seed: int) -> None:
     """Forget the marks of earlier probes and seed everything for the next."""
     _marks.clear()
     gradients.begin_probe(seed)
+    _calls[:] = [gradients.derived(seed, b"calls"), 0]
     reseed(gradients.derived(seed, b"inputs"))  # torch.initial_seed() tells it to everybody
+
+
+def end_call() -> None:
+    """Seed everything anew: what a student's function drew or seeded changes nothing of later inputs."""
+    _calls[1] += 1
+    reseed(gradients.derived(_calls[0], b"%d" % _calls[1]))
 
 
 def state(thing: Any) -> dict[str, Any]:
