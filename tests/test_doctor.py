@@ -1,5 +1,6 @@
 """The doctor: silent over a course that agrees with itself, and one complaint for every contradiction."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,29 @@ def test_an_accepted_answer_that_fails_is_told(complaints):
     """A right answer that a check refuses is named, with what it would be told."""
     told = complaints(("answers", "return x + x", "return x + x + 1"))
     assert any("added" in c and "is right, but fails test_double" in c for c in told)
+
+
+def test_a_probe_that_draws_after_a_call_is_told(complaints):
+    """Where a right class that draws random numbers would be given other inputs, its check is named."""
+    before, after = re.split(r"def double\(x\).*?# END SOLUTION", MASTER, maxsplit=1, flags=re.DOTALL)
+    as_class = """class double:
+    \"\"\"Twice x.\"\"\"
+    # BEGIN SOLUTION
+    def __init__(self, x):
+        self.value = 2 * x
+    # STUB
+    # def __init__(self, x):
+    #     self.value = x
+    # END SOLUTION"""
+    twice = """    first = student.double(torch.randn(3))
+    return first.value + student.double(torch.randn(3)).value"""
+    told = complaints(
+        ("master", MASTER, before + as_class + after.replace("double(2) ==", "double(2).value ==")),
+        ("checks", "    return student.double(torch.randn(3))", twice),
+        ("answers", "    return x + x", "    raise ValueError"),
+        built=False,
+    )
+    assert any("test_double fails a right answer that draws random numbers, too: " in c for c in told)
 
 
 def test_a_wrong_answer_that_fails_other_checks_is_told(complaints):

@@ -860,6 +860,15 @@ def test_a_notebook_cannot_choose_the_inputs(zygote):
     assert look(zygote, [DEFINES[0], seeding], f=drawing)["f"] == plain
 
 
+@pytest.mark.parametrize("body", ["torch.manual_seed(3)", "torch.rand(2)", "1 / 0"])
+def test_nothing_a_function_draws_moves_later_inputs(zygote, body):
+    """What a function seeds or draws, or that it fails, changes nothing of what its probe draws later."""
+    drawing = probe("f", "first = attempt(student.f)\nreturn [first, torch.randn(3)]", seed=5)
+    texts = (f"import torch\ndef f():\n    {one}" for one in ("pass", body))
+    plain, moved = (look(zygote, text, f=drawing)["f"] for text in texts)
+    assert plain[1:] == moved[1:]
+
+
 def test_only_answered_functions_are_asked(zygote):
     """An untouched or missing function has no facts, and costs no time."""
     cells = ["def f():\n    ...", "def h():\n    return 3"]

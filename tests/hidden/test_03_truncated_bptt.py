@@ -774,7 +774,8 @@ def two_minibatches(student):
 def center_and_batches(student, number):
     """A module, its number of features, and batches with a mean so far away that no bound holds it."""
     features, rows = sizes(2, low=5)
-    return student.Center(features), features, torch.randn(number, rows, features) + 200
+    batches = torch.randn(number, rows, features) + 200  # first: a module may draw, too
+    return student.Center(features), features, batches
 
 
 @inside
@@ -834,8 +835,9 @@ def statistic(student):
 def smallest_shapes(student):
     """One feature, one row, and both: an output, the statistic, and an output after eval()."""
     found = {}
-    for n, rows in ((1, count(3, 5)), (count(3, 5), 1), (1, 1)):
-        center, x = student.Center(n), torch.randn(rows, n)
+    for x in torch.randn(count(3, 5), 1), torch.randn(1, count(3, 5)), torch.randn(1, 1):
+        rows, n = x.shape
+        center = student.Center(n)
         trained = forward(center, x.clone())
         found[f"With a batch of the shape ({rows}, {n})"] = {**trained, "evaluated": center.eval()(x.clone())}
     return found
@@ -844,12 +846,11 @@ def smallest_shapes(student):
 @probe
 def double_and_loaded(student):
     """A module turned to float64, which is loaded before each of its steps, the last time with assign."""
-    center, features, batches = center_and_batches(student, 4)
+    center, _, batches = center_and_batches(student, 4)
     center, found = center.double(), {}
     times = {"once": False, "again after a training step": False, "again with assign=True": True}
     for batch, (time, assign) in zip(batches.double(), times.items(), strict=False):
-        saved = {"running": torch.randn(features, dtype=torch.float64)}
-        center.load_state_dict(saved, strict=False, assign=assign)
+        center.load_state_dict({"running": batch[0] - 199}, strict=False, assign=assign)
         found[f"With a running that was loaded {time} (in float64)"] = forward(center, batch)
     evaluated = {"evaluated": center.eval()(batches[-1].double())}
     return {**found, "With a running that was loaded (in float64)": evaluated}

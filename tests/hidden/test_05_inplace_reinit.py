@@ -862,6 +862,6 @@ def test_losses_are_those_of_descent(losses_returned):
 def next_loss(student):
     """A next loss of the caller's w after two of your steps; v2 means two writes that autograd saw."""
     w = torch.randn(1, 1, requires_grad=True)
-    X, y = torch.randn(2, 1), torch.randn(2, 1)  # noqa: N806 - the name it has in the task
+    X, y = torch.randn(2, 1), torch.randn(2, 1)
     losses = attempt(student.fit_by_hand, w, X, y, 0.1, 2)
     return graph(next_loss=(X @ w).sum(), **{f"w_v{w._version}": w}, losses=losses)
