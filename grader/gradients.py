@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -18,8 +18,10 @@ from grader.observation import Sides, is_gradients
 OVERWRITTEN = "modified by an inplace operation"
 FREED = "backward through the graph a second time"
 
-#: The rungs, the lowest first, and what is said on each. The last eight are about the numbers; of these,
-#: ``assert_close`` says behind the sentence how they differ.
+_WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
+
+#: The rungs, the lowest first, and what is said on each; of several names with the verbs of ``_OF_MANY``. The
+#: last seven are about numbers: behind the sentence stands how they differ.
 RUNGS = {
     "none": "{Of} is None: no gradient can be asked for.",
     "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
@@ -29,26 +31,18 @@ RUNGS = {
     "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
     "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
     "raised": "{Of} cannot go back: {why}",
-    "frozen": "{name} does not require grad, so no gradient arrives there from {of}.",
-    "not connected": "{name} gets no gradient: none arrives there from {of}.",
-    "missing": "The gradient of {name} is None.",
-    "connected": "{name} gets a gradient from {of}, and should get none.",
-    "nan": "The gradient of {name} is not that of {of}.",
-    "zero": "The gradient of {name} is not that of {of}.",
-    "multiple": "The gradient of {name} is not that of {of}.",
-    "length": "The gradient of {name} is not that of {of}.",
-    "shape": "The gradient of {name} is not that of {of}.",
-    "digits": "The gradient of {name} is not that of {of}.",
-    "wrong": "The gradient of {name} is not that of {of}.",
+    "frozen": "{name} {does} not require grad, so no gradient arrives there from {of}.",
+    "not connected": "{name} {gets} no gradient: none arrives there from {of}.",
+    "missing": "The {gradient} of {name} {is} None.",
+    "connected": "{name} {gets} a gradient from {of}, and should get none.",
+    "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",
+    **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
 }
-_OF_NUMBERS = {
-    "not_finite": "nan",
-    "zero": "zero",
-    "multiple": "multiple",
-    "length": "length",
-    "shape": "shape",
-}
-_OWN_TEXT = {"nan", "digits"}  # what explains any wrong number need not be true of these
+_OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
+_OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
+_OF_NUMBERS = {"not_finite": "nan", "zero": "zero", "multiple": "multiple", "length": "length"}
+#: Where what explains any wrong number is true, too; of nan, and of digits that are lost, it need not be.
+_WRONG_TOO = {"zero", "multiple", "length", "shape"}
 
 Explanation = str | Callable[[Any, Any], str]
 
@@ -154,8 +148,7 @@ class _Ladder:
         ]
         if not wrong:
             return
-        for name in wrong:
-            self._look_whether_it_arrived(name, seen, wanted[name])
+        self._look_whether_they_arrived(wrong, seen, wanted)
         self._look_at_all(wrong, seen.gradients, wanted)
         for name in wrong:
             self._look_at_numbers(name, seen, right)
@@ -180,13 +173,21 @@ class _Ladder:
             self.fail("freed")
         self.fail("raised", why=diagnose(error))
 
-    def _look_whether_it_arrived(self, name: str, seen: _Told, right: Any) -> None:
-        gradient = seen.gradients.get(name)
-        if gradient is None:
-            asked = "frozen" if name in seen.frozen else "not connected"
-            self.fail(asked if seen.is_known else "missing", name=name, pair=(None, right))
-        if right is None:
-            self.fail("connected", name=name, pair=(gradient, None))
+    def _look_whether_they_arrived(
+        self, names: Iterable[str], seen: _Told, wanted: Mapping[str, Any]
+    ) -> None:
+        """Fail with all names of which the same is told as of the first that got none, or should get none."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name in names:
+            gradient, rung = seen.gradients.get(name), ""
+            if gradient is None:
+                rung = ("frozen" if name in seen.frozen else "not connected") if seen.is_known else "missing"
+            elif wanted[name] is None:
+                rung = "connected"
+            if rung:
+                alike.setdefault((rung, self._explained(name, rung, (gradient, None))), []).append(name)
+        for (rung, text), those in alike.items():
+            raise AssertionError(_joined(self._sentence(rung, *those), text))
 
     def _look_at_all(self, names: list[str], seen: Mapping[str, Any], right: Mapping[str, Any]) -> None:
         """Whether all gradients are wrong by the same factor: then it is what goes back that is wrong."""
@@ -195,17 +196,18 @@ class _Ladder:
             return
         difference = difference_of(one, other, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
-            sentence = f"The gradients of {_listed(names)} are not those of {self._of}."
+            sentence = self._sentence(difference.kind, *names)
             told, first = because(sentence, f"of each, {difference.clause}"), names[0]
-            self._fail(told, "*", difference.kind, (seen[first], right[first]))
+            text = self._explained("*", difference.kind, (seen[first], right[first]))
+            raise AssertionError(_joined(told, text))
 
     def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
         difference = difference_of(gradient, expected, self._others)
-        rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
         if isinstance(gradient, Tensor) and gradient.shape != expected.shape:
-            rung = "shape"
-        sentence = RUNGS[rung].format(name=name, of=self._of)
+            self._tell_shape(name, pair, difference.clause if difference else "")
+        rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
+        sentence = self._sentence(rung, name)
         text = self._explained(name, rung, pair)
         if is_close(gradient, expected):
             text = self._explained(name, "digits", pair)
@@ -218,6 +220,12 @@ class _Ladder:
         except AssertionError as error:
             raise type(error)(_joined(str(error), text)) from None
 
+    def _tell_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
+        """Each is as large as what it is the gradient of, whose shape the student knows."""
+        sentence = self._sentence("shape", name, shape=pair[0].shape, right=pair[1].shape)
+        told = f"{sentence[:-1]}: {clause}." if clause else sentence
+        raise WithoutHintError(_joined(told, self._explained(name, "shape", pair)))
+
     def _is_right(self, gradient: Any, right: Any) -> bool:
         if self._none_is_zero and (gradient is None or right is None):
             return _is_nothing(gradient) and _is_nothing(right)
@@ -226,13 +234,14 @@ class _Ladder:
         is_double = self._all_digits and isinstance(right, Tensor) and right.dtype == "torch.float64"
         return not is_double or have_all_digits(gradient.value, right.value or ())
 
-    def fail(self, rung: str, *, name: str = "", pair: tuple[Any, Any] = (None, None), **words: Any) -> None:
-        """Fail with the sentence of a rung, and what the author says about it."""
-        capital = self._of[:1].upper() + self._of[1:]
-        self._fail(RUNGS[rung].format(of=self._of, Of=capital, name=name, **words), name, rung, pair)
+    def fail(self, rung: str, **words: Any) -> None:
+        """Fail with the sentence of a rung on which no name is told, and what the author says about it."""
+        raise AssertionError(_joined(self._sentence(rung, **words), self._explained("", rung, (None, None))))
 
-    def _fail(self, sentence: str, name: str, rung: str, pair: tuple[Any, Any]) -> None:
-        raise AssertionError(_joined(sentence, self._explained(name, rung, pair)))
+    def _sentence(self, rung: str, *names: str, **words: Any) -> str:
+        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
+        capital = self._of[:1].upper() + self._of[1:]
+        return RUNGS[rung].format(of=self._of, Of=capital, name=_listed(names), **verbs, **words)
 
     def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
         for key in _keys(name, rung):
@@ -247,7 +256,7 @@ class _Ladder:
 def _keys(name: str, rung: str) -> Iterator[str]:
     """Under which keys an explanation is looked for, the closest first."""
     yield from (f"{name}:{rung}", rung)
-    if rung in _OF_NUMBERS.values() and rung not in _OWN_TEXT:
+    if rung in _WRONG_TOO:
         yield from (f"{name}:wrong", "wrong")
 
 
@@ -255,11 +264,11 @@ def _joined(sentence: str, text: str) -> str:
     return f"{sentence}{text}" if text.startswith("\n\n") or not text else f"{sentence} {text}"
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Names as a text: ``a, b and c``; of many the first."""
     if len(names) > 6:
         names = [*names[:5], f"{len(names) - 5} more"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _is_nothing(gradient: Any) -> bool:

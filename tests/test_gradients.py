@@ -44,17 +44,19 @@ LADDER = {
     "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "The loss cannot go back: ",
     "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so no gradient "
     "arrives there from the loss.",
+    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient: none arrives "
+    "there from the loss.",
     "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient: none arrives there from the loss.",
-    "return (((w1 @ w2) ** 2).mean() * torch.tensor(float('nan')))": "The gradient of w1 is not that of the "
-    "loss (6 of its 6 entries are nan or infinite).",
-    "return 3 * ((w1 @ w2) ** 2).mean()": "The gradients of w1 and w2 are not those of the loss (of each, it "
-    "is 3 times what it should be).",
-    "return 0.37 * ((w1 @ w2) ** 2).mean()": "The gradients of w1 and w2 are not those of the loss (of each, "
-    "it is too small by the same factor everywhere).",
-    "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of w1 "
-    "is not that of the loss (it is 1/2 of what it should be).",
-    "return ((w1 @ w2) ** 4).mean()": "The gradient of w1 is not that of the loss; and the values of the "
-    "loss are not right, either.",
+    "return (((w1 @ w2) ** 2).mean() * torch.tensor(float('nan')))": "The gradient of the loss with "
+    "respect to w1 is wrong (6 of its 6 entries are nan or infinite).",
+    "return 3 * ((w1 @ w2) ** 2).mean()": "The gradients of the loss with respect to w1 and w2 are wrong "
+    "(of each, it is 3 times what it should be).",
+    "return 0.37 * ((w1 @ w2) ** 2).mean()": "The gradients of the loss with respect to w1 and w2 are "
+    "wrong (of each, it is too small by the same factor everywhere).",
+    "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of "
+    "the loss with respect to w1 is wrong (it is 1/2 of what it should be).",
+    "return ((w1 @ w2) ** 4).mean()": "The gradient of the loss with respect to w1 is wrong; and the "
+    "values of the loss are not right, either.",
 }
 
 
@@ -130,7 +132,7 @@ BECAUSE = {
         ("return 3 * ((w1 @ w2) ** 2).mean()", "3 times what it should be). As of each of 2 dimensions."),
         (
             "w = w2.clone(); w.register_hook(lambda g: g + 1); return ((w1 @ w) ** 2).mean()",
-            "The gradient of w2 is not that of it (it is off by the same amount everywhere). 8 entries.",
+            "with respect to w2 is wrong (it is off by the same amount everywhere). 8 entries.",
         ),
     ],
 )
@@ -158,9 +160,9 @@ def test_none_is_as_good_as_zeros(tell):
     )
     assert_gradients(none, zeros, of="it")
     assert_gradients(zeros, none, of="it")
-    with pytest.raises(AssertionError, match=r"^w1 gets no gradient"):
+    with pytest.raises(AssertionError, match=r"^w1 and w2 get no gradient"):
         assert_gradients(none, zeros, of="it", none_is_zero=False)
-    with pytest.raises(AssertionError, match=r"^w1 gets a gradient from it, and should get none"):
+    with pytest.raises(AssertionError, match=r"^w1 and w2 get a gradient from it, and should get none"):
         assert_gradients(zeros, none, of="it", none_is_zero=False)
 
 
@@ -179,8 +181,26 @@ def test_gradients_that_an_answer_returned(right):
     turned = {**right["gradients"], "w2": None}
     with pytest.raises(AssertionError, match=r"^The gradient of w2 is None\.$"):
         assert_gradients(turned, right["gradients"], of="the loss")
+    with pytest.raises(AssertionError, match=r"^The gradients of w1 and w2 are None\.$"):
+        assert_gradients({}, right["gradients"], of="the loss")
+    with pytest.raises(AssertionError, match=r"^The gradient of w1 is None\. w1, that is\.$"):
+        assert_gradients({}, right["gradients"], of="the loss", because={"w1:missing": "w1, that is."})
     with pytest.raises(AssertionError, match=r"^The loss is a list, not a tensor"):
         assert_gradients([1], right, of="the loss")
+
+
+def test_a_gradient_of_another_shape_is_told_with_both(tell, right):
+    """The student reads both shapes, and how the numbers are related where that is known."""
+    unsummed = tell("return None", "return {'w1': torch.ones(2, 3, 2), 'w2': torch.ones(2, 2)}")
+    expected = tell("return None", "return {'w1': 2 * torch.ones(3, 2), 'w2': torch.ones(2, 4)}")
+    told = "The gradient of y with respect to w1 has the shape (2, 3, 2), and w1 has (3, 2): it was not"
+    with pytest.raises(WithoutHintError) as caught:
+        assert_gradients(unsummed, expected, of="y", because={"shape": "Sum it."})
+    assert str(caught.value) == f"{told} summed over what was broadcast. Sum it."
+    with pytest.raises(WithoutHintError, match=r"w2 has the shape \(2, 2\), and w2 has \(2, 4\)\.$"):
+        assert_gradients(unsummed, expected, of="y", only=["w2"])
+    with pytest.raises(AssertionError, match=r"^The gradient of y with respect to w2 is wrong"):
+        assert_gradients({"w2": [1.0]}, expected, of="y", only=["w2"])
 
 
 def test_the_cotangent_of_one_call_does_not_depend_on_another(tell):

@@ -254,13 +254,13 @@ def six_gradients(student):
 def assert_there_and_right(six_gradients, names):
     """These gradients are, in both calls."""
     no_leaf = (
-        "It is no leaf: such a gradient is kept only where that was asked for before backward.\n\nWhat has "
-        "to be called for that, and when? If you use hooks: which name does each of them see when it runs?"
+        "is no leaf: its gradient is kept only where that was asked for before backward.\n\nWhat has to be "
+        "called for that, and when? If you use hooks: which name does each of them see when it runs?"
     )
     because = {
-        "missing": "Was the graph cut between this tensor and o?\n\nFollow it from o back.",
-        **{f"{name}:missing": no_leaf for name in "ceo"},
-        "shape": "Is it that of another tensor, or was it not summed where its own is broadcast?",
+        "missing": "Was the graph cut on the way there from o?\n\nFollow it from o back.",
+        **{f"{name}:missing": f"{name} {no_leaf}" for name in "ceo"},
+        "shape": "What is broadcast is used several times: its gradient is a sum.",
         "wrong": "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?",
     }
     for case in cases(six_gradients["calls"]):

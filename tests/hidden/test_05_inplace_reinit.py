@@ -419,9 +419,9 @@ def test_w1_gets_the_gradient_of_its_columns(masked):
     for case in cases(masked):
         why = about_w1(case)
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["of f"], of="the f that you return", but=["w2"], because=F_STUCK | why)
+            assert_gradients(*case["of f"], of="the product f", but=["w2"], because=F_STUCK | why)
             if case.seen["d"].grad_fn is not None:  # a d without a history hurts nobody
-                assert_gradients(*case["of d"], of="the d that you return", because=why)
+                assert_gradients(*case["of d"], of="the masked d", because=why)
 
 
 @points(1)
@@ -432,7 +432,7 @@ def test_w2_gets_the_gradient_of_the_masked_d(masked):
         wrong = which if is_close(*case["d"]) else "It is made of d, which is wrong too: see to d first."
         why = F_STUCK | {"wrong": wrong}
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["of f"], of="the f that you return", only=["w2"], because=why)
+            assert_gradients(*case["of f"], of="the product f", only=["w2"], because=why)
 
 
 @points(1)
