@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from caged import order_to_call, run_in_cage, run_preflight, start_zygote
@@ -481,3 +482,14 @@ def test_a_readable_path_that_is_missing_is_named():
     """A mistyped path is an error, not a smaller cage."""
     with pytest.raises(CageError, match="/no/such/library"):
         Cage.prepare(readable=["/no/such/library"], cpu_seconds=1, memory_bytes=None)
+
+
+def test_a_worker_whose_zygote_has_ended_ends_too():
+    """A worker that is an orphan before it can ask to die with its zygote does not go on alone."""
+    cage = replace(prepare(sandbox=False), _zygote=0)
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            cage.enter(keep=(0, 1, 2))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -53,6 +53,7 @@ class Cage:
     protection: Protection
     _limits: tuple[tuple[int, tuple[int, int]], ...]
     _walls: _Walls | None
+    _zygote: int = field(default_factory=os.getpid)
 
     @classmethod
     def prepare(
@@ -113,9 +114,9 @@ class Cage:
             for which, pair in self._limits:
                 resource.setrlimit(which, pair)
             if self._walls:
-                _close_walls(self._walls)
+                _close_walls(self._walls, self._zygote)
             elif syscalls.machine():
-                _end_with_the_parent()
+                _end_with_the_parent(self._zygote)
         except (OSError, ValueError) as error:
             raise CageError(f"the cage could not be entered: {error}") from error
 
@@ -144,20 +145,22 @@ def _be_the_first_to_go() -> None:
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 
 
-def _close_walls(walls: _Walls) -> None:
+def _close_walls(walls: _Walls, zygote: int) -> None:
     walls.privileges.shed()
     # A change of uid resets these two, so they come after it.
     syscall("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
-    _end_with_the_parent()
+    _end_with_the_parent(zygote)
     syscall("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if walls.ruleset:
         walls.ruleset.enforce()
     walls.filter.install(os.getpid())
 
 
-def _end_with_the_parent() -> None:
-    """Have the kernel kill this process when the one that forked it ends."""
+def _end_with_the_parent(zygote: int) -> None:
+    """Have the kernel kill this process when the one that forked it ends; go where it has ended already."""
     syscall("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != zygote:
+        os._exit(1)
 
 
 def _close_all_but(keep: set[int]) -> None:
