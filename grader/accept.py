@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.answer_edits import edits_call
 from grader.author_file import read_text
+from grader.blanks import without_blanks
 from grader.filled import filled_statements
 from grader.known_answers import Named, is_wrong, mark_of
 
@@ -36,7 +37,23 @@ def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] =
             indent = len(before) - len(before.lstrip())
             laid_out = _laid_out(call, indent, len(before.decode()), tail=int(indent > 0))
             lines[node.lineno - 1 : node.end_lineno] = [before + laid_out.encode() + after]
-    path.write_bytes(b"".join(lines))
+    path.write_bytes(_importing_edit(b"".join(lines).decode()).encode())
+
+
+def _importing_edit(text: str) -> str:
+    """The text with ``edit`` among what it takes of ``grader.answers``, where it says ``edit(...)``."""
+    tree = ast.parse(without_blanks(text))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    taken = [node for node in imports if node.module == "grader.answers"]
+    is_used = any(isinstance(node, ast.Name) and node.id == "edit" for node in ast.walk(tree))
+    if not is_used or not taken or any(name.name == "edit" for node in taken for name in node.names):
+        return text
+    names = sorted({"edit", *(ast.unparse(name) for name in taken[0].names)})
+    lines = io.StringIO(text).readlines()
+    statement = _laid_out(_Brackets("from grader.answers import (", names, ")"), 0, 0, 0)
+    short = f"from grader.answers import {', '.join(names)}"
+    lines[taken[0].lineno - 1 : taken[0].end_lineno] = [f"{short if _fits(short, 0) else statement}\n"]
+    return "".join(lines)
 
 
 def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

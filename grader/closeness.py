@@ -17,15 +17,18 @@ TOLERANCE = {
 }
 
 
-def are_close(seen: Sequence[float], expected: Sequence[float], tolerance: float) -> list[bool]:
+def are_close(
+    seen: Sequence[float], expected: Sequence[float], tolerance: float, beside: float = 0.0
+) -> list[bool]:
     """Whether each element is as expected; below a hundredth of the largest element only noise differs.
 
     Args:
         seen: the elements.
         expected: as many.
         tolerance: relative, see ``TOLERANCE``.
+        beside: a magnitude that counts like that of a largest element.
     """
-    floor = max((abs(e) for e in expected if math.isfinite(e)), default=0.0) / 100
+    floor = max((abs(e) for e in (*expected, beside) if math.isfinite(e)), default=0.0) / 100
     return [
         s == e or (math.isfinite(e) and abs(s - e) <= tolerance * max(abs(e), floor))
         for s, e in zip(seen, expected, strict=True)

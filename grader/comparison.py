@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,13 +28,15 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
     *,
     strict: bool = False,
     all_digits: bool = False,
+    beside: Any = None,
 ) -> None:
     """Fail unless two facts are numerically the same, element by element.
 
     Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of
     the expected element's and a hundredth of the largest expected element's magnitude, so rounding
-    noise around zero does not count while a small gradient is not taken for zero. NaN is never equal,
-    infinities are equal to themselves.
+    noise around zero does not count while a small gradient is not taken for zero. Where all that is
+    expected is 0, only 0 is right, but for ``beside``. NaN is never equal, infinities are equal to
+    themselves.
 
     Args:
         seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
@@ -43,18 +46,33 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         others: what may have been taken for the expected, by name, as for ``how_it_differs``.
         strict: a tuple is no list, and a dict has no other keys than the expected one.
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
+        beside: a fact of what both were computed from; its largest element counts as one of the expected. A
+            difference of two large numbers is exact to the digits of these, not to its own.
 
     Raises:
         WithoutHintError: an error was caught, which is told as by ``diagnose``; another type, shape, dtype or
             number of entries was seen, or values that are nan, cut off, rounded, nearly right or in another
             order. No hint is shown.
         AssertionError: they differ in another way; the text is the diagnosis.
-        TypeError: the expected fact is nothing that can be compared in this way.
+        TypeError: the expected fact is nothing that can be compared like this, or one of the others a dict.
         ValueError: the expected tensor is too large to be compared.
     """
-    error = _Comparison(message, others or {}, "", strict, all_digits).difference(seen, expected)
+    require_facts(others or {})
+    compared = _Comparison(message, others or {}, "", strict, all_digits, _largest(beside))
+    error = compared.difference(seen, expected)
     if error is not None:
         raise error
+
+
+def require_facts(others: Mapping[str, Any]) -> None:
+    """Refuse a dict of several facts by one name, of which none would ever be found.
+
+    Raises:
+        TypeError: there is one.
+    """
+    for name, fact in others.items():
+        if isinstance(fact, dict):
+            raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
 def is_close(seen: Any, expected: Any) -> bool:
@@ -85,6 +103,7 @@ class _Comparison:
         place: where in the whole these two stand: ``bias``, ``part [2][0]``, or empty.
         strict: as for ``assert_close``.
         all_digits: as for ``assert_close``.
+        beside: a magnitude that counts like that of a largest expected element.
     """
 
     message: str
@@ -92,6 +111,7 @@ class _Comparison:
     place: str
     strict: bool = False
     all_digits: bool = False
+    beside: float = 0.0
 
     def difference(self, seen: Any, expected: Any) -> AssertionError | None:
         """The failure that tells the first difference, or None."""
@@ -145,8 +165,13 @@ class _Comparison:
         decimals = decimals_of(seen, expected) if self.all_digits else None
         if decimals is not None:
             return self._said_all(f"no more than {decimals} decimals are left")
-        same = all(map(_is_same_number, seen, expected))
+        same = all(map(self._is_same_number, seen, expected))
         return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
+
+    def _is_same_number(self, seen: float, expected: float) -> bool:
+        if type(expected) is int and type(seen) is int:
+            return seen == expected
+        return are_close([seen], [expected], TOLERANCE["torch.float32"], self.beside)[0]
 
     def _of_tensors(self, seen: Any, expected: Tensor) -> AssertionError | None:
         if not isinstance(seen, Tensor):
@@ -166,7 +191,7 @@ class _Comparison:
 
     def _of_elements(self, seen: Tensor, expected: Tensor) -> AssertionError | None:
         given, right = seen.value or (), expected.value or ()
-        if not all(are_close(given, right, TOLERANCE.get(expected.dtype, 0.0))):
+        if not all(are_close(given, right, TOLERANCE.get(expected.dtype, 0.0), self.beside)):
             return self._other_values(seen, expected)
         return self._too_few_digits(given, right) if expected.dtype == "torch.float64" else None
 
@@ -215,6 +240,12 @@ def _is_single(fact: Any) -> bool:
     return type(fact) in {int, float} or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)
 
 
-def _is_same_number(seen: float, expected: float) -> bool:
-    exact = type(expected) is int and type(seen) is int
-    return seen == expected if exact else are_close([seen], [expected], TOLERANCE["torch.float32"])[0]
+def _largest(fact: Any) -> float:
+    """The magnitude of the largest finite number in a fact, to any depth; 0 where there is none."""
+    if isinstance(fact, Tensor):
+        fact = fact.value
+    if isinstance(fact, dict):
+        fact = list(fact.values())
+    if isinstance(fact, list | tuple):
+        return max(map(_largest, fact), default=0.0)
+    return abs(fact) if isinstance(fact, int | float) and math.isfinite(fact) else 0.0

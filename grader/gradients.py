@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.check import WithoutHintError, describe, raised
 from grader.closeness import have_all_digits
-from grader.comparison import FEW_DIGITS, assert_close, because, is_close
+from grader.comparison import FEW_DIGITS, assert_close, because, is_close, require_facts
 from grader.diagnosis import diagnose
 from grader.difference import difference_of
 from grader.facts import Raised, Tensor
@@ -83,6 +83,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     """
     if expected is None and isinstance(seen, Sides):
         seen, expected = seen
+    require_facts(others or {})
     right = _Told.of_fact(expected)
     if right is None or isinstance(right.gradients, Raised):
         raise TypeError(

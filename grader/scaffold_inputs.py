@@ -23,11 +23,11 @@ _DRAWS = {
     _MODULE: "nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))",
     _NUMBER: "0.1 + 0.5 * torch.rand(()).item()",
     _COUNT: "torch.randint(2, 6, ()).item()",
-    r"y|targets?|labels|real": "torch.randn(5, 2)",
+    r"[yY]|targets?|labels|real": "torch.randn(5, 2)",
     r"h0?|state|hidden": "torch.randn(5, 4)",
     r"w|weight|b|bias|prompt": "torch.randn(3, requires_grad=True)",
 }
-_SAMPLES = r"x|xs|inputs?|batch|data|noise|z"
+_SAMPLES = r"[xX]|xs|inputs?|batch|data|noise|z"
 _X_ALONE = "torch.randn(4, requires_grad=True)"
 
 

@@ -241,6 +241,19 @@ def test_what_becomes_of_edits_is_written_beside_them(tmp_path):
     assert fails == {name: frozenset(checks) for name, checks in observed.items()} | {"alone": {"test_kept"}}
 
 
+@pytest.mark.parametrize("imported", ["wrong_edits", "wrong_edits, edit", ", ".join(["wrong_edits"] * 12)])
+def test_what_is_written_is_imported(tmp_path, imported):
+    """Where `edit` gets into a file, it is among what the file takes of `grader.answers`, once."""
+    path = tmp_path / "01_tiny.py"
+    path.write_text(
+        f'from grader.answers import {imported}\n\nwrong_edits("q1", {{"e": ("x + x", "y", "Why.")}})\n',
+        encoding="utf-8",
+    )
+    accept(path, {"e": ["test_b"]})
+    statement, *_ = ast.parse(path.read_text(encoding="utf-8")).body
+    assert [name.name for name in statement.names].count("edit") == 1
+
+
 @pytest.mark.parametrize("length", range(20, 120, 3))
 def test_the_formatter_would_write_the_same(tmp_path, length):
     """Whatever the lengths of names and texts, the formatter leaves alone what was written."""

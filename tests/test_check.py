@@ -32,10 +32,10 @@ def tensor(*values, dtype="torch.float32", shape=None):
     return replace(TENSOR, value=values, shape=(len(values),) if shape is None else shape, dtype=dtype)
 
 
-def differ(seen, expected, message="They differ."):
+def differ(seen, expected, message="They differ.", **how):
     """The diagnosis of two facts that are not close."""
     with pytest.raises(AssertionError) as caught:
-        assert_close(seen, expected, message)
+        assert_close(seen, expected, message, **how)
     return str(caught.value)
 
 
@@ -155,9 +155,19 @@ def test_rounding_noise_around_zero_does_not_count():
 
 
 def test_nothing_but_zeros_has_no_noise():
-    """Where zeros are expected, anything else is wrong."""
+    """Where zeros are expected, anything else is wrong; but not a rounding error of what stands beside."""
     differ(tensor(1e-30, 0.0), tensor(0.0, 0.0))
     differ(1e-30, 0)
+    for beside in (tensor(0.5, 100.0), {"x": [tensor(-100.0)]}, 100.0):
+        assert_close(tensor(5e-5, 0.0), tensor(0.0, 0.0), "They differ.", beside=beside)
+        assert_close([5e-5], [0.0], "They differ.", beside=beside)
+        differ(tensor(2e-4, 0.0), tensor(0.0, 0.0), beside=beside)
+
+
+def test_several_facts_by_one_name_are_refused():
+    """A dict among the others, of which nothing would ever be found, is an author's mistake."""
+    with pytest.raises(TypeError, match="name each of its tensors"):
+        assert_close(1.0, 2.0, "They differ.", {"the gradients": {"a": 1.0}})
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf, 0.0, 1e308, 1.0])

@@ -116,8 +116,12 @@ OF_OBJECTS = [
         "one = Meter()\n    one.add(1.0)\n    assert one.value() == 1",
     ),
     (
-        "[FILL IN: use both, with other inputs for each]",
-        "one.add(torch.rand(()).item())\n    other.add(torch.rand(()).item())",
+        "[FILL IN: what both will be given, drawn before they are made: a right class may draw, too]",
+        "numbers = torch.rand(2).tolist()",
+    ),
+    (
+        "[FILL IN: use both, with other of these for each]",
+        "one.add(numbers[0])\n    other.add(numbers[1])",
     ),
     ("[FILL IN: a method of one that gives numbers]", "one.value"),
     ("[FILL IN: the same of other]", "other.value"),
