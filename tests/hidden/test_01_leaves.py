@@ -23,7 +23,7 @@ from grader.inside import attempt, freed, gradients, graph, inside, nn, snap, to
 @probe
 def weights(student):
     """Weights of several shapes and scales; each is overwritten with 0 before the next is made."""
-    (n, m), earlier, found = sizes(2, low=3), [], {}
+    (n, m), earlier, found = sizes(2, low=3), {}, {}
     many = sizes(2, low=34)  # rows that do not fill torch's blocks of 16; eight numbers beyond 3 deviations
     large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
     for name, arguments in {
@@ -36,11 +36,11 @@ def weights(student):
         "With n = 1": (1, m, large),
         "With m = 1": (n, 1, large),
     }.items():
-        with untouched(**{"earlier weight": earlier}) as kept:
+        with untouched(**earlier) as kept:
             weight = student.make_weight(*arguments)
         found[name] = {"weight": snap(weight), "kept": kept}
         weight.detach().zero_()
-        earlier.append(weight)
+        earlier[f"weight of call {len(earlier) + 1}"] = weight
     return found
 
 
@@ -70,7 +70,8 @@ def test_weight_is_a_leaf(weights):
     kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
     for case in cases(weights):
         weight = case.seen["weight"]
-        assert weight.requires_grad, f"requires_grad is False: w will never receive a gradient.\n\n{how}"
+        where = "Where is requires_grad set, and is that the tensor you return?"
+        assert weight.requires_grad, f"requires_grad is False: w will never receive a gradient.\n\n{where}"
         assert weight.version is not None, "w was made in inference_mode: an optimizer cannot change it."
         assert weight.is_leaf, (
             f"w is the result of {weight.grad_fn}, no leaf: {kept if weight.retains_grad else lost}.\n\n{how}"
@@ -81,15 +82,15 @@ def test_weight_is_a_leaf(weights):
 def test_weight_has_the_values(weights):
     """Its values are those of the generator, times scale, in every call."""
     message = (
-        "The values are not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes one call of "
-        "randn draw all of them, the first of its generator, and is the scaled tensor the one you return? If "
-        "only a later call is wrong: what of an earlier one is still there when it begins?"
+        "w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes one call of randn "
+        "draw all of it, the first of its generator, and is the scaled tensor the one you return? If only a "
+        "later call is wrong: what of an earlier one is still there when it begins?"
     )
     hint = "Do two weights of yours lie in the same memory?"
     for case in cases(weights):
         unscaled = weights.expected["With the scale 1"]["weight"]
         assert_close(*case["weight"], message, {"randn(n, m) without the scale": unscaled})
-        assert_untouched(case.seen["kept"], only=["earlier*"], hint=hint)
+        assert_untouched(case.seen["kept"], but=["torch"], hint=hint)
 
 
 @points(2)
@@ -300,7 +301,7 @@ def grads_by_layer(student, model, x, names):
     """The gradients as they are after the call: a hook that was left may write into the dict later."""
     found = student.activation_grads(model, x, names)
     is_dict = isinstance(found, dict)
-    return {f"the output of {name!r}": snap(g) for name, g in found.items()} if is_dict else found
+    return {name: snap(gradient) for name, gradient in found.items()} if is_dict else found
 
 
 @probe
@@ -309,7 +310,7 @@ def layer_gradients(student):
     given = (*used_network(), ["head", "body.1.head", "", "body", "body.0", "body.1.embed"])
     found = grads_by_layer(student, *given)
     given[0].eval()
-    return {"gradients": found, "in eval": attempt(grads_by_layer, student, *given)}
+    return {"your dictionary": found, "in eval": attempt(grads_by_layer, student, *given)}
 
 
 @probe
@@ -354,23 +355,33 @@ def second_call(student):
     return {"first": first, "second": grads_by_layer(student, model, x, ["body.1", "body.0"])}
 
 
+def assert_of_layers(names, seen, expected, message, in_eval):
+    """Under each of these names stands the gradient of this layer's output."""
+    for name in names:
+        others = {f"the gradient for {other!r}": expected[other] for other in expected if other != name}
+        others["that of the model in eval mode"] = in_eval.get(name)
+        assert_close(seen[name], expected[name], message.format(name), others)
+
+
 @points(3)
 def test_gradients_of_activations(layer_gradients):
     """Every name is answered with the gradient of that layer's output."""
-    seen, expected = layer_gradients["gradients"]
-    missing = [name for name in expected if seen[name] is None]
-    assert len(missing) < len(expected), (
+    (seen, expected), in_eval = layer_gradients["your dictionary"], layer_gradients.expected["in eval"]
+    found = [name for name in expected if seen[name] is not None]
+    assert found, (
         "The gradient of every layer is None: what you kept is not the tensor through which gradients go (it "
         "is detached, or a copy beside it), or nobody asked it to keep its gradient before backward ran."
     )
+    message = "For layer {!r} this is not the gradient of its output."
+    of_no_layer = [name for name in found if not any(is_close(seen[name], g) for g in expected.values())]
+    assert_of_layers(of_no_layer, seen, expected, message, in_eval)
+    missing = ", ".join(repr(name) for name in expected if name not in found)
     assert not missing, (
-        f"There is no gradient for {', '.join(missing)}, though other layers have theirs.\n\nDoes your code "
-        "reach each of these layers? For a hook made in a loop: which name does it see when it runs? And "
-        "what becomes of the output if a hook returns something?"
+        f"There is no gradient for {missing}, though there is one for other layers.\n\nDoes your code reach "
+        "each of these layers? For a hook made in a loop: which name does it see when it runs? And what "
+        "becomes of the output if a hook returns something?"
     )
-    in_eval = {f"{name} in eval mode": g for name, g in layer_gradients.expected["in eval"].items()}
-    others = {f"that of {name}": gradient for name, gradient in (expected | in_eval).items()}
-    assert_gradients(seen, expected, of="the sum of what the model returns", others=others)
+    assert_of_layers(found, seen, expected, message, in_eval)
 
 
 @points(1)
@@ -383,8 +394,8 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
     assert_untouched(seen["kept"], but=MAY_CHANGE)
     message = "After your call the model, or a hook of somebody else's, no longer does what it did."
     assert_close(seen["with hook"], expected["with hook"], message)
-    moved = "The handle of somebody else's hook no longer removes it: it was moved, or registered anew."
-    assert not seen["without"]["calls"], moved
+    moved = "it was moved to another table, or registered anew."
+    assert not seen["without"]["calls"], f"The handle of somebody else's hook no longer removes it: {moved}"
     case = "Where the model raises an error of a class of its own"
     hint = "Which lines of yours still run after the model has raised an error?"
     assert_untouched(model_that_raises.seen, but=MAY_CHANGE, case=case, hint=hint)
@@ -394,10 +405,11 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
 def test_a_second_call_is_answered_too(second_call):
     """A second call on the same model is answered as well as the first."""
     hint = "What differs between the two calls, and what of the first is still there when the second begins?"
-    message = "In a second call, as in the first, a gradient is wrong."
+    message = "In a second call, as in the first, the gradient for {!r} is wrong."
     if is_close(*second_call["first"]):
-        message = f"A first call is right, but in a second one a gradient is wrong.\n\n{hint}"
-    assert_close(*second_call["second"], message)
+        message = f"A first call is right, but in a second one the gradient for {{!r}} is wrong.\n\n{hint}"
+    seen, expected = second_call["second"]
+    assert_of_layers(expected, seen, expected, message, {})
 
 
 # The reference's would show retain_grad(), which is the answer.
@@ -409,6 +421,14 @@ def outputs_of_two_layers(student):
     attempt(student.activation_grads, model, torch.randn(1, 2), ["0", "1"])
     (_, first), (_, second) = calls[:2]
     return graph(second_output=second, first_output=first, model=model)
+
+
+def grew(kept, name):
+    """Whether a gradient was added to what a watched tensor held."""
+    if name not in kept["after"]:
+        return False
+    before, after = (kept[when][name]["tensor"].grad for when in ("before", "after"))
+    return after is not None and any(after.value) and (before is None or after.value != before.value)
 
 
 # --- q5: total_loss
@@ -427,7 +447,7 @@ def total(student):
     more, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *others[:-1], -2.0]
     for name, losses, weights in (
         ("", mine, [weight, 1000.0, *others]),
-        ("With weights 1 and 0 among others, and a loss without history", more, ones),
+        ("In a second call, with weights 1 and 0 among others and a loss without history", more, ones),
         ("With one loss in the list", mine[:1], [weight]),
     ):
         given = ([*losses], weights)
@@ -436,20 +456,21 @@ def total(student):
         is_tensor = isinstance(result, torch.Tensor)  # of any dtype: with weights in numpy it is float64
         total = result.double() if is_tensor else result
         back = gradients(total.squeeze() if is_tensor else total, losses=losses, p=p)
-        found[name] = {"total": snap(total), "back": back, "kept": kept}
+        twice = [f"losses[{number}]" for number, loss in enumerate(losses) if loss is tiny]
+        found[name] = {"total": snap(total), "back": back, "kept": kept, "twice": twice}
     return found
 
 
-def assert_back(case, **options):
-    """Each loss gets its weight as gradient, and the parameters get theirs."""
-    left_out = "Was this loss left out, cut off at a bound, or turned into a mere number?"
-    because = {
-        "not connected": left_out,
-        "zero": left_out,
-        "wrong": "A loss has to count with its own weight, and with both where it stands in the list twice.",
-        "p:wrong": "",
-    }
-    assert_gradients(*case["back"], of="the total", because=because, none_is_zero=False, **options)
+def miscounted(case):
+    """What a wrong value comes of: the first loss that goes back with another weight than its own."""
+    (value, right), (seen, expected) = case["total"], (side["gradients"] for side in case["back"])
+    if raised(value, BaseException) or not value.requires_grad or value.shape != right.shape:
+        return ""
+    for name in [] if raised(seen, BaseException) else expected:
+        if name.startswith("losses") and not is_close(seen[name], expected[name]):
+            twice = " stands in the list twice, and does not count with both weights"
+            return f": {name}{twice if name in case.expected['twice'] else ' does not count with its own weight'}"
+    return ""
 
 
 @points(1)
@@ -457,11 +478,7 @@ def test_total_has_the_value(total):
     """The result is the weighted sum of the losses, and they and the lists stay as they are."""
     for case in cases(total):
         assert_untouched(case.seen["kept"], but=["parameter"])
-        value, right = case["total"]
-        goes_back = raised(value, BaseException) or (value.requires_grad and value.shape == right.shape)
-        if goes_back and not is_close(value, right):
-            assert_back(case, only=["losses*"])  # which of them is miscounted
-        assert_close(value, right, "The value is not the weighted sum of the losses.")
+        assert_close(*case["total"], f"The value is not the weighted sum{miscounted(case)}.")
 
 
 @points(2)
@@ -472,7 +489,8 @@ def test_total_reaches_the_parameters(total):
     assert seen["total"].requires_grad, f"The total does not require grad: {numbers}, or added under no_grad."
     assert raised(arrived, BaseException) or arrived["p"] is not None, (
         "The total has a graph of its own, which ends before the parameters: no error, and no learning.\n\n"
-        "Was a new leaf made on the way? What torch.tensor(), .item() and detach() give has no history."
+        "Was a new leaf made on the way? What torch.tensor(), nn.Parameter(), .item() and detach() give has "
+        "no history."
     )
 
 
@@ -480,10 +498,18 @@ def test_total_reaches_the_parameters(total):
 def test_total_gradient(total):
     """Its backward gives the parameters the gradient of the weighted sum, once."""
     hint = "What else than your return value does the next total_loss, or the caller's backward(), build on?"
+    grown = "parameter.grad grew during your call: your function ran a backward, and the caller's adds to it."
+    because = {
+        "not connected": "What is left out, or turned into a mere number, gets none.",
+        "zero": "Was this loss cut off at a bound?",
+        "wrong": "A loss has to count with its own weight, and with both where it stands in the list twice.",
+        "p:wrong": "",
+    }
     for case in cases(total):
+        assert not grew(case.seen["kept"], "parameter"), grown
         assert_untouched(case.seen["kept"], only=["parameter", "weights"], hint=hint)
         with blaming_changes(case.seen["kept"]):
-            assert_back(case)
+            assert_gradients(*case["back"], of="the total", because=because, none_is_zero=False)
 
 
 # The reference's would show the operations it is written with.
@@ -556,8 +582,10 @@ CUT_OFF = "The caller's losses were cut off from the graph behind them."
 def assert_gone_back(weighted):
     """Something was added to the .grad of the parameters, so that nothing is praised for harming nobody."""
     kept = next(cases(weighted)).seen["kept"]
-    message = "Nothing was added to the .grad of the parameters: no backward reached them."
-    with blaming_changes(kept, but=GROWING):
+    astray = "your backward went into w and not into the losses. Which factor did you detach?"
+    why = astray if grew(kept, "q (behind w)") else "no backward reached them."
+    message = f"Nothing was added to the .grad of the parameters: {why}"
+    with blaming_changes(kept, but=[*GROWING, "q*:grad"]):
         assert_changed(kept, message, only=["parameters[[]0]:grad"])
 
 
@@ -573,7 +601,8 @@ def test_weighted_gradient(weighted):
             assert_close(*case["direction"], message, {"1 for each": case.expected["ones"]})
         why = "\n\nThe gradient should pass through losses only. Does it also go through w?"
         for after, right, held in zip(*case["after"], case.expected["held"], strict=True):
-            message = f"{wrong}.{why if 'computed' in case.name else ''}"
+            none = "The .grad of a parameter is None: no backward reached it, or it was cleared"
+            message = f"{none if after is None else wrong}.{why if 'computed' in case.name else ''}"
             assert_close(after, right, message, {"what it held": held})
 
 
@@ -588,6 +617,8 @@ def test_weights_are_constants(weighted):
     hint = "Which of your lines changes losses or w, or lets a gradient pass through w?"
     assert_gone_back(weighted)
     for case in cases(weighted):
+        into_w = any(grew(case.seen["kept"], name) for name in ("w", "q (behind w)"))
+        assert not into_w, "The gradient also ran into the weights, which were to be constants."
         assert_untouched(case.seen["kept"], but=[*GROWING, "w:version"], hint=hint)
         assert_gradients(*case["behind w"], of="the caller's w", because=because)
         assert_untouched(case.seen["kept"], but=GROWING, hint=hint)
