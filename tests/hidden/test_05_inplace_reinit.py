@@ -82,10 +82,11 @@ def test_w_holds_the_value(refilled):
     """The caller's w holds the new value everywhere."""
     nothing = "The caller's w still holds its old values: nothing was written to it."
     hint = "Into which tensor does your function write, the caller's or one of its own?"
-    near = "Not every entry of the caller's w is the given value itself; what was close to it has to go, too."
     for case in cases(refilled):
         assert_changed(case.seen["kept"], f"{nothing}\n\n{hint}", only=["w:value"])
-        assert_close(*case["w"], near, all_digits=True)
+        near = "; what was close to it has to go, too" if is_close(*case["w"]) else ""
+        told = f"The caller's w does not hold the given value everywhere{near}."
+        assert_close(*case["w"], told, all_digits=True)
 
 
 @points(1)
@@ -252,7 +253,8 @@ def assert_goes_on(reset, own, hint):
     (seen, expected), kept = reset["training"], reset.seen["kept"]
     assert_reset(reset, own)
     assert_untouched(kept, only=["torch"])
-    assert_untouched(kept, only=own, but=FREE, hint=hint)
+    assert_untouched(kept, only=[f"{path}:identity" for path in own], but=["*.bias"], hint=hint)
+    assert_untouched(kept, only=own, but=FREE)
     assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
     message = "From new values of the parameters that the optimizer holds, training does not go on as it did."
     with blaming_changes(kept, but=own):
@@ -281,10 +283,18 @@ def test_fresh_values_are_trained(plain_reset, small_reset):
 def test_tied_module_stays_tied(tied_reset):
     """What shared the weight before shares it afterwards, before and after the next step."""
     hint = "Two modules are tied by holding one object. What does each of them hold after your function?"
+    kept = tied_reset.seen["kept"]
+    assert_untouched(kept, only=["model.tied.weight:identity"], hint=hint)
+    is_new = "tensor" in kept["after"].get("model.blocks.1.fc.weight", {})  # and the tied module's is not
+    told = "blocks.1.fc.weight is a new object: the tied module still holds the old one."
+    assert not is_new, f"{told}\n\n{hint}"
     assert_goes_on(tied_reset, DEEP, hint)
 
 
-SCALE = "21,600 weights have the standard deviation {:.4f}.\n\nDo you hand over 0.02, its square or a bound?"
+SCALE = (
+    "21,600 weights have the standard deviation {:.4f}, too far from 0.02 for chance.\n\nDo you hand over "
+    "0.02, its square or a bound?"
+)
 SHARE = "{:.2%} of the weights are farther than {} from their mean: that is no normal distribution."
 #: What each number is for 21,600 weights drawn as asked, how far it is off by chance at most (five standard
 #: errors; but a column has 120 weights), and what is said where it is farther off.
@@ -307,13 +317,16 @@ def test_values_are_drawn_as_asked(drawn_values, small_reset):
     for name, (normal, noise, told) in DRAWN.items():
         number = drawn_values.seen[name]
         assert abs(number - normal) <= noise, told.format(number, name)
+    assert drawn_values.seen["bias"] is not None, "The layer has lost its bias."
     assert_close(*drawn_values["bias"], "The bias is not 0 everywhere.")
     result, weight = small_reset.seen["result"], small_reset.seen["weight"]
     failed = "The reset of a layer with a single weight, which is frozen, fails"
     assert not raised(result, BaseException), f"{failed}: {diagnose(result)}"
-    told = f"The only weight was frozen and inf; now it is {weight.value[0]:.3g}: no draw of N(0, 0.02)."
-    hint = "What does each of your steps make of a single number, and of an inf?"
-    assert abs(weight.value[0]) < 0.2, f"{told}\n\n{hint}"
+    assert abs(weight.value[0]) < 0.2, (
+        f"The only weight of a layer was frozen and inf; now it is {weight.value[0]:.3g}, which no normal "
+        "distribution with standard deviation 0.02 gives.\n\nWhat does each of your steps make of a single "
+        "number, and of an inf?"
+    )
 
 
 @points(1)
