@@ -10,7 +10,7 @@ from typing import Any
 from grader.errors import CourseError
 from grader.evidence import Stopped
 from grader.facts import Raised
-from grader.observation import NothingSeenError, Observation, Sides, StoppedError, other_form
+from grader.observation import NothingSeenError, Observation, Sides, StoppedError, other_form, sentence
 
 #: Probes, cases, and pairs of what was seen and what is expected; or a dict of these by name.
 Cased = Sides | tuple[Any, Any] | Mapping[str, Sides | tuple[Any, Any]]
@@ -40,7 +40,7 @@ class Case(Sides):
         if isinstance(self._came, Raised) and not isinstance(self.expected, Raised):
             raise StoppedError(Stopped(self._came))
         if mismatch := other_form(self._came, self.expected):
-            raise NothingSeenError(f"In what came back, {mismatch}.")
+            raise NothingSeenError(sentence(mismatch))
         return self._came
 
 

@@ -102,3 +102,9 @@ def describe(fact: Any) -> str:
         return f"an error ({printable(fact.type[:60])})"
     name = printable(str(getattr(fact, "type", type(fact).__name__))[:60])
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def instead(seen: Any, expected: Any) -> str:
+    """The kind of a fact, and that it is not the expected one: ``a list, not a tensor``."""
+    kind, other = describe(seen), describe(expected)
+    return f"{kind}, not {other}" if kind != other else f"{kind} of another class"  # a student's own "list"

@@ -59,3 +59,11 @@ def decimals_of(seen: Sequence[float], expected: Sequence[float]) -> int | None:
     if list(seen) == list(expected):
         return None
     return next((d for d in range(10) if [round(e, d) for e in expected] == list(seen)), None)
+
+
+def to_decimals(decimals: int, numbers: int) -> str:
+    """To how many decimals so many numbers were rounded, where that is certain: `` to 4 decimals``, or empty.
+
+    One or two numbers may end in zeros by chance, and then more were left to them.
+    """
+    return "" if numbers < 3 else f" to {decimals} decimal{'' if decimals == 1 else 's'}"

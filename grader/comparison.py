@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.check import WithoutHintError, describe
-from grader.closeness import TOLERANCE, are_close, decimals_of, have_all_digits
+from grader.check import WithoutHintError, describe, instead
+from grader.closeness import TOLERANCE, are_close, decimals_of, have_all_digits, to_decimals
 from grader.diagnosis import diagnose
 from grader.difference import difference_of
 from grader.facts import Raised, Tensor
@@ -87,7 +87,7 @@ def is_close(seen: Any, expected: Any) -> bool:
 
 def because(message: str, reason: str) -> str:
     """A message with a reason at the end of its first paragraph."""
-    if reason == "None was found" and "None" in message:
+    if reason.startswith("it is None") and "None" in message:
         return message
     said, blank, hint = message.partition("\n\n")
     return f"{said.rstrip('.')} ({reason}).{blank}{hint}"
@@ -124,7 +124,7 @@ class _Comparison:
         if isinstance(expected, Tensor):
             return self._of_tensors(seen, expected)
         if expected is None:
-            return None if seen is None else self._another_type(seen)
+            return None if seen is None else self._another_type(seen, expected)
         if isinstance(expected, int | float):
             return self._of_numbers(seen, expected)
         raise TypeError(
@@ -133,7 +133,7 @@ class _Comparison:
 
     def _of_dicts(self, seen: Any, expected: Mapping[str, Any]) -> AssertionError | None:
         if not isinstance(seen, dict):
-            return self._another_type(seen)
+            return self._another_type(seen, expected)
         for key, value in expected.items():
             inner = self._at(f"{self.place}[{key!r}]" if self.place else key, _siblings(expected, key))
             if error := inner.difference(seen.get(key), value):
@@ -143,9 +143,9 @@ class _Comparison:
 
     def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> AssertionError | None:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
-            return self._another_type(seen)
+            return self._another_type(seen, expected)
         if len(seen) != len(expected):
-            return self._said_all(f"there are {len(seen)} of them")
+            return self._said_all(f"it has {len(seen)} {'entry' if len(seen) == 1 else 'entries'}")
         if all(type(value) in {int, float} for value in [*seen, *expected]):
             return self._of_plain_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
@@ -158,13 +158,13 @@ class _Comparison:
 
     def _of_numbers(self, seen: Any, expected: float) -> AssertionError | None:
         if not isinstance(seen, int | float):
-            return self._another_type(seen)
+            return self._another_type(seen, expected)
         return self._of_plain_numbers([seen], [expected])
 
     def _of_plain_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
         decimals = decimals_of(seen, expected) if self.all_digits else None
         if decimals is not None:
-            return self._said_all(f"no more than {decimals} decimals are left")
+            return self._said_all(f"it is what it should be, rounded{to_decimals(decimals, len(seen))}")
         same = all(map(self._is_same_number, seen, expected))
         return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
 
@@ -175,7 +175,7 @@ class _Comparison:
 
     def _of_tensors(self, seen: Any, expected: Tensor) -> AssertionError | None:
         if not isinstance(seen, Tensor):
-            return self._another_type(seen)
+            return self._another_type(seen, expected)
         if seen.shape != expected.shape:
             how = difference_of(seen, expected, self.others)
             return self._said_all(f"its shape is {seen.shape}{f', {how.clause}' if how else ''}")
@@ -203,9 +203,9 @@ class _Comparison:
         """How the parts at a place are compared."""
         return replace(self, place=place, others={**self.others, **siblings})
 
-    def _another_type(self, seen: Any) -> AssertionError:
+    def _another_type(self, seen: Any, expected: Any) -> AssertionError:
         """None may come of the mistake that a hint is about; another type is a mistake of its own."""
-        reason = f"{describe(seen)} was found"
+        reason = f"it is {instead(seen, expected)}"
         return AssertionError(self._because(reason)) if seen is None else self._said_all(reason)
 
     def _stopped(self, error: Raised) -> WithoutHintError:

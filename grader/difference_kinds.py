@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.closeness import are_close
+from grader.closeness import are_close, to_decimals
 
 _MOST_TIMES = 64  # a larger whole factor is nothing that a student counted up to
 _NEARLY = 1e-2
@@ -209,7 +209,7 @@ def _rounded(pair: Pair, _: Others) -> str | None:
     for places in range(1, _MOST_DECIMALS + 1):
         off = 0.51 * 10**-places
         if all(abs(s - round(s, places)) <= 1e-6 * abs(s) and abs(s - e) <= off for s, e in numbers):
-            return f"it is right to {places} decimal{'s' if places > 1 else ''} only"
+            return f"it is right{to_decimals(places, len(numbers)) or ' to a few decimals'} only"
     return None
 
 

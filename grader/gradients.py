@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -21,7 +21,8 @@ FREED = "backward through the graph a second time"
 _WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
 
 #: The rungs, the lowest first, and what is said on each; of several names with the verbs of ``_OF_MANY``. The
-#: last seven are about numbers: behind the sentence stands how they differ.
+#: last seven are about numbers: behind the sentence stands how they differ. Where the values that go back
+#: are wrong, ``_OF_WRONG_VALUES`` is said of numbers, for the gradient may well be theirs.
 RUNGS = {
     "none": "{Of} is None: no gradient can be asked for.",
     "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
@@ -31,13 +32,14 @@ RUNGS = {
     "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
     "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
     "raised": "{Of} cannot go back: {why}",
-    "frozen": "{name} {does} not require grad, so no gradient arrives there from {of}.",
-    "not connected": "{name} {gets} no gradient: none arrives there from {of}.",
+    "frozen": "{Name} {does} not require grad, so no gradient arrives there from {of}.",
+    "not connected": "{Name} {gets} no gradient: none arrives there from {of}.",
     "missing": "The {gradient} of {name} {is} None.",
-    "connected": "{name} {gets} a gradient from {of}, and should get none.",
+    "connected": "{Name} {gets} a gradient from {of}, and should get none.",
     "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",
     **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
 }
+_OF_WRONG_VALUES = "The {values} not right, and its {gradient} with respect to {name} {is} not, either."
 _OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
 _OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
 _OF_NUMBERS = {"not_finite": "nan", "zero": "zero", "multiple": "multiple", "length": "length"}
@@ -150,7 +152,7 @@ class _Ladder:
         if not wrong:
             return
         self._look_whether_they_arrived(wrong, seen, wanted)
-        self._look_at_all(wrong, seen.gradients, wanted)
+        self._look_at_all(wrong, seen, right, len(wanted))
         for name in wrong:
             self._look_at_numbers(name, seen, right)
 
@@ -190,16 +192,17 @@ class _Ladder:
         for (rung, text), those in alike.items():
             raise AssertionError(_joined(self._sentence(rung, *those), text))
 
-    def _look_at_all(self, names: list[str], seen: Mapping[str, Any], right: Mapping[str, Any]) -> None:
+    def _look_at_all(self, names: list[str], seen: _Told, right: _Told, number: int) -> None:
         """Whether all gradients are wrong by the same factor: then it is what goes back that is wrong."""
-        one, other = (_together([side[name] for name in names]) for side in (seen, right))
-        if len(names) < max(2, len(right)) or one is None or other is None:
+        one, other = (_together([side.gradients[name] for name in names]) for side in (seen, right))
+        if len(names) < max(2, number) or one is None or other is None:
             return
         difference = difference_of(one, other, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
-            sentence = self._sentence(difference.kind, *names)
+            sentence = self._of_wrong_numbers(difference.kind, names, seen, right)
             told, first = because(sentence, f"of each, {difference.clause}"), names[0]
-            text = self._explained("*", difference.kind, (seen[first], right[first]))
+            pair = seen.gradients[first], right.gradients[first]
+            text = self._explained("*", difference.kind, pair)
             raise AssertionError(_joined(told, text))
 
     def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
@@ -208,18 +211,26 @@ class _Ladder:
         if isinstance(gradient, Tensor) and gradient.shape != expected.shape:
             self._tell_shape(name, pair, difference.clause if difference else "")
         rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
-        sentence = self._sentence(rung, name)
+        sentence = self._of_wrong_numbers(rung, [name], seen, right)
         text = self._explained(name, rung, pair)
         if is_close(gradient, expected):
             text = self._explained(name, "digits", pair)
             raise WithoutHintError(_joined(because(sentence, FEW_DIGITS), text))
-        values_too = difference is None and seen.is_known and not is_close(seen.output, right.output)
-        if values_too and isinstance(seen.output, Tensor):
-            sentence = f"{sentence[:-1]}; and the values of {self._of} are not right, either."
         try:
             assert_close(gradient, expected, sentence, self._others)
         except AssertionError as error:
-            raise type(error)(_joined(str(error), text)) from None
+            fits = rung == "nan" and "\n\n" in text  # this hint was written for just this
+            raise (AssertionError if fits else type(error))(_joined(str(error), text)) from None
+
+    def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Told, right: _Told) -> str:
+        """The sentence about wrong gradients, which says of wrong values that these are."""
+        one, other = seen.output, right.output
+        are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (one, other))
+        if not are_known or is_close(replace(one, dtype=other.dtype), other):
+            return self._sentence(rung, *names)
+        values = f"values of {self._of} are" if one.shape else f"value of {self._of} is"
+        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
+        return _OF_WRONG_VALUES.format(values=values, name=_listed(names), **verbs)
 
     def _tell_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
         """Each is as large as what it is the gradient of, whose shape the student knows."""
@@ -241,8 +252,11 @@ class _Ladder:
 
     def _sentence(self, rung: str, *names: str, **words: Any) -> str:
         verbs = _OF_MANY if len(names) > 1 else _OF_ONE
-        capital = self._of[:1].upper() + self._of[1:]
-        return RUNGS[rung].format(of=self._of, Of=capital, name=_listed(names), **verbs, **words)
+        told = {"of": self._of, "name": _listed(names)}
+        told |= {"Of": _capital(told["of"]), "Name": told["name"]}
+        if told["name"].startswith("the "):  # code is told as it is written
+            told["Name"] = _capital(told["name"])
+        return RUNGS[rung].format(**told, **verbs, **words)
 
     def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
         for key in _keys(name, rung):
@@ -252,6 +266,10 @@ class _Ladder:
             if text is not None and isinstance(pair[0], Tensor):
                 return text(*pair)
         return ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _keys(name: str, rung: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from grader.check import WithoutHintError, describe
+from grader.check import WithoutHintError, describe, instead
 from grader.diagnosis import diagnose
 from grader.errors import CourseError
 from grader.evidence import Fault, Outcome, Stopped
@@ -27,7 +27,7 @@ class StoppedError(NothingSeenError):
 
 def why_no_facts(outcome: Stopped | Fault) -> str:
     """Why a probe has none, in a sentence."""
-    return _sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
+    return sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
 
 
 class Sides:
@@ -83,7 +83,7 @@ class Observation(Sides):
         """
         came = self.came
         if self._other_form:
-            raise NothingSeenError(f"In what came back, {self._other_form}.")
+            raise NothingSeenError(sentence(self._other_form))
         return came
 
     @property
@@ -107,19 +107,20 @@ class Observation(Sides):
     def mismatch(self) -> str | None:
         """The first difference in form, None and lengths included: why a check may have stumbled."""
         mismatch = other_form(self._seen, self._expected, strict=True)
-        return f"In what came back, {mismatch}." if mismatch else None
+        return sentence(mismatch) if mismatch else None
 
 
 _Path = tuple[str | int, ...]
 
 
 def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
-    """Say where facts are of another form than the reference's, or None.
+    """Say where facts are of another form than the reference's, without a full stop, or None.
 
     Where a part of them was left out, nothing is said of what is missing.
     """
     told = _other_form(seen, expected, (), strict=strict)
-    return "a part was left out: there is too much to look at" if told and is_cut_off(seen) else told
+    left_out = "of what came back a part was left out: there is too much to look at"
+    return left_out if told and is_cut_off(seen) else told
 
 
 def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
@@ -132,7 +133,7 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str |
     if not strict and _stands_for_anything(seen, expected):
         return None
     if not _are_of_one_kind(seen, expected):
-        return f"{_place(path)} is {describe(seen)}, {describe(expected)} was expected"
+        return f"{_place(path)} is {instead(seen, expected)}"
     if isinstance(expected, dict):
         missing = [key for key in expected if key not in seen]
         pairs = ((seen[key], value, key) for key, value in expected.items() if key in seen)
@@ -191,9 +192,10 @@ def _kind(value: Any) -> str:
 def _place(path: _Path) -> str:
     """How a student knows an entry: the author's key at the top, a lookup below."""
     if not path:
-        return "the result"
+        return "what came back"
     top, *below = path
-    return "".join([top if isinstance(top, str) else f"the result[{top}]", *(f"[{key!r}]" for key in below)])
+    looked_up = "".join(f"[{key!r}]" for key in below)
+    return f"in what came back, {top if isinstance(top, str) else f'entry [{top}]'}{looked_up}"
 
 
 def is_gradients(fact: Any) -> bool:
@@ -201,6 +203,7 @@ def is_gradients(fact: Any) -> bool:
     return isinstance(fact, dict) and fact.keys() == {"output", "gradients", "frozen"}
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning and a full stop behind it."""
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else text + "."

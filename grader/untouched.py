@@ -24,6 +24,7 @@ _MODES = {
     "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
     "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
 }
+_HELD = "an optimizer or a second name that held the old one still does."
 _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
 
 
@@ -171,15 +172,16 @@ def _word(value: Any) -> str:
 def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     old, new = then["tensor"], now["tensor"]
     if new.identity != old.identity:
-        yield "identity", f"The caller's {path} is another object now: what holds the old one has lost it."
+        yield "identity", f"The caller's {path} is another object now: {_HELD}"
     yield from _data(path, old, new)
     if new.requires_grad != old.requires_grad:
         so = "" if new.requires_grad else ": no gradient arrives there any more"
         told = f"was {old.requires_grad} and is {new.requires_grad} now{so}."
         yield "requires_grad", f"requires_grad of the caller's {path} {told}"
     if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
-        history = f"the grad_fn {new.grad_fn}" if new.grad_fn else "no history any more"
-        yield "history", f"The caller's {path} has {history}: it was changed in place."
+        recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
+        told = recorded if new.grad_fn else "no history any more: it was changed in place."
+        yield "history", f"The caller's {path} has {told}"
     if new.retains_grad != old.retains_grad:
         yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
     yield from _grad(path, old.grad, new.grad)

@@ -62,8 +62,10 @@ def _assert_gradient(step: Case, each: str, of: str, behind: str, others: Mappin
     grad = f"{of}.grad" if of else ".grad"
     if of and right is None:
         is_nothing = seen is None or (seen.value is not None and not any(seen.value))
-        filled = f"When opt made its step, {grad} was filled: in this {each} no gradient should arrive there."
-        assert is_nothing, filled + behind
+        filled = (
+            f"When opt made its step, {grad} was filled: the loss of this {each} reached {of}, or an older"
+        )
+        assert is_nothing, f"{filled} gradient was not cleared.{behind}"
         return
     missing = of or next(iter(step.seen["missing"]), "a parameter that learns")
     assert seen is not None, f"When opt made its step, {missing}.grad was None: {_NONE}{behind}"

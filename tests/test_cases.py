@@ -61,7 +61,7 @@ def in_a_helper(probe):
         (
             in_a_loop,
             {"first": 1, "second": "1"},
-            "second: In what came back, the result is a str, an int was",
+            "second: What came back is a str, not an int.",
         ),
         (behind_the_loop, {"first": 1, "second": 2}, "Something else."),
         (in_a_helper, {"first": 1, "second": 2}, "second: It is not one."),

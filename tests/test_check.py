@@ -125,15 +125,26 @@ def test_numbers_have_the_tolerance_of_float32():
     ("number", "seen", "told"),
     [
         (0.1, 0.1 + 1e-8, "right to the digits of a float32, and not to those of float64"),
-        (0.1234567, 0.123457, "no more than 6 decimals are left"),
+        (0.1234567, 0.123457, r"it is what it should be, rounded to 6 decimals\)"),
     ],
 )
 def test_all_digits_of_plain_numbers(number, seen, told):
     """Where all digits are asked for, those of Python's numbers are compared, and a rounding is told."""
-    assert_close([seen, 2.0], [number, 2.0], "Wrong.")
-    assert_close([number, 2.0], [number, 2.0], "Wrong.", all_digits=True)
+    assert_close([seen, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.")
+    assert_close([number, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.", all_digits=True)
     with pytest.raises(AssertionError, match=told):
-        assert_close([seen, 2.0], [number, 2.0], "Wrong.", all_digits=True)
+        assert_close([seen, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.", all_digits=True)
+
+
+@pytest.mark.parametrize("numbers", [[0.1200345], [0.1200345, 2.0]])
+def test_to_how_many_decimals_few_numbers_are_rounded_is_not_told(numbers):
+    """What was rounded to 4 decimals may end in zeros, and would be told as rounded to 2."""
+    for all_digits, told in (
+        (True, r"\(it is what it should be, rounded\)"),
+        (False, "to a few decimals only"),
+    ):
+        with pytest.raises(AssertionError, match=told):
+            assert_close([round(n, 4) for n in numbers], numbers, "Wrong.", all_digits=all_digits)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-8, 1e-20, 1e-38])
@@ -218,12 +229,12 @@ def test_one_element_decides(values, data):
 # --- what differs, and what is told
 
 FOUND = [
-    (None, tensor(1.0), "They differ (None was found)."),
-    (1.0, tensor(1.0), "They differ (a float was found)."),
-    (True, tensor(1.0), "They differ (a bool was found)."),
-    ([1.0], tensor(1.0), "They differ (a list was found)."),
-    (Other("Box"), tensor(1.0), "They differ (a Box was found)."),
-    (Other("Adam"), tensor(1.0), "They differ (an Adam was found)."),
+    (None, tensor(1.0), "They differ (it is None, not a tensor)."),
+    (1.0, tensor(1.0), "They differ (it is a float, not a tensor)."),
+    (True, tensor(1.0), "They differ (it is a bool, not a tensor)."),
+    ([1.0], tensor(1.0), "They differ (it is a list, not a tensor)."),
+    (Other("Box"), tensor(1.0), "They differ (it is a Box, not a tensor)."),
+    (Other("Adam"), tensor(1.0), "They differ (it is an Adam, not a tensor)."),
     (
         Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)"),
         tensor(1.0),
@@ -240,17 +251,17 @@ FOUND = [
     (replace(tensor(1.0), value=None), tensor(1.0), "They differ (its values cannot be read)."),
     (tensor(2.0), tensor(1.0), "They differ (it is 2 times what it should be)."),
     (tensor(1e-310), tensor(1.0), "They differ."),
-    (tensor(1.0), 1.0, "They differ (a tensor was found)."),
-    ("1", 1, "They differ (a str was found)."),
-    (None, 1, "They differ (None was found)."),
-    (0, None, "They differ (an int was found)."),
-    (tensor(0.0), None, "They differ (a tensor was found)."),
+    (tensor(1.0), 1.0, "They differ (it is a tensor, not a float)."),
+    ("1", 1, "They differ (it is a str, not an int)."),
+    (None, 1, "They differ (it is None, not an int)."),
+    (0, None, "They differ (it is an int, not None)."),
+    (tensor(0.0), None, "They differ (it is a tensor, not None)."),
     (2, 1, "They differ (it is 2 times what it should be)."),
-    (1, [1], "They differ (an int was found)."),
-    ({}, [1], "They differ (a dict was found)."),
-    (tensor(1.0), [1], "They differ (a tensor was found)."),
-    ([], [1], "They differ (there are 0 of them)."),
-    ((1, 1), [1], "They differ (there are 2 of them)."),
+    (1, [1], "They differ (it is an int, not a list)."),
+    ({}, [1], "They differ (it is a dict, not a list)."),
+    (tensor(1.0), [1], "They differ (it is a tensor, not a list)."),
+    ([], [1], "They differ (it has 0 entries)."),
+    ((1, 1), [1], "They differ (it has 2 entries)."),
     ([1, 2.7], [1, 1], "They differ (1 of its 2 entries is wrong)."),
     ([2, 2], [1, 1], "They differ (it is 2 times what it should be)."),
     (
@@ -259,8 +270,8 @@ FOUND = [
         "They differ (part [1][0]: it is 2 times what it should be).",
     ),
     ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
-    ([1], {"a": 1}, "They differ (a list was found)."),
-    ({}, {"a": 1}, "They differ (a: None was found)."),
+    ([1], {"a": 1}, "They differ (it is a list, not a dict)."),
+    ({}, {"a": 1}, "They differ (a: it is None, not an int)."),
     ({"a": 2.7}, {"a": 1}, "They differ (a)."),
     ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a: it is what b should be)."),
     ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b']: it is 2 times what it should be)."),
@@ -274,7 +285,7 @@ def test_a_diagnosis_says_what_was_seen(seen, expected, message):
 
 
 def test_a_none_is_told_once():
-    """A message that speaks of None already is not told again that None was found."""
+    """A message that speaks of None already is not told again that it is None."""
     assert differ(None, tensor(1.0), "A .grad is None.") == "A .grad is None."
 
 

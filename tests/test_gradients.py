@@ -2,6 +2,7 @@
 
 import pytest
 from observing import look
+from test_check import tensor
 
 from grader import assert_gradients
 from grader.check import WithoutHintError
@@ -47,16 +48,18 @@ LADDER = {
     "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient: none arrives "
     "there from the loss.",
     "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient: none arrives there from the loss.",
-    "return (((w1 @ w2) ** 2).mean() * torch.tensor(float('nan')))": "The gradient of the loss with "
-    "respect to w1 is wrong (6 of its 6 entries are nan or infinite).",
-    "return 3 * ((w1 @ w2) ** 2).mean()": "The gradients of the loss with respect to w1 and w2 are wrong "
-    "(of each, it is 3 times what it should be).",
-    "return 0.37 * ((w1 @ w2) ** 2).mean()": "The gradients of the loss with respect to w1 and w2 are "
-    "wrong (of each, it is too small by the same factor everywhere).",
+    "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to w1 "
+    "is wrong (6 of its 6 entries are nan or infinite).",
+    "y = ((w1 @ w2) ** 2).mean(); return 3 * y - 2 * y.detach()": "The gradients of the loss with respect "
+    "to w1 and w2 are wrong (of each, it is 3 times what it should be).",
+    "y = ((w1 @ w2) ** 2).mean(); return 0.37 * y + 0.63 * y.detach()": "The gradients of the loss with "
+    "respect to w1 and w2 are wrong (of each, it is too small by the same factor everywhere).",
+    "return 3 * ((w1 @ w2) ** 2).mean()": "The value of the loss is not right, and its gradients with "
+    "respect to w1 and w2 are not, either (of each, it is 3 times what it should be).",
     "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of "
     "the loss with respect to w1 is wrong (it is 1/2 of what it should be).",
-    "return ((w1 @ w2) ** 4).mean()": "The gradient of the loss with respect to w1 is wrong; and the "
-    "values of the loss are not right, either.",
+    "return ((w1 @ w2) ** 4).mean()": "The value of the loss is not right, and its gradient with respect to "
+    "w1 is not, either.",
 }
 
 
@@ -218,3 +221,20 @@ def test_expected_facts_have_to_be_gradients(right):
     """What the reference gives is the author's to mend."""
     with pytest.raises(TypeError, match="needs what gradients"):
         assert_gradients(right, 1, of="it")
+
+
+def test_a_hint_for_what_is_not_finite_is_kept(tell, right):
+    """What is nan says all by itself, but where the author wrote for nan, that is the hint."""
+    answer = tell("return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()")
+    for because, is_kept in (({"nan": "Look.\n\nWhere is a root?"}, True), ({}, False)):
+        with pytest.raises(AssertionError) as caught:
+            assert_gradients(answer, right, of="it", because=because)
+        assert isinstance(caught.value, WithoutHintError) is not is_kept
+        assert str(caught.value).endswith("Look.\n\nWhere is a root?") is is_kept
+
+
+def test_a_sentence_begins_with_a_capital_where_a_name_is_a_phrase():
+    """A name of code is told as it is written."""
+    for name, told in (("the batch before", "The batch before"), ("q of w", "q of w")):
+        with pytest.raises(AssertionError, match=f"^{told} gets a gradient from it"):
+            assert_gradients({name: tensor(1.0)}, {name: None}, of="it")

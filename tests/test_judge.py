@@ -186,7 +186,7 @@ def test_a_hint_belongs_to_a_failure(hinted):
     assert [told[name][1] for name in ("stopped", "form")] == [None, None]
     assert found["helper"]["test_blamed"] == Verdict("failed", "Something else is the cause.")
     assert found["helper"]["test_stopped"] == Verdict("failed", "The step stopped with RuntimeError: no.")
-    assert told["part"][0].startswith("The weight is wrong (None was found)")
+    assert told["part"][0].startswith("The weight is wrong (it is None, not ")
     assert told["part"][1] == "What is the loss?"
 
 

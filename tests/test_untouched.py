@@ -65,6 +65,7 @@ CHANGED = {
     "model.train()": "The caller's model.norm was in eval mode and is in training mode now.",
     "model.eval()": "The caller's model was in training mode and is in eval mode now.",
     "model.norm.num_batches_tracked += 1": "The values of the caller's model.norm.num_batches_tracked",
+    "model.shift.mul_(w.sum())": "has the grad_fn MulBackward0: it was changed in place while gradients were",
     "model.shift.mul_(2)": "The values of the caller's model.shift were changed.",
     "model.register_buffer('shift', model.shift)": "The state_dict of the caller's model has shift among",
     "model.rate = 0.25": "The caller's model.rate was 0.5 and is 0.25 now.",

@@ -233,21 +233,20 @@ def assert_carried(states, since=1):
         last, of = end.left, f"the last state of minibatch {number}"
 
 
-def assert_cut(states, since=1):
+def assert_cut(states, hint, since=1):
     """Fails where the state enters a minibatch with a history."""
     for number, (first, *_) in enumerate(minibatches(states)[0], start=1):
         assert number < since or not first.has_history, (
-            f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: what lies behind "
-            "it goes back with this minibatch, too.\n\nPrint h.is_leaf and h.grad_fn at the start of every "
-            "minibatch. Which of the two should h bring along from the last one, its value or how it was "
-            "computed?"
+            f"The state enters minibatch {number} with the grad_fn {first.entered.grad_fn}: it brings a "
+            f"history along, and a backward that arrives here walks on into it.\n\n{hint}"
         )
 
 
 @points(1)
 def test_start_state_is_a_leaf(carried_states, training):
     """The state that enters a minibatch is a leaf: it has no history."""
-    assert_cut(carried_states)
+    shown = "Print h.is_leaf and h.grad_fn at the start of every minibatch."
+    assert_cut(carried_states, f"{shown} Which should h bring along, its value or how it was computed?")
     assert_trained_by_its_calls(carried_states, training)
 
 
@@ -268,7 +267,8 @@ def test_gradient_flows_through_time(one_minibatch):
     later = enumerate(steps(seen["calls"])[1:], start=2)
     cut = ", ".join(str(number) for number, step in later if not step.has_history)
     where = f"In time step {cut} the state enters without a history: there the gradient ends."
-    assert not cut, f"{where}\n\nIs that between two minibatches?"
+    hint = "Does each time step begin with the state of the step before, and with its history?"
+    assert not cut, f"{where}\n\n{hint}"
     assert_updates(*one_minibatch["made"], each="minibatch", hint=OWN_LOSS)
 
 
@@ -290,7 +290,7 @@ def test_parameters_after_training(training, carried_states):
     """Step by step, the parameters are those of truncated backpropagation through time."""
     with blaming_changes(training.seen["kept"], only=MODES):
         assert_updates(*training["made"], each="minibatch", hint=OWN_LOSS)
-    for case in cases({"With one output": carried_states}):
+    for case in cases({"With Adam and one output": carried_states}):
         assert_updates(*case["made"], each="minibatch", hint=WHICH_SHAPES)
 
 
@@ -301,7 +301,7 @@ def test_losses_and_state_come_back(losses_and_state):
         result, (rights, last) = case
         assert isinstance(result, tuple) and len(result) == 2, "What came back is not a tuple (losses, h)."
         losses, h = result
-        assert isinstance(losses, list), "In the place of the losses no list came back."
+        assert isinstance(losses, list), f"The losses came back as a {type(losses).__name__}, not as a list."
         assert len(losses) == len(rights), f"{len(losses)} losses came back for {len(rights)} minibatches."
         others = {f"the loss of minibatch {number}": loss for number, loss in enumerate(rights, start=1)}
         for number, pair in enumerate(zip(losses, rights, strict=True), start=1):
@@ -371,7 +371,7 @@ def repackaged(student):
     attempt(student.repackage, h)
     with torch.no_grad():
         h.mul_(-2)
-    return {**found, "A tensor again, with other values": {"result": attempt(student.repackage, h)}}
+    return {**found, "The same tensor, with new values in it": {"result": attempt(student.repackage, h)}}
 
 
 @probe
@@ -437,8 +437,7 @@ def tensors_in(whole, place=""):
 def test_structure_is_kept(repackaged):
     """Tuples stay tuples, lists stay lists, None stays None, and the values stay the same."""
     for case in cases(repackaged):
-        by_part = ", part by part" if isinstance(case.expected["result"], list | tuple) else ""
-        assert_close(*case["result"], f"It did not come back as it went in{by_part}.", strict=True)
+        assert_close(*case["result"], "It did not come back as it went in.", strict=True)
 
 
 @points(2)
@@ -451,7 +450,7 @@ def test_result_has_no_history(repackaged, next_minibatch):
             history = f"{what} still has a history, its grad_fn is {part.grad_fn}."
             assert part.grad_fn is None, f"{history}\n\n{hint}"
             assert not part.requires_grad, f"{what} has no history, but it requires grad."
-    assert_gradients(next_minibatch, of="a loss that starts from the repackaged state")
+    assert_gradients(next_minibatch, of="the loss of the next minibatch")
 
 
 @points(1)
@@ -649,7 +648,7 @@ def test_gradients_are_added(on_top_of_others):
     with blaming_changes(seen["kept"], but=GRADS):
         assert_close(seen["added"], seen["alone"], f"{why}\n\n{hint}", others)
     if not seen["frozen"].requires_grad:
-        assert_untouched(seen["kept again"], only=["*.embed.bias:grad"])
+        assert_untouched(seen["kept again"], only=["*.embed.bias:grad"], case="Of a frozen parameter")
 
 
 @points(1)
@@ -735,7 +734,8 @@ def test_first_minibatch_teaches_h0(first_lesson, lessons):
 def test_later_minibatches_carry_the_value(states_after_h0, lessons):
     """Every later minibatch starts from the value of the last state, without its history."""
     assert_carried(states_after_h0, since=2)
-    assert_cut(states_after_h0, since=2)
+    hint = "Print h.grad_fn where a minibatch begins. In which of them is a history wanted?"
+    assert_cut(states_after_h0, hint, since=2)
     assert_trained_by_its_calls(states_after_h0, lessons)
 
 
@@ -817,7 +817,7 @@ def statistic(student):
     buffer = state(center)["buffers"].get("running")
     found = {"A new module": {"running": snap(center.running)}}
     student.Center(features)(batches[0] - 300)  # a module of its own, with a statistic of its own
-    found["A new module, after a forward of another one"] = {"own": snap(center.running)}
+    found["With two modules"] = {"own": snap(center.running)}
     for number, batch in enumerate(batches[:-2], start=1):
         found[f"In training, after batch {number}"] = forward(center, batch)
     with torch.no_grad():
@@ -895,20 +895,18 @@ def test_statistic_has_no_history(training_steps):
 @points(2)
 def test_gradient_of_the_output(gradient_of_a_batch):
     """In the output the mean of the current batch is differentiable, and the old statistic is a constant."""
-    constant = (
-        "For autograd, the mean that is subtracted is a constant, or another mean than the new average.\n\n"
-        "Each x moves the mean that is subtracted from it. Does your gradient know?"
-    )
-    because = {"x:wrong": constant, "connected": "The old statistic was no constant."}
-    assert_gradients(*gradient_of_a_batch["own"], of="the output for x", because=because)
-    assert_gradients(*gradient_of_a_batch["pending"], of="the output for x after a second forward")
-    too = {"no history": "x - running has a gradient there, too."}
+    told = "For autograd, the mean that is subtracted is a constant, or another mean than the new average."
+    told += "\n\nEach x moves the mean that is subtracted from it. Does your gradient know?"
+    because = {"x:wrong": told, "connected": "The old statistic was no constant."}
+    assert_gradients(*gradient_of_a_batch["own"], of="the output", because=because)
+    assert_gradients(*gradient_of_a_batch["pending"], of="the first output, after a second forward")
+    too = {"no history": "x - running has a gradient, too.", "wrong": "There, x - running is asked for."}
     assert_gradients(*gradient_of_a_batch["evaluated"], of="the output after eval()", because=too)
 
 
 WRONG = {
     "running": "running is not as the task says.",
-    "own": "What the other one measured is in running of this one, too: each has a statistic of its own.",
+    "own": "A forward of the other one has changed running of this one.",
     "output": "The output is not x minus the new average.",
     "evaluated": "After eval() the output is not x minus running.",
 }
