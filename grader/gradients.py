@@ -74,7 +74,8 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
             sentence of this rung: a text, or a function of the gradient that was seen, a tensor, and the
             right one, which gives the text. It may end with a blank line and a hint, or begin with the blank
             line. That of "wrong" is also said on other rungs of wrong numbers that have none, but for "nan"
-            and "digits".
+            and "digits". Names that got no gradient (or should have got none) and have the same text
+            are told together: it must fit them all.
         others: what a gradient may have been taken for, by name, as for ``assert_close``.
         none_is_zero: where a gradient of zeros is expected none is as good, and the other way round.
         all_digits: gradients of float64 are right to more digits than a float32 holds.

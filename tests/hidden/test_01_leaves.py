@@ -423,15 +423,15 @@ def outputs_of_two_layers(student):
     return graph(second_output=second, first_output=first, model=model)
 
 
+# --- q5: total_loss
+
+
 def grew(kept, name):
     """Whether a gradient was added to what a watched tensor held."""
     if name not in kept["after"]:
         return False
     before, after = (kept[when][name]["tensor"].grad for when in ("before", "after"))
     return after is not None and any(after.value) and (before is None or after.value != before.value)
-
-
-# --- q5: total_loss
 
 
 @probe
@@ -467,9 +467,10 @@ def miscounted(case):
     if raised(value, BaseException) or not value.requires_grad or value.shape != right.shape:
         return ""
     for name in [] if raised(seen, BaseException) else expected:
-        if name != "p" and not is_close(seen[name], expected[name]):
-            both = "stands in the list twice, and does not count with both weights"
-            return f": {name} {both if name in case.expected['twice'] else 'does not count with its weight'}"
+        if name != "p" and not is_close(seen.get(name), expected[name]):
+            is_twice = name in case.expected["twice"]
+            twice = "stands in the list twice, and does not count with both weights"
+            return f": {name} {twice if is_twice else 'does not count with its own weight'}"
     return ""
 
 
