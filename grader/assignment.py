@@ -21,7 +21,7 @@ from grader.question import Place, Question, read_question
 
 __all__ = ["Assignment", "Cell", "Question", "read_assignment"]
 
-Role = Literal["prose", "task", "code", "question", "check"]
+Role = Literal["prose", "task", "code", "question", "check", "drawn"]
 
 _STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
 _TAG = re.compile(r"(?P<role>question|check) (?P<question>q[1-9]\d*)")
@@ -32,7 +32,10 @@ _HEADING = re.compile(r"## (?P<question>q[1-9]\d*) · (?P<title>.+)")
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a master; a `task` is the markdown cell with a question's heading."""
+    """One cell of a master; a `task` is the markdown cell with a question's heading.
+
+    Of a `drawn` cell, which ends in `xray(...)`, students get the picture, and its first comment below that.
+    """
 
     role: Role
     source: str
@@ -159,11 +162,14 @@ def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
     if not tags:
         _require_python(path, line, without_blanks(source))
         return Cell("code", source, None, line)
+    if tags == ["drawn"]:
+        _require_drawing(path, line, source)
+        return Cell("drawn", source, None, line)
     tag = _TAG.fullmatch(tags[0])
     if tag is None or len(tags) > 1:
         raise CourseError(
             f"{path}, line {line - 1}: the tags {tags} of this cell mean nothing here;"
-            ' write "question qK" or "check qK".'
+            ' write "question qK", "check qK" or "drawn".'
         )
     return Cell("question" if tag["role"] == "question" else "check", source, tag["question"], line)
 
@@ -176,6 +182,18 @@ def _require_python(path: Path, line: int, source: str) -> None:
         if _JUPYTERS_OWN.search(source) is None:
             place = line + (error.lineno or 1) - 1
             raise CourseError(f"{path}, line {place}: {not_python(error)}.") from error
+
+
+def _require_drawing(path: Path, line: int, source: str) -> None:
+    """Refuse a cell that is to be drawn and does not say what, or what a reader shall see in it."""
+    _require_python(path, line, source)
+    match ast.parse(source).body:
+        case [*_, ast.Expr(ast.Call(func=ast.Name("xray"), args=[], keywords=[_, *_]))] if source[0] == "#":
+            return
+    raise CourseError(
+        f"{path}, line {line}: begin this cell, which is tagged `drawn`, with a comment that says what is to"
+        " be seen, and end it with what shall be drawn, by names: `xray(loss=loss, w=w)`."
+    )
 
 
 def _title(path: Path, number: int, cells: list[Cell]) -> str:

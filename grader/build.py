@@ -12,6 +12,7 @@ from grader.assignment import Assignment, Cell, Question
 from grader.blanks import blanks_of
 from grader.complete_file import write_complete
 from grader.errors import CourseError, GraderError
+from grader.lesson_pictures import NONE, Pictures, drawing
 from grader.public_check import otter_test
 
 Points = Mapping[str, float]
@@ -47,12 +48,13 @@ at a second training step, at what your code leaves behind. If you can say *why*
 they will agree."""
 
 
-def student_notebook(assignment: Assignment, points: Points) -> NotebookNode:
+def student_notebook(assignment: Assignment, points: Points, pictures: Pictures = NONE) -> NotebookNode:
     """Return the notebook of an assignment as students get it: stubs, no outputs, checks in the metadata.
 
     Args:
         assignment: what its master says.
         points: what each of its questions is worth; shown under the question's heading.
+        pictures: by the place of the cell that draws it; a cell without one is left out.
 
     Raises:
         CourseError: a question is worth nothing yet.
@@ -66,7 +68,11 @@ def student_notebook(assignment: Assignment, points: Points) -> NotebookNode:
     cells = [
         _markdown(assignment, "title", first.source),
         _code(assignment, "setup", _SETUP.format(stem=assignment.stem)),
-        *(_student_cell(assignment, points, place, cell) for place, cell in enumerate(rest, start=1)),
+        *(
+            _student_cell(assignment, points, pictures, place, cell)
+            for place, cell in enumerate(rest, start=1)
+            if cell.role != "drawn" or place in pictures
+        ),
         _markdown(assignment, "hand in", _HAND_IN.format(stem=assignment.stem)),
     ]
     tests = {question.id: source for question, source in _public_tests(assignment, points)}
@@ -89,7 +95,7 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
         The files which were written; a file that already says the same is left alone.
 
     Raises:
-        CourseError: a question is worth nothing yet.
+        CourseError: a question is worth nothing yet, or a picture cannot be drawn.
         GraderError: a file cannot be written.
     """
     built = _files(assignments, folder, points)
@@ -122,12 +128,14 @@ def stem_of(path: Path) -> str:
 
 def _files(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> dict[Path, str]:
     files = {}
-    for assignment in assignments:
-        worth = points.get(assignment.stem, {})
-        text: str = nbformat.writes(student_notebook(assignment, worth))  # type: ignore[no-untyped-call]
-        files[folder / f"{assignment.stem}.ipynb"] = text.rstrip("\n") + "\n"
-        for question, source in _public_tests(assignment, worth):
-            files[folder / "tests" / assignment.stem / f"{question.id}.py"] = source
+    with drawing(folder.parent) as draw:
+        for assignment in assignments:
+            worth = points.get(assignment.stem, {})
+            notebook = student_notebook(assignment, worth, draw(assignment))
+            text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+            files[folder / f"{assignment.stem}.ipynb"] = text.rstrip("\n") + "\n"
+            for question, source in _public_tests(assignment, worth):
+                files[folder / "tests" / assignment.stem / f"{question.id}.py"] = source
     return files
 
 
@@ -135,7 +143,11 @@ def _changed(built: Mapping[Path, str]) -> list[Path]:
     return [path for path, text in built.items() if not path.is_file() or path.read_bytes() != text.encode()]
 
 
-def _student_cell(assignment: Assignment, points: Points, place: int, cell: Cell) -> NotebookNode:
+def _student_cell(
+    assignment: Assignment, points: Points, pictures: Pictures, place: int, cell: Cell
+) -> NotebookNode:
+    if cell.role == "drawn":
+        return _markdown(assignment, str(place), pictures[place].markdown)
     if cell.question is None:
         write = _code if cell.role == "code" else _markdown
         return write(assignment, str(place), cell.source)

@@ -33,6 +33,7 @@ class Memory:
         self._path = path
         self._known = {} if path is None or forget else _read(path)
         self._used: dict[str, Any] = {}
+        self._has_news = False
 
     def recall(self, key: str) -> Any | None:
         """What stands under a fingerprint; None where nothing does."""
@@ -43,6 +44,12 @@ class Memory:
     def remember(self, key: str, value: Any) -> None:
         """Put a value that JSON can hold under its fingerprint."""
         self._known[key] = self._used[key] = value
+        self._has_news = True
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything was put into it."""
+        return self._has_news
 
     def save(self, *, everything: bool) -> None:
         """Write the file.

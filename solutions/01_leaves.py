@@ -41,6 +41,10 @@ print(weight.float() is weight)  # True, ... unless there is nothing to cast: yo
 column = torch.randn(3, requires_grad=True).reshape(3, 1)
 print(column.is_leaf)  # False, because it is what reshape made of a leaf
 
+# %% tags=["drawn"]
+# The leaf behind `column` is there, and has no name. `weight` is a leaf, and what is computed from it is none.
+xray(column=column, doubled=weight * 2, weight=weight)
+
 # %% [markdown]
 # Behind `column` a leaf does exist, but no name refers to it any more: you hold the result of `reshape`.
 #

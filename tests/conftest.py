@@ -7,7 +7,7 @@ import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 
-from grader import doctor, mutation_testing, probe_run, station
+from grader import doctor, lesson_pictures, mutation_testing, probe_run, station
 from grader.preload import modules_to_preload
 from grader.zygote import Zygote
 
@@ -34,6 +34,6 @@ def zygote():
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
     """Lets grading and the doctor use the one zygote instead of starting their own, seconds each time."""
-    for module in (doctor, mutation_testing, probe_run, station):
+    for module in (doctor, lesson_pictures, mutation_testing, probe_run, station):
         monkeypatch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
