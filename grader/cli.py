@@ -28,7 +28,7 @@ from grader.commands.watch import watch
 from grader.errors import GraderError
 
 # The modules of the extra `instructor`, which students are spared.
-_INSTRUCTORS = {"altair", "jupytext", "nbformat", "vl_convert", "yaml"}
+_INSTRUCTORS = {"PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"}
 
 
 #: Whose a command is, in the order of `--help`; a student looks for theirs first.

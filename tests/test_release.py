@@ -396,7 +396,7 @@ def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, 
 
 SPARED = """
 import sys
-for name in ("altair", "jupytext", "nbformat", "vl_convert", "yaml"):
+for name in ("PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"):
     sys.modules[name] = None
 """
 OF_STUDENTS = """
@@ -439,7 +439,7 @@ def test_every_extra_is_known_and_installed_here():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     assert f'".[{",".join(sorted(extras))}]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
-    modules = {"PyYAML": "yaml", "vl-convert-python": "vl_convert"}
+    modules = {"PyYAML": "yaml", "Pillow": "PIL", "vl-convert-python": "vl_convert"}
     spared = {modules.get(name, name) for name in extras["instructor"]}
     assert spared == set(re.findall(r'"(\w+)"', SPARED)) == grader.cli._INSTRUCTORS
 
