@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,40 +13,13 @@ from grader.comparison import FEW_DIGITS, assert_close, because, is_close, requi
 from grader.diagnosis import diagnose
 from grader.difference import difference_of
 from grader.facts import Raised, Tensor
+from grader.gradient_sentences import Explanation, Sentences, joined, listed
 from grader.observation import Sides, is_gradients
 
 OVERWRITTEN = "modified by an inplace operation"
 FREED = "backward through the graph a second time"
 
-_WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
-
-#: The rungs, the lowest first, and what is said on each; of several names with the verbs of ``_OF_MANY``. The
-#: last seven are about numbers: behind the sentence stands how they differ. Where the values that go back
-#: are wrong, ``_OF_WRONG_VALUES`` is said of numbers, for the gradient may well be theirs.
-RUNGS = {
-    "none": "{Of} is None: no gradient can be asked for.",
-    "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
-    "error": "{Of} cannot be computed: {why}",
-    "no history": "{Of} does not require grad: autograd recorded nothing that leads from it back to {names}.",
-    "shape of output": "{Of} has the shape {shape}, which is not the one it should have.",
-    "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
-    "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
-    "raised": "{Of} cannot go back: {why}",
-    "frozen": "{Name} {does} not require grad, so no gradient arrives there from {of}.",
-    "not connected": "{Name} {gets} no gradient: none arrives there from {of}.",
-    "missing": "The {gradient} of {name} {is} None.",
-    "connected": "{Name} {gets} a gradient from {of}, and should get none.",
-    "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",
-    **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
-}
-_OF_WRONG_VALUES = "The {values} not right, and its {gradient} with respect to {name} {is} not, either."
-_OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
-_OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
 _OF_NUMBERS = {"not_finite": "nan", "zero": "zero", "multiple": "multiple", "length": "length"}
-#: Where what explains any wrong number is true, too; of nan, and of digits that are lost, it need not be.
-_WRONG_TOO = {"zero", "multiple", "length", "shape"}
-
-Explanation = str | Callable[[Any, Any], str]
 
 
 def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
@@ -136,7 +109,7 @@ class _Ladder:
         none_is_zero: bool,
         all_digits: bool,
     ) -> None:
-        self._of, self._because, self._others = of, because, others
+        self._sentences, self._others = Sentences(of, because), others
         self._none_is_zero, self._all_digits = none_is_zero, all_digits
 
     def climb(self, seen: _Told, right: _Told, wanted: Mapping[str, Any]) -> None:
@@ -166,7 +139,7 @@ class _Ladder:
             self.fail("type", kind=describe(output))
         needed = [name for name, gradient in wanted.items() if not self._is_right(None, gradient)]
         if needed and not output.requires_grad:
-            self.fail("no history", names=_listed(needed))
+            self.fail("no history", names=listed(needed))
         if isinstance(right, Tensor) and output.shape != right.shape:
             self.fail("shape of output", shape=output.shape)
 
@@ -189,9 +162,11 @@ class _Ladder:
             elif wanted[name] is None:
                 rung = "connected"
             if rung:
-                alike.setdefault((rung, self._explained(name, rung, (gradient, None))), []).append(name)
+                alike.setdefault((rung, self._sentences.explained(name, rung, (gradient, None))), []).append(
+                    name
+                )
         for (rung, text), those in alike.items():
-            raise AssertionError(_joined(self._sentence(rung, *those), text))
+            raise AssertionError(joined(self._sentences.of_rung(rung, *those), text))
 
     def _look_at_all(self, names: list[str], seen: _Told, right: _Told, number: int) -> None:
         """Whether all gradients are wrong by the same factor: then it is what goes back that is wrong."""
@@ -203,8 +178,8 @@ class _Ladder:
             sentence = self._of_wrong_numbers(difference.kind, names, seen, right)
             told, first = because(sentence, f"of each, {difference.clause}"), names[0]
             pair = seen.gradients[first], right.gradients[first]
-            text = self._explained("*", difference.kind, pair)
-            raise AssertionError(_joined(told, text))
+            text = self._sentences.explained("*", difference.kind, pair)
+            raise AssertionError(joined(told, text))
 
     def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
@@ -213,31 +188,29 @@ class _Ladder:
             self._tell_shape(name, pair, difference.clause if difference else "")
         rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
         sentence = self._of_wrong_numbers(rung, [name], seen, right)
-        text = self._explained(name, rung, pair)
+        text = self._sentences.explained(name, rung, pair)
         if is_close(gradient, expected):
-            text = self._explained(name, "digits", pair)
-            raise WithoutHintError(_joined(because(sentence, FEW_DIGITS), text))
+            text = self._sentences.explained(name, "digits", pair)
+            raise WithoutHintError(joined(because(sentence, FEW_DIGITS), text))
         try:
             assert_close(gradient, expected, sentence, self._others)
         except AssertionError as error:
             fits = rung == "nan" and "\n\n" in text  # this hint was written for just this
-            raise (AssertionError if fits else type(error))(_joined(str(error), text)) from None
+            raise (AssertionError if fits else type(error))(joined(str(error), text)) from None
 
     def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Told, right: _Told) -> str:
         """The sentence about wrong gradients, which says of wrong values that these are."""
         one, other = seen.output, right.output
         are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (one, other))
         if not are_known or is_close(replace(one, dtype=other.dtype), other):
-            return self._sentence(rung, *names)
-        values = f"values of {self._of} are" if one.shape else f"value of {self._of} is"
-        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
-        return _OF_WRONG_VALUES.format(values=values, name=_listed(names), **verbs)
+            return self._sentences.of_rung(rung, *names)
+        return self._sentences.of_wrong_values(one, names)
 
     def _tell_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
         """Each is as large as what it is the gradient of, whose shape the student knows."""
-        sentence = self._sentence("shape", name, shape=pair[0].shape, right=pair[1].shape)
+        sentence = self._sentences.of_rung("shape", name, shape=pair[0].shape, right=pair[1].shape)
         told = f"{sentence[:-1]}: {clause}." if clause else sentence
-        raise WithoutHintError(_joined(told, self._explained(name, "shape", pair)))
+        raise WithoutHintError(joined(told, self._sentences.explained(name, "shape", pair)))
 
     def _is_right(self, gradient: Any, right: Any) -> bool:
         if self._none_is_zero and (gradient is None or right is None):
@@ -249,46 +222,9 @@ class _Ladder:
 
     def fail(self, rung: str, **words: Any) -> None:
         """Fail with the sentence of a rung on which no name is told, and what the author says about it."""
-        raise AssertionError(_joined(self._sentence(rung, **words), self._explained("", rung, (None, None))))
-
-    def _sentence(self, rung: str, *names: str, **words: Any) -> str:
-        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
-        told = {"of": self._of, "name": _listed(names)}
-        told |= {"Of": _capital(told["of"]), "Name": told["name"]}
-        if told["name"].startswith("the "):  # code is told as it is written
-            told["Name"] = _capital(told["name"])
-        return RUNGS[rung].format(**told, **verbs, **words)
-
-    def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
-        for key in _keys(name, rung):
-            text = self._because.get(key)
-            if isinstance(text, str):
-                return text
-            if text is not None and isinstance(pair[0], Tensor):
-                return text(*pair)
-        return ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _keys(name: str, rung: str) -> Iterator[str]:
-    """Under which keys an explanation is looked for, the closest first."""
-    yield from (f"{name}:{rung}", rung)
-    if rung in _WRONG_TOO:
-        yield from (f"{name}:wrong", "wrong")
-
-
-def _joined(sentence: str, text: str) -> str:
-    return f"{sentence}{text}" if text.startswith("\n\n") or not text else f"{sentence} {text}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as a text: ``a, b and c``; of many the first."""
-    if len(names) > 6:
-        names = [*names[:5], f"{len(names) - 5} more"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+        raise AssertionError(
+            joined(self._sentences.of_rung(rung, **words), self._sentences.explained("", rung, (None, None)))
+        )
 
 
 def _is_nothing(gradient: Any) -> bool:
