@@ -252,8 +252,8 @@ class _Looked:
         try:
             result = self.__function(*args, **kwargs)
         finally:
-            toolbox.end_call()
             left, patched = guard.interceptions(before)
+            toolbox.end_call()  # by then nothing of a student's answers for a generator
             self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
         self.__patched += plain.make_plain(result)
         self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None

@@ -12,7 +12,7 @@ TEXT = "modified by an inplace operation"
 
 def lie(fact):
     for part in fact:
-        if isinstance(part, list) and part[:1] == ["stale"]:
+        if isinstance(part, list) and part[:1] == ["old loss"]:
             part[1] = ["raised", {"types": TYPES, "text": TEXT, "where": ""}]
         elif isinstance(part, list):
             lie(part)

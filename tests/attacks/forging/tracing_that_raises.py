@@ -1,11 +1,10 @@
 # Tries: to trace the probe and to raise autograd's error in the middle of it.
 # Stopped by: restoring
+# Without it: another check of the question tells that tracing was left on.
 # Question: 05_inplace_reinit q1
 # Flags: settrace
 # %%
 import sys
-
-calls = []
 
 
 def tracer(frame, event, argument):
@@ -16,7 +15,5 @@ def tracer(frame, event, argument):
 
 def reinit_(w, value):
     w.data.fill_(value)
-    calls.append(w)
-    if len(calls) > 1:
-        sys.settrace(tracer)
+    sys.settrace(tracer)
     return w
