@@ -122,7 +122,11 @@ def test_what_cannot_be_drawn_is_told_with_its_line(root, shared_zygote, old, ne
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [('# The sum is <not> a leaf,\n# and w is "one".\n', ""), ("xray(total=total, w=w)", "xray(total)")],
+    [
+        ('# The sum is <not> a leaf,\n# and w is "one".\n', ""),
+        ("xray(total=total, w=w)", "xray(total)"),
+        ("total = ", "%time total = "),
+    ],
 )
 def test_what_says_too_little_is_refused(root, old, new):
     """A picture has a caption, and names for what it shows."""
