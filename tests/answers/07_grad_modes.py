@@ -1,0 +1,761 @@
+"""Answers to 07_grad_modes whose verdict is known."""
+
+import contextlib
+import copy
+import functools
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+from grader.answers import accepted, edit, equal, wrong, wrong_edits
+
+# q1: prompt_step
+
+
+@accepted("q1")
+def backbone_frozen_by_a_flag(backbone, prompt, x, y, lr):
+    """Freezes the parameters for good, and goes back by backward()."""
+    backbone.requires_grad_(False)
+    F.mse_loss(backbone(x + prompt), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+
+
+@accepted("q1")
+def an_optimizer_of_the_prompt(backbone, prompt, x, y, lr):
+    """Freezes each parameter; an SGD that holds the prompt only."""
+    for parameter in backbone.parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.SGD([prompt], lr)
+    optimizer.zero_grad()
+    F.mse_loss(backbone(x + prompt), y).backward()
+    optimizer.step()
+
+
+@accepted("q1")
+def a_function_of_detached_parameters(backbone, prompt, x, y, lr):
+    """The backbone is called with detached parameters."""
+    parameters = {name: tensor.detach() for name, tensor in backbone.named_parameters()}
+    loss = F.mse_loss(torch.func.functional_call(backbone, parameters, (x + prompt,)), y)
+    with torch.no_grad():
+        prompt -= lr * torch.autograd.grad(loss, prompt)[0]
+
+
+@accepted("q1")
+def backward_into_named_inputs(backbone, prompt, x, y, lr):
+    """backward(inputs=...) fills the .grad of these tensors only; the loss is returned."""
+    prompt.grad = None
+    loss = ((backbone(x + prompt) - y) ** 2).mean()
+    loss.backward(inputs=[prompt])
+    prompt.data.sub_(prompt.grad, alpha=lr)
+    return loss.item()
+
+
+@accepted("q1")
+def flags_put_back(backbone, prompt, x, y, lr):
+    """Freezes what is trainable, and thaws just that at the end."""
+    thawed = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
+    for parameter in thawed:
+        parameter.requires_grad_(False)
+    out = backbone(x + prompt)
+    for parameter in thawed:
+        parameter.requires_grad_(True)
+    F.mse_loss(out, y).backward()
+    with torch.no_grad():
+        prompt.copy_(prompt - lr * prompt.grad)
+    prompt.grad.zero_()
+
+
+@wrong("q1", stops="RuntimeError", fails=[])
+def features_detached(backbone, prompt, x, y, lr):
+    """Detaches the output because the backbone is frozen, and with it the prompt."""
+    F.mse_loss(backbone(x + prompt).detach(), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+
+
+@wrong("q1", fails=[])
+def frozen_by_eval(backbone, prompt, x, y, lr):
+    """Believes that eval() freezes."""
+    backbone.eval()
+    F.mse_loss(backbone(x + prompt), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+
+
+@wrong("q1", stops="RuntimeError", fails=[])
+def in_inference_mode(backbone, prompt, x, y, lr):
+    """Believes that inference_mode() is a way to freeze."""
+    with torch.inference_mode():
+        out = backbone(x + prompt)
+    F.mse_loss(out, y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+
+
+@wrong("q1", fails=[])
+def trains_everything(backbone, prompt, x, y, lr):
+    """One optimizer for everything."""
+    optimizer = torch.optim.SGD([prompt, *backbone.parameters()], lr)
+    optimizer.zero_grad()
+    F.mse_loss(backbone(x + prompt), y).backward()
+    optimizer.step()
+
+
+@wrong("q1", fails=[])
+def frozen_by_an_attribute(backbone, prompt, x, y, lr):
+    """Believes that a module has a switch called requires_grad."""
+    backbone.requires_grad = False
+    F.mse_loss(backbone(x + prompt), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+
+
+@wrong("q1", fails=[])
+def gradients_cleared_afterwards(backbone, prompt, x, y, lr):
+    """Clears what the backbone has collected, and what it had before."""
+    F.mse_loss(backbone(x + prompt), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+    backbone.zero_grad()
+
+
+@wrong("q1", fails=[])
+def thaws_all_at_the_end(backbone, prompt, x, y, lr):
+    """Believes that everything was trainable before."""
+    backbone.requires_grad_(False)
+    F.mse_loss(backbone(x + prompt), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+    backbone.requires_grad_(True)
+
+
+wrong_edits(
+    "q1",
+    {
+        "gradients_add_up": (
+            "prompt.grad = None",
+            "pass",
+            "Forgets that gradients add up from call to call.",
+        ),
+        "moved_to_other_memory": (
+            "with torch.no_grad():\n        prompt -= lr * prompt.grad",
+            "prompt.data = prompt.data - lr * prompt.grad",
+            "Believes that an assignment to .data writes in place.",
+        ),
+        "a_new_prompt": (
+            "with torch.no_grad():\n        prompt -= lr * prompt.grad\n    prompt.grad = None",
+            "prompt = (prompt - lr * prompt.grad).detach().requires_grad_()",
+            "Believes that the caller sees which tensor a name stands for.",
+        ),
+        "gradient_clipped": (
+            "prompt.grad\n",
+            "prompt.grad.clamp(-1, 1)\n",
+            "Adds a safety that nobody asked for.",
+        ),
+        "summed_loss": (
+            "F.mse_loss(backbone(x + prompt), y)",
+            'F.mse_loss(backbone(x + prompt), y, reduction="sum")',
+            "Sums instead of taking the mean.",
+        ),
+    },
+    of="backbone_frozen_by_a_flag",
+)
+
+# q2: cache_features
+
+
+@accepted("q2")
+def detached_each(backbone, xs):
+    """Records, and throws the record away."""
+    return [backbone(x).detach() for x in xs]
+
+
+@accepted("q2")
+def cloned_outside(backbone, xs):
+    """A clone that is made outside the block is ordinary."""
+    with torch.inference_mode():
+        marked = [backbone(x) for x in xs]
+    return [feature.clone() for feature in marked]
+
+
+@accepted("q2")
+def cloned_in_a_nested_block(backbone, xs):
+    """inference_mode(False) inside the block makes ordinary tensors."""
+    with torch.inference_mode():
+        marked = [backbone(x) for x in xs]
+        with torch.inference_mode(False):
+            return [feature.clone() for feature in marked]
+
+
+@accepted("q2")
+@torch.no_grad()
+def decorated(backbone, xs):
+    """The decorator holds for the whole call."""
+    features = []
+    for x in xs:
+        features.append(backbone(x))
+    return features
+
+
+@accepted("q2")
+def switched_and_put_back(backbone, xs):
+    """Sets the mode and puts back what it was."""
+    was = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    try:
+        return list(map(backbone, xs))
+    finally:
+        torch.set_grad_enabled(was)
+
+
+@accepted("q2")
+def through_data(backbone, xs):
+    """.data of a result that nobody else holds."""
+    return [backbone(x).data for x in xs]
+
+
+@wrong("q2", fails=[])
+def cloned_inside(backbone, xs):
+    """Clones inside the block, where clones are inference tensors, too."""
+    with torch.inference_mode():
+        return [backbone(x).clone() for x in xs]
+
+
+@wrong("q2", fails=[])
+def detached_after(backbone, xs):
+    """Believes that detach() takes the mark away."""
+    with torch.inference_mode():
+        marked = [backbone(x) for x in xs]
+    return [feature.detach() for feature in marked]
+
+
+@wrong("q2", stops="RuntimeError", fails=[])
+def requires_grad_asked_for(backbone, xs):
+    """Believes that requires_grad_() makes an inference tensor trainable."""
+    with torch.inference_mode():
+        marked = [backbone(x) for x in xs]
+    return [feature.requires_grad_() for feature in marked]
+
+
+@wrong("q2", fails=[])
+def attached(backbone, xs):
+    """Uses no switch at all: the cache keeps the graphs."""
+    return [backbone(x) for x in xs]
+
+
+@wrong("q2", fails=[])
+def features_that_require_grad(backbone, xs):
+    """Believes that the head can learn only from what requires grad."""
+    with torch.no_grad():
+        features = [backbone(x) for x in xs]
+    return [feature.requires_grad_() for feature in features]
+
+
+@wrong("q2", fails=[])
+def backbone_left_frozen(backbone, xs):
+    """Freezes the backbone and leaves it frozen."""
+    backbone.requires_grad_(False)
+    return [backbone(x) for x in xs]
+
+
+@wrong("q2", fails=[])
+def backbone_put_into_eval(backbone, xs):
+    """Believes that train() at the end brings back all modes."""
+    backbone.eval()
+    with torch.no_grad():
+        features = [backbone(x) for x in xs]
+    backbone.train()
+    return features
+
+
+@wrong("q2", fails=[])
+def gradients_left_off(backbone, xs):
+    """Switches gradients off for the rest of the program."""
+    torch.set_grad_enabled(False)
+    return [backbone(x) for x in xs]
+
+
+@wrong("q2", fails=[])
+def gradients_left_on(backbone, xs):
+    """Believes that gradients are recorded before every call."""
+    torch.set_grad_enabled(False)
+    features = [backbone(x) for x in xs]
+    torch.set_grad_enabled(True)
+    return features
+
+
+@wrong("q2", fails=[])
+def through_lists(backbone, xs):
+    """Goes through Python numbers, and loses the dtype."""
+    with torch.no_grad():
+        return [torch.tensor(backbone(x).tolist()) for x in xs]
+
+
+@wrong("q2", fails=[])
+def remembered_from_call_to_call(backbone, xs):
+    """Takes "cache" for a cache that outlives the call."""
+    known = backbone.__dict__.setdefault("known", {})
+    with torch.no_grad():
+        for x in xs:
+            if id(x) not in known:
+                known[id(x)] = backbone(x)
+    return [known[id(x)] for x in xs]
+
+
+@wrong("q2", fails=[])
+def each_input_once(backbone, xs):
+    """Believes that nothing stands in the list twice."""
+    with torch.no_grad():
+        return list({id(x): backbone(x) for x in xs}.values())
+
+
+@wrong("q2", stops="RuntimeError", fails=[])
+def in_a_single_batch(backbone, xs):
+    """Believes that there is always something to concatenate."""
+    with torch.no_grad():
+        return list(backbone(torch.cat(xs)).split([len(x) for x in xs]))
+
+
+# q3: evaluate
+
+
+@accepted("q3")
+def in_inference_mode_as_a_whole(model, batches):
+    """Numbers may be made under inference_mode: nobody trains on them."""
+    was = model.training
+    try:
+        with torch.inference_mode():
+            model.train(False)
+            return sum(float(F.mse_loss(model(x), y)) for x, y in batches) / len(batches)
+    finally:
+        model.train(was)
+
+
+@accepted("q3")
+def restored_by_hand(model, batches):
+    """Both switches are kept, and put back in the end."""
+    recorded, was = torch.is_grad_enabled(), model.training
+    torch.set_grad_enabled(False)
+    model.eval()
+    try:
+        return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+    finally:
+        torch.set_grad_enabled(recorded)
+        model.train(was)
+
+
+@accepted("q3")
+def every_module_restored(model, batches):
+    """Keeps the mode of each module, in a context manager of its own."""
+
+    @contextlib.contextmanager
+    def in_use():
+        modes = [(module, module.training) for module in model.modules()]
+        model.eval()
+        try:
+            yield
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+    with in_use(), torch.no_grad():
+        losses = [F.mse_loss(model(x), y) for x, y in batches]
+        return (
+            torch.stack(losses).mean().item()
+            if losses[0].dtype == torch.float64
+            else sum(loss.item() for loss in losses) / len(losses)
+        )
+
+
+@accepted("q3")
+@torch.no_grad()
+def a_copy_is_evaluated(model, batches):
+    """Evaluates a copy; the model itself is not touched."""
+    twin = copy.deepcopy(model).eval()
+    total = 0.0
+    for x, y in batches:
+        total += F.mse_loss(twin(x), y).item()
+    return total / len(batches)
+
+
+@wrong("q3", fails=[])
+def no_grad_only(model, batches):
+    """Believes that no_grad() turns dropout off."""
+    with torch.no_grad():
+        return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+
+
+@wrong("q3", fails=[])
+def always_back_to_train(model, batches):
+    """Believes that every model was in train() mode."""
+    model.eval()
+    try:
+        with torch.no_grad():
+            return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+    finally:
+        model.train()
+
+
+@wrong("q3", fails=[])
+def restored_on_success_only(model, batches):
+    """Forgets that an error skips the lines behind it."""
+    was = model.training
+    model.eval()
+    with torch.no_grad():
+        losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    model.train(was)
+    return sum(losses) / len(losses)
+
+
+@wrong("q3", fails=[])
+def parameters_frozen(model, batches):
+    """Takes requires_grad_(False) for no_grad(), and never undoes it."""
+    was = model.training
+    model.eval().requires_grad_(False)
+    try:
+        return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+    finally:
+        model.train(was)
+
+
+@wrong("q3", fails=[])
+def errors_swallowed(model, batches):
+    """Skips what raises, so that the caller never hears of it."""
+    was, losses = model.training, []
+    model.eval()
+    with torch.no_grad():
+        for x, y in batches:
+            try:
+                losses.append(F.mse_loss(model(x), y).item())
+            except RuntimeError:
+                continue
+    model.train(was)
+    return sum(losses) / len(losses)
+
+
+@wrong("q3", fails=[])
+def gradients_switched_on_at_the_end(model, batches):
+    """Believes that gradients are recorded before every call."""
+    was = model.training
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+    finally:
+        torch.set_grad_enabled(True)
+        model.train(was)
+
+
+@wrong("q3", fails=[])
+def gradients_cleared(model, batches):
+    """Clears the gradients, to be sure."""
+    was = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+    finally:
+        model.train(was)
+        model.zero_grad()
+
+
+wrong_edits(
+    "q3",
+    {
+        "eval_only": (
+            "torch.no_grad()",
+            "contextlib.nullcontext()",
+            "Believes that eval() stops the recording.",
+        ),
+        "every_sample_counts_the_same": (
+            "return sum(losses) / len(losses)",
+            "rows = [len(y) for _, y in batches]\n"
+            "    return sum(loss * n for loss, n in zip(losses, rows)) / sum(rows)",
+            "Takes the mean over samples for the mean over batches.",
+        ),
+        "summed": (" / len(losses)", "", "Returns the sum."),
+        "left_in_eval": ("model.train(was)", "pass", "Forgets that eval() stays."),
+        "rounded": (
+            "return sum(losses) / len(losses)",
+            "return round(sum(losses) / len(losses), 4)",
+            "Rounds for the reader.",
+        ),
+        "the_last_loss": ("sum(losses) / len(losses)", "losses[-1]", "Returns the last loss."),
+        "a_tensor": (
+            "[F.mse_loss(model(x), y).item() for x, y in batches]",
+            "[F.mse_loss(model(x), y) for x, y in batches]",
+            "Returns a tensor.",
+        ),
+    },
+)
+
+# q4: unfreeze
+
+
+@accepted("q4")
+def a_group_for_each(layer, opt, lr):
+    """Adds each parameter as a group of its own."""
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    for p in layer.parameters():
+        p.requires_grad = True
+        if id(p) not in held:
+            opt.add_param_group({"params": p, "lr": lr})
+
+
+@accepted("q4")
+def with_the_options_of_the_first_group(layer, opt, lr):
+    """Copies the options of a group that is there."""
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p for p in (p.requires_grad_() for p in layer.parameters()) if id(p) not in held]
+    options = {key: value for key, value in opt.param_groups[0].items() if key != "params"}
+    if new:
+        opt.add_param_group({**options, "params": new, "lr": lr})
+
+
+@accepted("q4")
+def by_trial(layer, opt, lr):
+    """Lets the optimizer refuse what it holds."""
+    for p in layer.parameters():
+        p.requires_grad_(True)
+        try:
+            opt.add_param_group({"params": [p], "lr": lr})
+        except ValueError:
+            pass
+
+
+@accepted("q4")
+def tensors_in_a_set(layer, opt, lr):
+    """Tensors are hashed by identity, so a set compares objects."""
+    new = set(layer.parameters()).difference(*(group["params"] for group in opt.param_groups))
+    opt.add_param_group({"params": [p for p in layer.parameters() if p in new], "lr": lr})
+    layer.requires_grad_(True)
+
+
+@accepted("q4")
+def group_appended_by_hand(layer, opt, lr):
+    """Writes the group into the list itself, and returns the optimizer."""
+    layer.requires_grad_(True)
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p for p in layer.parameters() if id(p) not in held]
+    opt.param_groups.append({**opt.defaults, "params": new, "lr": lr})
+    return opt
+
+
+@wrong("q4", fails=[])
+def flag_of_the_module(layer, opt, lr):
+    """Believes that a module has a switch called requires_grad."""
+    layer.requires_grad = True
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    opt.add_param_group({"params": [p for p in layer.parameters() if id(p) not in held], "lr": lr})
+
+
+@wrong("q4", fails=[])
+def optimizer_built_anew(layer, opt, lr):
+    """Builds the optimizer anew in its place: what it remembered is lost."""
+    layer.requires_grad_(True)
+    held = [p for group in opt.param_groups for p in group["params"]]
+    new = [p for p in layer.parameters() if all(p is not other for other in held)]
+    options = {key: value for key, value in opt.defaults.items()}
+    opt.state.clear()
+    opt.param_groups.clear()
+    opt.__init__([{"params": held}, {"params": new, "lr": lr}], **options)
+
+
+@wrong("q4", fails=[])
+def weights_only(layer, opt, lr):
+    """Forgets the biases."""
+    layer.requires_grad_(True)
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p for name, p in layer.named_parameters() if name.endswith("weight") and id(p) not in held]
+    if new:
+        opt.add_param_group({"params": new, "lr": lr})
+
+
+@wrong("q4", fails=[])
+def copies_added(layer, opt, lr):
+    """Gives copies to the optimizer, which moves ghosts."""
+    layer.requires_grad_(True)
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p.detach().clone().requires_grad_() for p in layer.parameters() if id(p) not in held]
+    opt.add_param_group({"params": new, "lr": lr})
+
+
+@wrong("q4", fails=[])
+def another_optimizer(layer, opt, lr):
+    """Makes an optimizer of its own, which nobody asks for a step."""
+    layer.requires_grad_(True)
+    opt = torch.optim.SGD(layer.parameters(), lr=lr)
+
+
+wrong_edits(
+    "q4",
+    {
+        "everything_added": (
+            "[p for p in layer.parameters() if id(p) not in held]",
+            "list(layer.parameters())",
+            "Believes that the optimizer takes a parameter twice.",
+        ),
+        "the_direct_ones": (
+            "layer.parameters() if",
+            "layer.parameters(recurse=False) if",
+            "Forgets the submodules.",
+        ),
+        "without_a_rate": (
+            '{"params": new, "lr": lr}',
+            '{"params": new}',
+            "Forgets lr, so the default holds.",
+        ),
+        "into_the_first_group": (
+            'opt.add_param_group({"params": new, "lr": lr})',
+            'opt.param_groups[0]["params"].extend(new)',
+            "Puts the parameters where another learning rate holds.",
+        ),
+        "rate_for_all": (
+            "if new:",
+            'for group in opt.param_groups:\n        group["lr"] = lr\n    if new:',
+            "Sets the learning rate of all groups.",
+        ),
+        "still_frozen": (
+            "layer.requires_grad_(True)",
+            "pass",
+            "Believes that the optimizer thaws what it is given.",
+        ),
+        "memory_cleared": (
+            "if new:",
+            "opt.state.clear()\n    if new:",
+            "Believes that old momentum has to go when a layer is added.",
+        ),
+        "gradients_cleared": (
+            "if new:",
+            "opt.zero_grad()\n    if new:",
+            "Clears gradients that the next step might still use.",
+        ),
+        "put_into_train": (
+            "layer.requires_grad_(True)",
+            "layer.requires_grad_(True).train()",
+            "Believes that train() belongs to thawing.",
+        ),
+        "options_of_sgd": (
+            '"lr": lr}',
+            '"lr": lr, "weight_decay": 0.0}',
+            "Gives options of its own to the new group.",
+        ),
+    },
+)
+
+# q5: forward_ckpt
+
+
+@accepted("q5")
+def a_leaf_of_its_own(blocks, x):
+    """Reentrant, with an alias of x that requires grad."""
+    x = x if x.requires_grad else x.detach().requires_grad_()
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True)
+    return x
+
+
+@accepted("q5")
+def wrapped_and_bound(blocks, x):
+    """A function for each block, which holds its own."""
+    for block in blocks:
+        x = checkpoint(lambda t, block=block: block(t), x, use_reentrant=False, preserve_rng_state=True)
+    return x
+
+
+@accepted("q5")
+def all_in_a_single_checkpoint(blocks, x):
+    """All blocks are computed again together."""
+
+    def run(t):
+        for block in blocks:
+            t = block(t)
+        return t
+
+    return checkpoint(run, x, use_reentrant=False)
+
+
+@accepted("q5")
+def folded(blocks, x):
+    """A fold over the blocks."""
+    return functools.reduce(lambda t, block: checkpoint(block, t, use_reentrant=False), blocks, x)
+
+
+@wrong("q5", fails=[])
+def plain(blocks, x):
+    """No checkpoint at all."""
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+@wrong("q5", fails=[])
+def nothing_recorded(blocks, x):
+    """Takes no_grad() for a way to save memory in training."""
+    with torch.no_grad():
+        for block in blocks:
+            x = block(x)
+    return x
+
+
+@wrong("q5", fails=[])
+def input_switched_on(blocks, x):
+    """Switches requires_grad of the caller's x on."""
+    x = x.requires_grad_()
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True)
+    return x
+
+
+@wrong("q5", fails=[])
+def a_clone_that_requires_grad(blocks, x):
+    """Cuts the path to what made x."""
+    x = x.detach().clone().requires_grad_()
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True)
+    return x
+
+
+@wrong("q5", fails=[])
+def bound_late(blocks, x):
+    """Believes that a function remembers what a name stood for when it was made."""
+    for block in blocks:
+        x = checkpoint(lambda t: block(t), x, use_reentrant=False)
+    return x
+
+
+wrong_edits(
+    "q5",
+    {
+        "another_mask": (
+            "use_reentrant=False",
+            "use_reentrant=False, preserve_rng_state=False",
+            "Lets dropout draw another mask in backward.",
+        ),
+        "first_block_only": (
+            "for block in blocks:\n        x = checkpoint(block, x, use_reentrant=False)",
+            "x = checkpoint(blocks[0], x, use_reentrant=False)\n    for block in list(blocks)[1:]:\n        x = block(x)",
+            "Believes that a checkpoint at the start is enough.",
+        ),
+        "last_block_left_out": ("in blocks:", "in list(blocks)[:-1]:", "Leaves the last block out."),
+        "blocks_in_train": (
+            "x = checkpoint(",
+            "block.train()\n        x = checkpoint(",
+            "Believes that a checkpoint needs train().",
+        ),
+        "blocks_in_eval": (
+            "x = checkpoint(",
+            "block.eval()\n        x = checkpoint(",
+            "Switches dropout off, so that both runs are alike.",
+        ),
+        "detached_between": ("(block, x,", "(block, x.detach(),", "Cuts between the blocks."),
+    },
+)

@@ -1,0 +1,712 @@
+"""The hidden checks of 07_grad_modes: who gets a gradient, who is moved, and which switch is left where."""
+
+from inside import MixedModel, count, fill_grads, sizes
+
+from grader import (
+    assert_changed,
+    assert_close,
+    assert_gradients,
+    assert_untouched,
+    blaming_changes,
+    cases,
+    diagnose,
+    picture,
+    points,
+    probe,
+    raised,
+)
+from grader.inside import F, attempt, gradients, graph, inside, nn, saved, snap, spy, state, torch, untouched
+
+# --- q1: prompt_step
+
+
+@inside
+def tunings():
+    """Backbones of every part, and three or four rounds of data for a prompt.
+
+    One is trainable and has gradients of an earlier loss, all but one; the other is frozen as a whole, and
+    has gradients, too. Targets are far, so that a clipped gradient shows.
+    """
+
+    def tuning(dtype, frozen):
+        batch, features, outputs = sizes(3)
+        backbone = MixedModel(features, outputs).to(dtype)
+        fill_grads(backbone.parameters())
+        prompt = torch.randn(features, dtype=dtype, requires_grad=True)
+        rounds = [
+            (torch.randn(batch, features, dtype=dtype), 20 * torch.randn(batch, outputs, dtype=dtype))
+            for _ in range(count(3, 4))
+        ]
+        return (
+            backbone.requires_grad_(False) if frozen else backbone,
+            prompt,
+            rounds,
+            0.02 + 0.1 * torch.rand(()).item(),
+        )
+
+    return {"": tuning(torch.float64, False), "Where the backbone is frozen": tuning(torch.float32, True)}
+
+
+@inside
+def step_of_a_function(backbone, prompt, x, y, lr):
+    """The same by torch.func, of which the prompt is the only argument; the rule is written out."""
+    tensors = {name: tensor.detach() for name, tensor in backbone.named_parameters()}
+
+    def loss(vector):
+        out = torch.func.functional_call(backbone, tensors, (x + vector,))
+        return ((out - y) ** 2).sum() / out.numel()
+
+    gradient = torch.func.grad(loss)(prompt.detach())
+    with torch.no_grad():
+        prompt.add_(gradient, alpha=-lr)
+
+
+@probe(cases=tunings, oracle=step_of_a_function)
+def tuned(student, backbone, prompt, rounds, lr):
+    """Some steps: what each raised, where the prompt is after it, and what else has changed."""
+    with untouched(backbone=backbone, prompt=prompt, rounds=rounds) as kept:
+        made = []
+        for x, y in rounds:
+            error = attempt(lambda x=x, y=y: student.prompt_step(backbone, prompt, x, y, lr) and None)
+            made.append({"error": error, "prompt": snap(prompt)})
+    return {"kept": kept, "made": made, "next": gradients(3 * prompt, prompt=prompt)}
+
+
+def assert_steps_run(case):
+    """No step stops with an error."""
+    for number, step in enumerate(case.seen["made"], start=1):
+        if raised(step["error"], BaseException):
+            raise AssertionError(f"Step {number} is not made: {diagnose(step['error'])}")
+
+
+@points(2)
+def test_prompt_follows_its_gradient(tuned):
+    """After each step, the prompt is where its gradient leads."""
+    hint = "Through which recorded operations does the gradient come to prompt?"
+    for case in cases(tuned):
+        assert_steps_run(case)
+        nothing = f"The prompt has the values it had at the start: no step moved it.\n\n{hint}"
+        assert_changed(case.seen["kept"], nothing, only=["prompt:value"])
+        seen, expected = ([step["prompt"] for step in side["made"]] for side in case)
+        told = "After the first step the prompt is not where its gradient leads."
+        assert_close(seen[0], expected[0], f"{told}\n\nWhich loss did you differentiate?")
+        later = "The first step is right, and a later one is not.\n\nWhat is in prompt.grad when it begins?"
+        assert_close(seen, expected, later, all_digits=True)
+
+
+@points(1)
+def test_prompt_stays_the_same_leaf(tuned):
+    """The prompt is the same tensor in the same memory, a leaf that requires grad."""
+    for case in cases(tuned):
+        message = "The prompt was not moved; that it stays the same leaf counts once it is."
+        assert_changed(case.seen["kept"], message, only=["prompt:value"])
+        assert_untouched(
+            case.seen["kept"], only=["prompt"], but=["prompt:value", "prompt:version", "prompt:grad"]
+        )
+        assert_gradients(*case["next"], of="a new loss")
+
+
+#: The parameters of a backbone that are trainable in the first case.
+TRAINABLE = [
+    f"backbone.{name}:requires_grad" for name in ("embed.weight", "norm.weight", "norm.bias", "head.*")
+]
+
+
+@points(2)
+def test_backbone_is_only_used(tuned):
+    """The backbone is not trained, collects no gradient, and stays in its modes."""
+    for case in cases(tuned):
+        message = "The prompt was not moved; that the backbone stays as it is counts once it is."
+        assert_changed(case.seen["kept"], message, only=["prompt:value"])
+        assert_untouched(
+            case.seen["kept"],
+            but=["prompt", *(TRAINABLE if not case.name else [])],
+        )
+
+
+@picture
+def path_to_the_prompt(student):
+    """A step by your function: what leads from the loss back to the prompt."""
+    backbone, prompt = nn.Linear(2, 1), torch.zeros(2, requires_grad=True)
+    x, y = torch.randn(3, 2), torch.randn(3, 1)
+    out = []
+    backbone.register_forward_hook(lambda module, args, result: out.append(result))
+    attempt(student.prompt_step, backbone, prompt, x, y, 0.1)
+    return graph(output=out[0], prompt=prompt, weight=backbone.weight)
+
+
+# --- q2: cache_features
+
+
+@inside
+def backbones():
+    """Backbones with lists of inputs: of several lengths, with one input twice, in both dtypes, and empty."""
+
+    def with_inputs(dtype, number):
+        features, outputs, *batches = sizes(2 + number)
+        backbone = MixedModel(features, outputs).to(dtype)
+        fill_grads(backbone.parameters())
+        xs = [torch.randn(batch, features, dtype=dtype) for batch in batches]
+        return backbone, [*xs, xs[0]] if xs else [], outputs
+
+    return {
+        "": with_inputs(torch.float64, count(2, 3)),
+        "In float32": with_inputs(torch.float32, 2),
+        "With an empty list": with_inputs(torch.float32, 0),
+    }
+
+
+@probe(cases=backbones)
+def cached(student, backbone, xs, outputs):
+    """The features, and those of a second call after the backbone has changed; what they are, and what stays."""
+    with untouched(backbone=backbone, xs=xs) as kept:
+        features = student.cache_features(backbone, xs)
+    first = [snap(feature) for feature in features]
+    marked = [attempt(torch.is_inference, feature) for feature in features]
+    with torch.no_grad():
+        for parameter in backbone.parameters():
+            parameter.mul_(1.5)
+    again = student.cache_features(backbone, xs)
+    later = [snap(feature) for feature in features]
+    return {"kept": kept, "first": first, "marked": marked, "again": again, "later": later}
+
+
+@inside
+def head_trained(head, features):
+    """What two epochs of a head on the features make of it."""
+    optimizer, places = torch.optim.SGD(head.parameters(), lr=0.05), []
+    for _ in range(2):
+        for feature in features:
+            optimizer.zero_grad()
+            head(feature).sub(1).pow(2).mean().backward()
+            optimizer.step()
+        places.append([snap(parameter) for parameter in head.parameters()])
+    return places
+
+
+@probe(cases=backbones)
+def head_training(student, backbone, xs, outputs):
+    """Two epochs of a head on the features, and what becomes of the backbone meanwhile."""
+    head = nn.Linear(outputs, 1, dtype=backbone.head.weight.dtype)
+    features = student.cache_features(backbone, xs)
+    with untouched(backbone=backbone) as kept:
+        places = attempt(head_trained, head, features)
+    return {"kept": kept, "places": places}
+
+
+@probe
+def cached_while_switched_off(student):
+    """What a call changes while gradients are switched off."""
+    backbone, x = nn.Linear(3, 2), torch.randn(4, 3)
+    with torch.no_grad(), untouched(backbone=backbone) as kept:
+        student.cache_features(backbone, [x])
+    return kept
+
+
+@points(1)
+def test_features_are_those_of_the_backbone(cached):
+    """The features are what the backbone gives for each tensor, at the time of the call."""
+    for case in cases(cached):
+        (seen, expected), (again, right) = case["first"], case["again"]
+        number = f"The list has {len(seen)} entries, and xs has {len(expected)}."
+        assert len(seen) == len(expected), number
+        assert_close(
+            seen,
+            expected,
+            "The features are not what the backbone gives for the tensors in xs.",
+            all_digits=True,
+        )
+        told = "After the backbone has changed, a second call does not give the features it gives now."
+        assert_close(
+            again, right, f"{told}\n\nWhat does your function keep from call to call?", all_digits=True
+        )
+        stays = "After a second call, the features of the first call hold other values."
+        assert_close(case.seen["later"], expected, stays, all_digits=True)
+
+
+@points(1)
+def test_features_are_ordinary(cached):
+    """Each feature is an ordinary tensor without a history, and does not require grad."""
+    for case in cases(cached):
+        for place, (feature, marked) in enumerate(zip(case.seen["first"], case.seen["marked"], strict=True)):
+            assert marked is False, (
+                f"Feature {place} is an inference tensor: it was made under inference_mode().\n\n"
+                "Where does the tensor come into being that you return, inside the block or outside?"
+            )
+            assert feature.grad_fn is None, (
+                f"Feature {place} has a history: its grad_fn is {feature.grad_fn}.\n\n"
+                "What does the cache keep alive with it?"
+            )
+            assert not feature.requires_grad, f"Feature {place} requires grad: each backward fills its .grad."
+
+
+@points(2)
+def test_head_trains_for_two_epochs(head_training):
+    """Two epochs of a head on the features run, and move the head as they should; the backbone gets nothing."""
+    for case in cases(head_training):
+        places, right = case["places"]
+        assert not raised(places, BaseException), f"The training of a head stops: {diagnose(places)}"
+        assert_untouched(case.seen["kept"], case="While only the head was trained")
+        assert_close(places, right, "The head does not learn what it learns from the backbone's features.")
+
+
+@points(1)
+def test_backbone_stays_as_it_is(cached, cached_while_switched_off):
+    """The backbone keeps its values, gradients, flags and modes, and torch its modes."""
+    for case in cases(cached):
+        assert_untouched(case.seen["kept"])
+    assert_untouched(cached_while_switched_off.seen, case="Called while gradients are switched off")
+
+
+@picture
+def head_on_a_feature(student):
+    """A loss of a head on your feature: what can its backward reach?"""
+    backbone, head = nn.Linear(2, 2), nn.Linear(2, 1, bias=False)
+    (feature,) = student.cache_features(backbone, [torch.randn(3, 2)])
+    loss = attempt(lambda: head(feature).pow(2).sum())
+    return graph(loss=loss, feature=feature, head=head.weight, backbone=backbone.weight)
+
+
+# --- q3: evaluate
+
+
+@inside
+def evaluations():
+    """Models of every part in one mode, with batches of several sizes.
+
+    The model in train() mode has dropout and batch norm that would change the loss; the first batch is the
+    largest and has the smallest loss, so that a mean over samples is another one.
+    """
+
+    def evaluation(dtype, training):
+        inputs, outputs, *batches = sizes(2 + count(3, 4))
+        model = MixedModel(inputs, outputs).to(dtype).train(training)
+        fill_grads(model.parameters())
+        number = max(batches)
+        pairs = [
+            (torch.randn(rows, inputs, dtype=dtype), (2 + place) * torch.randn(rows, outputs, dtype=dtype))
+            for place, rows in enumerate([number, *(rows for rows in batches if rows != number)])
+        ]
+        return model, pairs
+
+    return {
+        "With a model in train() mode": evaluation(torch.float64, True),
+        "With a model in eval() mode": evaluation(torch.float32, False),
+    }
+
+
+@probe(cases=evaluations)
+def evaluated(student, model, batches):
+    """The loss, how many bytes were saved for a backward, and what has changed."""
+    with torch.enable_grad(), untouched(model=model, batches=batches) as kept:
+        measured = saved(student.evaluate, model, batches)
+    return {"kept": kept, "mean": measured["value"], "bytes": measured["bytes"]}
+
+
+@probe(cases=evaluations)
+def evaluated_while_switched_off(student, model, batches):
+    """What a call changes while gradients are switched off."""
+    with torch.no_grad(), untouched(model=model) as kept:
+        student.evaluate(model, batches)
+    return kept
+
+
+@inside
+def broken_evaluations():
+    """The same models; the last batch but one is too wide."""
+    broken = {}
+    for name, (model, batches) in evaluations().items():
+        x, y = batches[-2]
+        broken[name] = (model, [*batches[:-2], (torch.cat([x, x], 1), y), batches[-1]])
+    return broken
+
+
+@probe(cases=broken_evaluations)
+def evaluated_with_an_error(student, model, batches):
+    """What comes of a batch that raises, while gradients are recorded and while they are not."""
+    with torch.enable_grad(), untouched(model=model) as on:
+        error = attempt(student.evaluate, model, batches)
+    with torch.no_grad(), untouched(model=model) as off:
+        attempt(student.evaluate, model, batches)
+    return {"error": error, "on": on, "off": off}
+
+
+OFF = "Called while gradients are switched off"
+
+
+@points(1)
+def test_mean_of_the_losses(evaluated):
+    """The result is the mean of the losses of all batches, of a model in use."""
+    for case in cases(evaluated):
+        with blaming_changes(case.seen["kept"], only=["model.norm.*:value"]):
+            assert_close(
+                *case["mean"],
+                "The result is not the mean of the batches' losses.\n\nIs dropout still on? Does every batch count the same?",
+                all_digits=True,
+            )
+
+
+@points(1)
+def test_nothing_is_recorded(evaluated):
+    """Autograd records nothing while the batches are computed.
+
+    Which of your switches is about autograd, and is it in the right position when model(x) is called?
+    """
+    for case in cases(evaluated):
+        number = case.seen["bytes"]
+        assert number == 0, (
+            f"Autograd was recording: {number} bytes were saved for a backward that never comes."
+        )
+
+
+@points(1)
+def test_modes_are_what_they_were(evaluated, evaluated_while_switched_off):
+    """After the call, the grad mode and the mode of the model are what they were."""
+    for case in cases(evaluated):
+        assert_untouched(case.seen["kept"], only=["torch", "*:training"])
+    for case in cases(evaluated_while_switched_off):
+        assert_untouched(case.seen, only=["torch", "*:training"], case=OFF)
+
+
+@points(1)
+def test_an_error_leaves_no_trace(evaluated_with_an_error):
+    """When a batch raises, the caller gets the error, and the modes are what they were."""
+    for case in cases(evaluated_with_an_error):
+        error = case.seen["error"]
+        assert raised(error, BaseException), (
+            "A batch raised an error, and the caller never heard of it: your function returned a value."
+        )
+        hint = "What of your function runs when an error leaves it in the middle?"
+        when = "After a batch that raised"
+        assert_untouched(case.seen["on"], only=["torch", "*:training"], case=when, hint=hint)
+        assert_untouched(
+            case.seen["off"], only=["torch", "*:training"], case=f"{OFF}, after a batch that raised"
+        )
+
+
+@points(1)
+def test_model_keeps_all_it_has(evaluated, evaluated_with_an_error):
+    """Parameters, buffers, gradients and flags of the model stay, with an error and without; so do the batches."""
+    for case in cases(evaluated):
+        assert_untouched(case.seen["kept"], but=["torch", "*:training"])
+    for case in cases(evaluated_with_an_error):
+        assert_untouched(case.seen["on"], but=["torch", "*:training"], case="After a batch that raised")
+
+
+@picture
+def loss_after_the_evaluation(student):
+    """A loss of the model in the line after your call: does its graph reach the weight?"""
+    model, x, y = nn.Linear(2, 1), torch.randn(3, 2), torch.randn(3, 1)
+    attempt(student.evaluate, model, [(x, y)])
+    return graph(next_loss=F.mse_loss(model(x), y), weight=model.weight, bias=model.bias)
+
+
+# --- q4: unfreeze
+
+
+@inside
+def thawings():
+    """Trainings in which a part of a model is frozen, each with the layer that thaws.
+
+    The layer has every part: tied, deep, in eval mode. In one case all of it is frozen. In another its last
+    part is in training, with a rate and a group of its own. In a third the optimizer holds all of it already.
+    """
+
+    def training(kind, dtype, held):
+        batch, inputs, middle, hidden, outputs = sizes(5)
+        layer = nn.Sequential(nn.Linear(inputs, middle), MixedModel(middle, hidden))
+        model = nn.Sequential(layer, nn.Tanh(), nn.Linear(hidden, outputs)).to(dtype)
+        model.requires_grad_(False)
+        model[2].requires_grad_(True)
+        groups = [{"params": list(model[2].parameters())}]
+        if held == "part":
+            groups.append({"params": list(layer[1].head.requires_grad_(True).parameters()), "lr": 0.03})
+        if held == "all":
+            groups.append({"params": list(layer.parameters()), "lr": 0.03})
+        options = {"lr": 0.1, "weight_decay": 0.2}
+        if kind == "SGD":
+            opt = torch.optim.SGD(groups, momentum=0.8, **options)
+        else:
+            opt = torch.optim.Adam(groups, betas=(0.7, 0.9), **options)
+        data = torch.randn(count(4, 5), batch, inputs, dtype=dtype)
+        for x in data[:2]:
+            opt.zero_grad()
+            model(x).sub(1).pow(2).mean().backward()
+            opt.step()
+        return model, opt, data[2:], 0.02 + 0.02 * torch.rand(()).item()
+
+    return {
+        "": training("SGD", torch.float64, "none"),
+        "With Adam": training("Adam", torch.float32, "none"),
+        "Where a part of the layer is in training already": training("SGD", torch.float64, "part"),
+        "Where opt holds the frozen layer already": training("SGD", torch.float32, "all"),
+    }
+
+
+@inside
+def thawed_by_hand(layer, opt, lr):
+    """The same without a word of the optimizer's: a group is a dict in a list."""
+    held = [parameter for group in opt.param_groups for parameter in group["params"]]
+    for parameter in dict.fromkeys(layer.parameters()):
+        parameter.requires_grad = True
+        if not any(parameter is other for other in held):
+            opt.param_groups.append({**opt.defaults, "params": [parameter], "lr": lr})
+
+
+@inside
+def counted(layer, opt):
+    """How often the optimizer holds each parameter of a layer."""
+    held = [parameter for group in opt.param_groups for parameter in group["params"]]
+    return {name: sum(p is other for other in held) for name, p in layer.named_parameters()}
+
+
+@inside
+def thaw(student, model, opt, data, lr, times):
+    """A thawing, or two, and how the training goes on."""
+    groups = list(opt.param_groups)
+    inner = {
+        f"group {number}": {k: v for k, v in group.items() if k != "params"}
+        for number, group in enumerate(groups)
+    }
+    members = [list(group["params"]) for group in groups]
+    memory = state(opt)["state"]
+    with untouched(model=model) as kept:
+        for _ in range(times):
+            student.unfreeze(model[0], opt, lr)
+    held, flags = counted(model[0], opt), {n: p.requires_grad for n, p in model[0].named_parameters()}
+    now = opt.param_groups
+    options = {name: {k: group[k] for k in inner[name]} for name, group in zip(inner, now)}
+    same = [any(p is other for other in group["params"]) for of, group in zip(members, now) for p in of]
+
+    def go_on():
+        places = []
+        for x in data:
+            opt.zero_grad()
+            model(x).sub(1).pow(2).mean().backward()
+            given = {n: None if p.grad is None else p.grad.clone() for n, p in model.named_parameters()}
+            opt.step()
+            places.append({"gradients": given, "values": {n: snap(p) for n, p in model.named_parameters()}})
+        return places
+
+    before = {"options": inner, "members": [True for _ in same], "memory": memory}
+    after = {"options": options, "members": same, "memory": state(opt)["state"][: len(memory)]}
+    start = {n: snap(p) for n, p in model.named_parameters()}
+    return {
+        "kept": kept,
+        "held": held,
+        "flags": flags,
+        "before": before,
+        "after": after,
+        "start": start,
+        "training": attempt(go_on),
+    }
+
+
+@probe(cases=thawings, oracle=thawed_by_hand)
+def thawed(student, model, opt, data, lr):
+    """The layer is thawed once."""
+    return thaw(student, model, opt, data, lr, 1)
+
+
+@probe(cases=thawings, oracle=thawed_by_hand)
+def thawed_twice(student, model, opt, data, lr):
+    """The layer is thawed twice, as by a schedule that forgets what it has done."""
+    return thaw(student, model, opt, data, lr, 2)
+
+
+#: What may change in a model that is thawed.
+THAWED = ["*:requires_grad"]
+
+
+@points(1)
+def test_layer_gets_gradients(thawed):
+    """Every parameter of the layer requires grad, and gets a gradient."""
+    hint = (
+        "What does your function change, the layer or its parameters? And does it reach those of submodules?"
+    )
+    for case in cases(thawed):
+        frozen = [name for name, flag in case.seen["flags"].items() if not flag]
+        assert not frozen, f"{frozen[0]} of the layer does not require grad.\n\n{hint}"
+        seen, right = case["training"]
+        assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
+        first, wanted = seen[0]["gradients"], right[0]["gradients"]
+        assert_gradients(first, wanted, of="the next loss", only=["0.*"])
+
+
+@points(2)
+def test_layer_is_moved_with_its_rate(thawed):
+    """The optimizer moves every parameter of the layer, with the learning rate that belongs to it."""
+    for case in cases(thawed):
+        never = [name for name, number in case.seen["held"].items() if not number]
+        assert not never, (
+            f"{never[0]} of the layer is in no group of opt, so opt.step() never moves it.\n\n"
+            "Compare the ids of the layer's parameters with those in opt.param_groups."
+        )
+        seen, right = case["training"]
+        assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
+        for name, start in case.expected["start"].items():
+            if name.startswith("0."):
+                value, wanted = seen[0]["values"][name], right[0]["values"][name]
+                moved = value.value != start.value
+                assert moved, f"The next step does not move {name[2:]} of the layer."
+                told = f"The next step does not move {name[2:]} of the layer as far as it should."
+                assert_close(value, wanted, f"{told}\n\nWhich learning rate and which options has its group?")
+
+
+@points(1)
+def test_the_others_go_on(thawed):
+    """For all others the training goes on: groups, options, memory and values."""
+    for case in cases(thawed):
+        before, after = case.seen["before"], case.seen["after"]
+        assert any(case.seen["flags"].values()), "Nothing of the layer is trainable: nothing was thawed."
+        assert_untouched(case.seen["kept"], but=THAWED)
+        assert all(after["members"]), "A parameter that opt held is not in its group any more."
+        assert len(after["options"]) == len(before["options"]), "A group that opt had is gone."
+        for name, options in before["options"].items():
+            for key, value in options.items():
+                now = after["options"][name][key]
+                assert now == value, f"The option {key!r} of {name} of opt was {value}, and is {now} now."
+        told = "opt does not remember what it did of the parameters that it held, such as their momentum."
+        assert_close(after["memory"], before["memory"], told)
+        seen, right = case["training"]
+        assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
+        rest = [
+            [{n: v for n, v in step["values"].items() if n.startswith("2.")} for step in side]
+            for side in (seen, right)
+        ]
+        assert_close(rest[0][0], rest[1][0], "The next step does not move the last layer as it did.")
+
+
+@points(1)
+def test_a_second_call_adds_nothing(thawed_twice):
+    """After two calls, the optimizer holds every parameter of the layer exactly once."""
+    for case in cases(thawed_twice):
+        for name, number in case.seen["held"].items():
+            assert number, f"{name} of the layer is in no group of opt."
+            assert number == 1, f"After two calls opt holds {name} of the layer {number} times."
+        assert_untouched(case.seen["kept"], but=THAWED)
+        seen, right = case["training"]
+        assert not raised(seen, BaseException), f"After two calls a step of training fails: {diagnose(seen)}"
+        told = "After two calls the training does not go on as after a single one."
+        assert_close([step["values"] for step in seen], [step["values"] for step in right], told)
+
+
+@picture
+def loss_after_thawing(student):
+    """A loss after your call: to which weights does it go back?"""
+    model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    attempt(student.unfreeze, model[0], opt, 0.01)
+    return graph(loss=model(torch.randn(3, 2)).sum(), layer=model[0].weight, head=model[1].weight)
+
+
+# --- q5: forward_ckpt
+
+
+@inside
+def columns():
+    """Columns of four to six blocks, with an input of each kind.
+
+    Blocks differ in width but for one column, in which a block may be taken for another and nothing stops.
+    Some are in eval mode, one has a frozen part, and one parameter has a gradient of an earlier loss.
+    """
+
+    def block(inputs, outputs, wide):
+        return nn.Sequential(nn.Linear(inputs, wide), nn.Tanh(), nn.Dropout(0.3), nn.Linear(wide, outputs))
+
+    def column(dtype, widths, batch):
+        blocks = nn.ModuleList(
+            block(one, other, 40 + 8 * (place if len(set(widths)) > 1 else 1))
+            for place, (one, other) in enumerate(zip(widths, widths[1:]))
+        ).to(dtype)
+        blocks[1].eval()
+        blocks[2][0].weight.requires_grad_(False)
+        blocks[0][0].bias.grad = torch.randn_like(blocks[0][0].bias)
+        return blocks, torch.randn(batch, widths[0], dtype=dtype)
+
+    number = count(4, 6)
+    blocks, leaf = column(torch.float64, [3 + place for place in torch.randperm(number + 1).tolist()], 31)
+    leaf.requires_grad_().grad = torch.randn_like(leaf)
+    return {
+        "Where x is plain data": (*column(torch.float32, [5] * (count(4, 6) + 1), 29), None),
+        "Where x is a leaf that requires grad": (blocks, leaf, None),
+        "Where x is the result of another module": (
+            *column(torch.float32, [6, 4, 7, 5, 3], 37),
+            nn.Linear(6, 6),
+        ),
+    }
+
+
+@inside
+def plain_loop(blocks, x):
+    """Without a checkpoint."""
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+@probe(cases=columns, oracle=plain_loop)
+def sent_through(student, blocks, x, before):
+    """What comes out, what goes back, and what has changed."""
+    entered = x if before is None else before(x)
+    with untouched(blocks=blocks, x=entered) as kept:
+        out = student.forward_ckpt(blocks, entered)
+    named = {} if before is None else {"the module before": before}
+    back = gradients(out, named, by="backward", blocks=blocks, x=x)
+    return {"kept": kept, "out": snap(out), "back": back}
+
+
+@probe(cases=columns, oracle=plain_loop)
+def saved_on_the_way(student, blocks, x, before):
+    """The bytes that are saved while the blocks run, and whether anything can go back."""
+    entered = x if before is None else before(x)
+    measured = saved(student.forward_ckpt, blocks, entered)
+    return {"peak": measured["peak"], "history": measured["value"].requires_grad}
+
+
+@points(1)
+def test_values_of_the_plain_loop(sent_through):
+    """What comes out has the values of the plain loop."""
+    for case in cases(sent_through):
+        told = "What comes out does not have the values of the plain loop with the same random numbers."
+        assert_close(*case["out"], told, all_digits=True)
+
+
+@points(2)
+def test_gradients_of_the_plain_loop(sent_through):
+    """Parameters and x get the gradients of the plain loop."""
+    why = {
+        "no history": "\n\nOf a checkpoint, what are the inputs, and which of them require grad?",
+        "wrong": "Each block is computed again in backward.\n\nIs it the same block then, with the same mask of dropout?",
+    }
+    for case in cases(sent_through):
+        assert_gradients(*case["back"], of="the result", because=why)
+
+
+@points(2)
+def test_less_than_half_is_saved(saved_on_the_way):
+    """Less than half of the bytes of the plain loop are saved between forward and backward."""
+    for case in cases(saved_on_the_way):
+        assert case.seen["history"], (
+            "The result has no history. To record nothing saves memory, but then nothing can go back."
+        )
+        number, plain = case.seen["peak"], case.expected["peak"]
+        assert number < plain / 2, f"{number} bytes are saved for backward; the plain loop saves {plain}."
+
+
+@points(1)
+def test_the_caller_s_things_stay(sent_through):
+    """x and the blocks are after the forward pass what they were before."""
+    for case in cases(sent_through):
+        assert case.seen["out"].requires_grad, "The result has no history; what stays counts once it has."
+        assert_untouched(case.seen["kept"])
+
+
+@picture
+def result_of_two_blocks(student):
+    """What comes out of two blocks, for an x that is plain data."""
+    blocks = nn.ModuleList([nn.Linear(2, 3, bias=False), nn.Linear(3, 1, bias=False)])
+    x = torch.randn(4, 2)
+    out = student.forward_ckpt(blocks, x)
+    return graph(out=out, x=x, first=blocks[0].weight, second=blocks[1].weight)
