@@ -1,20 +1,20 @@
 # %% [markdown]
 # # 7. Freezing, modes and checkpoints
 #
-# Often you do not want every gradient. You tune a prompt in front of a frozen model, you compute features once
-# and use them a hundred times, you evaluate between two epochs. PyTorch has four switches for this, and they are
-# mixed up all the time:
+# Often you do not want every gradient. You tune a prompt in front of a frozen model, you compute features
+# once and use them a hundred times, you evaluate between two epochs. PyTorch has four switches for this, and
+# they are mixed up all the time:
 #
 # | switch | what it belongs to | what it decides |
 # |---|---|---|
 # | `requires_grad` | a tensor | does this tensor get a gradient? |
 # | `torch.no_grad()` | a stretch of your program | does autograd record operations at all? |
-# | `torch.inference_mode()` | a stretch of your program | the same, and what is made there can never be saved for backward |
+# | `torch.inference_mode()` | a stretch of your program | the same; what it makes is never saved for backward |
 # | `model.eval()` | a module | what do dropout and batch norm do? Autograd does not care. |
 #
-# Each question gives you a function that uses the wrong switch, or leaves a switch in the wrong position. Run the
-# cells from top to bottom, repair the function, and run the check below it. The check finds the bug you started
-# with. The hidden checks look further.
+# Each question gives you a function that uses the wrong switch, or leaves a switch in the wrong position. Run
+# the cells from top to bottom, repair the function, and run the check below it. The check finds the bug you
+# started with. The hidden checks look further.
 #
 # One rule holds for all five functions: a call leaves the modes of torch as it found them. If gradients are
 # recorded before the call, they are recorded after it; if not, not.
@@ -27,8 +27,9 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Frozen is not the same as not recorded
 #
-# To *freeze* a layer means: its parameters do not change. `requires_grad_(False)` says that its parameters get no
-# gradient. It does not stop a gradient that only passes through the layer, on its way to somebody else.
+# To *freeze* a layer means: its parameters do not change. `requires_grad_(False)` says that its parameters
+# get no gradient. It does not stop a gradient that only passes through the layer, on its way to somebody
+# else.
 
 # %%
 torch.manual_seed(0)
@@ -43,13 +44,13 @@ out.sum().backward()
 print(prompt.grad is None, layer.weight.grad is None)  # False True, because the gradient passed through
 
 # %% tags=["drawn"]
-# The gradient passes through the frozen layer on its way to `prompt`. The frozen weight has no node of its own.
+# The gradient passes through the frozen layer on its way to `prompt`. The frozen weight has no node.
 out = layer(x + prompt)
 xray(out=out, prompt=prompt)
 
 # %% [markdown]
-# `no_grad()` is another thing. Under `no_grad()` autograd records nothing, for nobody. There is no path left on
-# which a gradient could travel.
+# `no_grad()` is another thing. Under `no_grad()` autograd records nothing, for nobody. There is no path left
+# on which a gradient could travel.
 
 # %%
 with torch.no_grad():
@@ -71,58 +72,61 @@ print(by_eval.weight.grad is not None)
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `True`, and `True` again. A module has no switch called `requires_grad`: the assignment makes a new attribute
-# that nobody reads. The method with the underscore, `requires_grad_(False)`, goes through the parameters. And
-# `eval()` tells dropout and batch norm to behave as in use. It freezes nothing.
+# `True`, and `True` again. A module has no switch called `requires_grad`: the assignment makes a new
+# attribute that nobody reads. The method with the underscore, `requires_grad_(False)`, goes through the
+# parameters. And `eval()` tells dropout and batch norm to behave as in use. It freezes nothing.
 #
 # </details>
 #
-# You can read that the weights of a layer "are leaves with `requires_grad=True`". That is so when the layer is made.
-# It is a setting, not a law: you can change it for each parameter. PyTorch's documentation tells the whole story in
-# [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html), section "Locally disabling gradient
-# computation".
+# You can read that the weights of a layer "are leaves with `requires_grad=True`". That is so when the layer
+# is made. It is a setting, not a law: you can change it for each parameter. PyTorch's documentation tells the
+# whole story in [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html), section
+# "Locally disabling gradient computation".
 
 # %% [markdown]
 # ## q1 · Tune the prompt, freeze the backbone
 #
-# A big trained model, the *backbone*, can be steered without training it: you add a small trainable vector to its
-# inputs, the *prompt*, and train only this vector. Write `prompt_step(backbone, prompt, x, y, lr)`. It makes one step
-# of plain gradient descent on `prompt`. The loss is `F.mse_loss(backbone(x + prompt), y)`, and `prompt` moves by
-# `-lr` times its gradient.
+# A big trained model, the *backbone*, can be steered without training it: you add a small trainable vector to
+# its inputs, the *prompt*, and train only this vector. Write `prompt_step(backbone, prompt, x, y, lr)`. It
+# makes one step of plain gradient descent on `prompt`. The loss is `F.mse_loss(backbone(x + prompt), y)`, and
+# `prompt` moves by `-lr` times its gradient.
 #
-# - `prompt` is a leaf of shape `(D,)` that requires grad. It is updated in place: it stays the same tensor in the same
-#   memory, a leaf that requires grad. At the first call `prompt.grad` is `None`. What you leave in it is up to you, but
-#   the next call has to make a right step, too.
-# - The backbone is only used. Its parameters and buffers keep their values. The `.grad` of each parameter stays what it
-#   is, `None` or not. No part of it switches between `train()` and `eval()`.
-# - You may freeze parameters of the backbone, and leave them frozen. But a parameter that is frozen before the call is
-#   frozen afterwards, too.
-# - `x`, of shape `(B, D)`, and `y`, of the shape of the backbone's output, are plain data. All tensors are float32, or
-#   all are float64.
+# - `prompt` is a leaf of shape `(D,)` that requires grad. It is updated in place: it stays the same tensor in
+#   the same memory, a leaf that requires grad. At the first call `prompt.grad` is `None`. What you leave in
+#   it is up to you, but the next call has to make a right step, too.
+# - The backbone is only used. Its parameters and buffers keep their values. The `.grad` of each parameter
+#   stays what it is, `None` or not. No part of it switches between `train()` and `eval()`.
+# - You may freeze parameters of the backbone, and leave them frozen. But a parameter that is frozen before
+#   the call is frozen afterwards, too.
+# - `x`, of shape `(B, D)`, and `y`, of the shape of the backbone's output, are plain data. All tensors are
+#   float32, or all are float64.
 #
-# What the function returns does not matter. You may take it for granted that gradients are recorded when it is called.
+# What the function returns does not matter. You may take it for granted that gradients are recorded when it
+# is called.
 #
-# The code below freezes the backbone with `no_grad()`. Then `backward()` raises `element 0 of tensors does not require
-# grad`.
+# The code below freezes the backbone with `no_grad()`. Then `backward()` raises `element 0 of tensors does
+# not require grad`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `out.requires_grad`. Through which operations must the gradient travel on its way from the loss to `prompt`?
+# Print `out.requires_grad`. Through which operations must the gradient travel on its way from the loss to
+# `prompt`?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `no_grad()` records nothing, so it cuts the path to `prompt` as well. You need the record of the operations, and you
-# do not need gradients of the parameters. Two things say that: a flag of the parameters, or a function that asks for
-# the gradient of the tensors you name, and of no others.
+# `no_grad()` records nothing, so it cuts the path to `prompt` as well. You need the record of the operations,
+# and you do not need gradients of the parameters. Two things say that: a flag of the parameters, or a
+# function that asks for the gradient of the tensors you name, and of no others.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Call `backbone.requires_grad_(False)` and then compute the loss without `no_grad()`. Or get the gradient with
-# `torch.autograd.grad(loss, prompt)`, which fills no `.grad`. Only the update of `prompt` stays under `no_grad()`.
+# Call `backbone.requires_grad_(False)` and then compute the loss without `no_grad()`. Or get the gradient
+# with `torch.autograd.grad(loss, prompt)`, which fills no `.grad`. Only the update of `prompt` stays under
+# `no_grad()`.
 #
 # </details>
 
@@ -182,8 +186,8 @@ def test_the_backbone_collects_no_gradient(prompt_step):
 # %% [markdown]
 # ## A mode that leaves a mark
 #
-# `inference_mode()` looks like a faster `no_grad()`, and inside the block it is. The difference comes later. A tensor
-# that is made under `no_grad()` is an ordinary tensor without a history. A tensor that is made under
+# `inference_mode()` looks like a faster `no_grad()`, and inside the block it is. The difference comes later.
+# A tensor that is made under `no_grad()` is an ordinary tensor without a history. A tensor that is made under
 # `inference_mode()` is an *inference tensor*, and it stays one when the block is over.
 
 # %%
@@ -202,10 +206,12 @@ except RuntimeError as error:
     print(str(error).partition(".")[0])  # Inference tensors cannot be saved for backward
 
 # %% [markdown]
-# Why does torch refuse? An inference tensor has no version counter. So `backward()` could not notice a write to it, and
-# torch does not save what it cannot watch. An operation that saves nothing is allowed: `marked + w` works.
+# Why does torch refuse? An inference tensor has no version counter. So `backward()` could not notice a write
+# to it, and torch does not save what it cannot watch. An operation that saves nothing is allowed: `marked +
+# w` works.
 #
-# **Guess first.** Which of these three are ordinary tensors again? Two lines look like the same thing in another order.
+# **Guess first.** Which of these three are ordinary tensors again? Two lines look like the same thing in
+# another order.
 
 # %%
 with torch.inference_mode():
@@ -217,17 +223,17 @@ print(marked.clone().is_inference())
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `True`, `True`, `False`. `detach()` removes a history, and there is none: it gives another name to the same memory,
-# which stays marked. A clone is a new tensor, and a new tensor is marked if it is made *inside* the block. Only the
-# clone that is made outside is ordinary.
+# `True`, `True`, `False`. `detach()` removes a history, and there is none: it gives another name to the same
+# memory, which stays marked. A clone is a new tensor, and a new tensor is marked if it is made *inside* the
+# block. Only the clone that is made outside is ordinary.
 #
 # </details>
 #
-# So the usual advice, "use `inference_mode()`, it is just a better `no_grad()`", is right for values that you only look
-# at. It is wrong for values that somebody trains on later.
+# So the usual advice, "use `inference_mode()`, it is just a better `no_grad()`", is right for values that you
+# only look at. It is wrong for values that somebody trains on later.
 
 # %% tags=["drawn"]
-# A head that trains on an ordinary feature. The feature is data: the graph ends there, and goes on to `head.weight`.
+# A head that trains on an ordinary feature. The feature is data: the graph ends in `head`.
 head = nn.Linear(3, 1)
 loss = head(ordinary).pow(2).sum()
 xray(loss=loss, weight=head.weight, bias=head.bias)
@@ -235,18 +241,18 @@ xray(loss=loss, weight=head.weight, bias=head.bias)
 # %% [markdown]
 # ## q2 · Cached features
 #
-# You train a small head on a frozen backbone for many epochs. The backbone says the same in every epoch, so you ask it
-# once and keep its answers. Write `cache_features(backbone, xs)`. It returns a list: for each tensor `x` of the list
-# `xs`, in the same order, the feature `backbone(x)`.
+# You train a small head on a frozen backbone for many epochs. The backbone says the same in every epoch, so
+# you ask it once and keep its answers. Write `cache_features(backbone, xs)`. It returns a list: for each
+# tensor `x` of the list `xs`, in the same order, the feature `backbone(x)`.
 #
-# - Each feature is an ordinary tensor without a history: it does not require grad, and a head can be trained on it for
-#   as many epochs as you like. Nothing of that reaches the backbone.
-# - The features are those of the backbone as it is at the time of the call. If its weights have changed since the last
-#   call, the features are others. They have the dtype of the backbone's output, and all its digits.
-# - The backbone is only used. Its values stay, its `.grad`, its `requires_grad` and its modes, which are not the same in
-#   all parts: some are in `train()` mode and some in `eval()` mode.
-# - The tensors in `xs` are plain data of any size, float32 or float64. One tensor may stand in the list twice, and the
-#   list may be empty. Neither list nor tensors change.
+# - Each feature is an ordinary tensor without a history: it does not require grad, and a head can be trained
+#   on it for as many epochs as you like. Nothing of that reaches the backbone.
+# - The features are those of the backbone as it is at the time of the call. If its weights have changed since
+#   the last call, the features are others. They have the dtype of the backbone's output, and all its digits.
+# - The backbone is only used. Its values stay, its `.grad`, its `requires_grad` and its modes, which are not
+#   the same in all parts: some are in `train()` mode and some in `eval()` mode.
+# - The tensors in `xs` are plain data of any size, float32 or float64. One tensor may stand in the list
+#   twice, and the list may be empty. Neither list nor tensors change.
 #
 # With the code below, training a head raises `Inference tensors cannot be saved for backward`.
 #
@@ -258,15 +264,15 @@ xray(loss=loss, weight=head.weight, bias=head.bias)
 #
 # <details><summary>Hint 2</summary>
 #
-# What is made under `inference_mode()` stays an inference tensor, whatever alias you take of it. Which other switch
-# stops the recording and leaves no mark?
+# What is made under `inference_mode()` stays an inference tensor, whatever alias you take of it. Which other
+# switch stops the recording and leaves no mark?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `torch.no_grad()` in the place of `torch.inference_mode()`. To keep `inference_mode()`, make a `clone()` of each
-# feature after the block has ended.
+# `torch.no_grad()` in the place of `torch.inference_mode()`. To keep `inference_mode()`, make a `clone()` of
+# each feature after the block has ended.
 #
 # </details>
 
@@ -307,8 +313,8 @@ def test_a_head_trains_on_the_features(cache_features):
 # %% [markdown]
 # ## Two switches for an evaluation
 #
-# Between two epochs you measure the loss on data that the model does not train on. Two things have to be switched off,
-# by two switches that know nothing of each other.
+# Between two epochs you measure the loss on data that the model does not train on. Two things have to be
+# switched off, by two switches that know nothing of each other.
 
 # %%
 torch.manual_seed(0)
@@ -327,8 +333,8 @@ out = model(x)
 xray(out=out, weight=model[1].weight, bias=model[1].bias)
 
 # %% [markdown]
-# Both are *states*: they stay until somebody changes them. `eval()` is a state of the module and of all its parts. The
-# grad mode is a state of your program, and it is set in two ways:
+# Both are *states*: they stay until somebody changes them. `eval()` is a state of the module and of all its
+# parts. The grad mode is a state of your program, and it is set in two ways:
 
 # %%
 torch.set_grad_enabled(False)  # a call sets the switch, for the rest of the program
@@ -342,48 +348,49 @@ except ValueError:
     print(torch.is_grad_enabled())  # True, because a block ends when an error leaves it, too
 
 # %% [markdown]
-# There is no such block for `eval()`. What a `with` block does for the grad mode, you do with `try` and `finally` for
-# the module: what stands in `finally` runs at the end, with an error and without.
+# There is no such block for `eval()`. What a `with` block does for the grad mode, you do with `try` and
+# `finally` for the module: what stands in `finally` runs at the end, with an error and without.
 
 # %% [markdown]
 # ## q3 · evaluate() that leaves no traces
 #
-# Write `evaluate(model, batches)`. It returns the mean loss of `model` as a Python float: for each pair `(x, y)` in the
-# list `batches` the loss is `F.mse_loss(model(x), y)`, and the result is the mean of these losses. Each batch counts the
-# same, however many samples it has. There is at least one batch.
+# Write `evaluate(model, batches)`. It returns the mean loss of `model` as a Python float: for each pair `(x,
+# y)` in the list `batches` the loss is `F.mse_loss(model(x), y)`, and the result is the mean of these losses.
+# Each batch counts the same, however many samples it has. There is at least one batch.
 #
 # - The model is evaluated as in use: dropout drops nothing, and batch norm uses its running statistics.
 # - While a batch is computed, autograd records nothing.
-# - Afterwards nothing shows that you were there. The grad mode is what it was, on or off. The model is in the mode in
-#   which it was, `train()` or `eval()`; you may take it for granted that all its parts are in the same one. Its
-#   parameters and buffers have their values, their `.grad` and their `requires_grad`. Some parameters are frozen.
-# - All this is also true when a batch raises an error, for example because `x` has a wrong shape. The error reaches the
-#   caller.
+# - Afterwards nothing shows that you were there. The grad mode is what it was, on or off. The model is in the
+#   mode in which it was, `train()` or `eval()`; you may take it for granted that all its parts are in the
+#   same one. Its parameters and buffers have their values, their `.grad` and their `requires_grad`. Some
+#   parameters are frozen.
+# - All this is also true when a batch raises an error, for example because `x` has a wrong shape. The error
+#   reaches the caller.
 #
-# All tensors are float32, or all are float64, and no digit of the loss is lost. The batches are plain data and stay as
-# they are.
+# All tensors are float32, or all are float64, and no digit of the loss is lost. The batches are plain data
+# and stay as they are.
 #
-# After a call of the code below, no gradient is recorded for the rest of the program, and a model that was in `eval()`
-# mode is in `train()` mode.
+# After a call of the code below, no gradient is recorded for the rest of the program, and a model that was in
+# `eval()` mode is in `train()` mode.
 #
 # <details><summary>Hint 1</summary>
 #
-# What do `torch.is_grad_enabled()` and `model.training` say before a call, and what after it? And after a call that
-# stopped with an error?
+# What do `torch.is_grad_enabled()` and `model.training` say before a call, and what after it? And after a
+# call that stopped with an error?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# There are two switches, and each has to be set back to what it *was*, not to what it usually is. A `with` block does
-# that for the grad mode. For the mode of the model, keep `model.training` in a name of your own.
+# There are two switches, and each has to be set back to what it *was*, not to what it usually is. A `with`
+# block does that for the grad mode. For the mode of the model, keep `model.training` in a name of your own.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# First `was = model.training` and `model.eval()`. Then `try:`, in it the computation under `with torch.no_grad():`. At
-# the end `finally:` with `model.train(was)`.
+# First `was = model.training` and `model.eval()`. Then `try:`, in it the computation under `with
+# torch.no_grad():`. At the end `finally:` with `model.train(was)`.
 #
 # </details>
 
@@ -438,9 +445,9 @@ def test_a_model_in_eval_mode_stays_there(evaluate):
 # %% [markdown]
 # ## Who gets a gradient, and who is moved
 #
-# Two lists decide what a training step does, and they are kept in different places. `requires_grad` decides which
-# parameters get a gradient. `optimizer.param_groups` decides which parameters are moved. A parameter learns when it is
-# on both.
+# Two lists decide what a training step does, and they are kept in different places. `requires_grad` decides
+# which parameters get a gradient. `optimizer.param_groups` decides which parameters are moved. A parameter
+# learns when it is on both.
 
 # %%
 torch.manual_seed(0)
@@ -461,8 +468,8 @@ loss = model(torch.ones(1, 2)).sum()
 xray(loss=loss, weight_0=model[0].weight, weight_1=model[1].weight)
 
 # %% [markdown]
-# **Guess first.** It goes wrong in the other direction, too. This layer is frozen *after* a backward pass, and the
-# optimizer holds it. Does the next step move it?
+# **Guess first.** It goes wrong in the other direction, too. This layer is frozen *after* a backward pass,
+# and the optimizer holds it. Does the next step move it?
 
 # %%
 layer = nn.Linear(2, 1)
@@ -476,14 +483,15 @@ print(layer.weight.tolist() == before)
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `False`: the frozen layer has moved. An optimizer does not ask for `requires_grad`. It asks whether `.grad` is `None`,
-# and the gradient of the last backward pass was still there. `layer.zero_grad()` sets `.grad` to `None`, and then the
-# step leaves the layer alone.
+# `False`: the frozen layer has moved. An optimizer does not ask for `requires_grad`. It asks whether `.grad`
+# is `None`, and the gradient of the last backward pass was still there. `layer.zero_grad()` sets `.grad` to
+# `None`, and then the step leaves the layer alone.
 #
 # </details>
 #
-# You may have read that `optimizer.step()` "updates `leaf.data`". It writes to the leaf itself, in place, under
-# `no_grad()`. The difference can be seen: the version counter counts the write, and it would not count a write to `.data`.
+# You may have read that `optimizer.step()` "updates `leaf.data`". It writes to the leaf itself, in place,
+# under `no_grad()`. The difference can be seen: the version counter counts the write, and it would not count
+# a write to `.data`.
 
 # %%
 w = torch.ones(2, requires_grad=True)
@@ -495,44 +503,46 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # %% [markdown]
 # ## q4 · Gradual unfreezing
 #
-# To fine-tune a model, people often train the last layer first, then thaw the layer before it, and so on. Write
-# `unfreeze(layer, opt, lr)`. In the middle of a training it makes every parameter of the module `layer` trainable,
-# those of its submodules included, and sees to it that the optimizer `opt` moves them from now on.
+# To fine-tune a model, people often train the last layer first, then thaw the layer before it, and so on.
+# Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes every parameter of the module `layer`
+# trainable, those of its submodules included, and sees to it that the optimizer `opt` moves them from now on.
 #
-# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. Calling the function a second
-#   time adds nothing.
-# - A parameter that `opt` does not hold yet gets the learning rate `lr`. All its other options (momentum, weight decay
-#   ...) are those that `opt` has for all its parameters.
-# - A parameter that `opt` holds already stays where it is, with the learning rate it has. That can happen: a part of
-#   `layer` may be in training already.
-# - For all others the training goes on as if nothing had happened: `opt` is the same object, with the same parameters in
-#   the same groups, the same options, and all it remembers of them (the momentum).
-# - No value changes, no `.grad` (those of frozen parameters are `None`), and no part switches between `train()` and
-#   `eval()`.
+# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. Calling the function
+#   a second time adds nothing.
+# - A parameter that `opt` does not hold yet gets the learning rate `lr`. All its other options (momentum,
+#   weight decay ...) are those that `opt` has for all its parameters.
+# - A parameter that `opt` holds already stays where it is, with the learning rate it has. That can happen: a
+#   part of `layer` may be in training already.
+# - For all others the training goes on as if nothing had happened: `opt` is the same object, with the same
+#   parameters in the same groups, the same options, and all it remembers of them (the momentum).
+# - No value changes, no `.grad` (those of frozen parameters are `None`), and no part switches between
+#   `train()` and `eval()`.
 #
-# `opt` is a `torch.optim.SGD` or a `torch.optim.Adam`. How many groups it has afterwards is up to you, and so is what the
-# function returns.
+# `opt` is a `torch.optim.SGD` or a `torch.optim.Adam`. How many groups it has afterwards is up to you, and so
+# is what the function returns.
 #
 # With the code below the layer collects gradients, and never moves.
 #
 # <details><summary>Hint 1</summary>
 #
-# Is `layer.weight` in `opt.param_groups` after the call of the given function? Compare objects, with `is` or by `id()`.
+# Is `layer.weight` in `opt.param_groups` after the call of the given function? Compare objects, with `is` or
+# by `id()`.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# An optimizer takes a further group at any time, with a learning rate of its own: look for `add_param_group` in
-# the documentation of [torch.optim](https://docs.pytorch.org/docs/stable/optim.html). It refuses a parameter that it
-# already holds. Do not compare tensors with `==` or `in`: that compares their values.
+# An optimizer takes a further group at any time, with a learning rate of its own: look for `add_param_group`
+# in the documentation of [torch.optim](https://docs.pytorch.org/docs/stable/optim.html). It refuses a
+# parameter that it already holds. Do not compare tensors with `==` or `in`: that compares their values.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Collect `{id(p) for group in opt.param_groups for p in group["params"]}`. Make a list of the parameters of `layer` whose
-# `id` is not among them, and give it to `opt.add_param_group` as `"params"`, together with `"lr"`.
+# Collect `{id(p) for group in opt.param_groups for p in group["params"]}`. Make a list of the parameters of
+# `layer` whose `id` is not among them, and give it to `opt.add_param_group` as `"params"`, together with
+# `"lr"`.
 #
 # </details>
 
@@ -575,11 +585,12 @@ def test_the_layer_moves(unfreeze):
 # %% [markdown]
 # ## Memory for time
 #
-# Backward needs values of the forward pass, so the forward pass saves them. In a deep model these *activations* take
-# most of the memory. A **checkpoint** saves only what enters a block. When backward comes to the block, the block is
-# computed once more, and what is needed is there for a moment.
+# Backward needs values of the forward pass, so the forward pass saves them. In a deep model these
+# *activations* take most of the memory. A **checkpoint** saves only what enters a block. When backward comes
+# to the block, the block is computed once more, and what is needed is there for a moment.
 #
-# How much is saved can be counted. This function hears of every tensor that is saved while another function runs:
+# How much is saved can be counted. This function hears of every tensor that is saved while another function
+# runs:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -605,14 +616,15 @@ print(saved_bytes(block, x))  # 12288, because of x, the two weights, and what c
 print(saved_bytes(lambda x: checkpoint(block, x, use_reentrant=True), x))  # 2048, because of x alone
 
 # %% tags=["drawn"]
-# What autograd knows of a reentrant checkpoint: a single node. The block behind it has no graph before backward.
+# What autograd knows of a reentrant checkpoint: one node. The block has no graph before backward.
 out = checkpoint(block, x, use_reentrant=True)
 xray(out=out, x=x)
 
 # %% [markdown]
-# There are two kinds of checkpoint. The older one, `use_reentrant=True`, is a `Function` of its own that runs the block
-# under `no_grad()`. To autograd it is a single operation with the input `x`, and an operation is recorded when an input
-# requires grad. The parameters of the block are no inputs of it. So if `x` is plain data, nothing is recorded:
+# There are two kinds of checkpoint. The older one, `use_reentrant=True`, is a `Function` of its own that runs
+# the block under `no_grad()`. To autograd it is a single operation with the input `x`, and an operation is
+# recorded when an input requires grad. The parameters of the block are no inputs of it. So if `x` is plain
+# data, nothing is recorded:
 
 # %%
 import warnings
@@ -627,20 +639,20 @@ print(
 )  # True, a warning only
 
 # %% [markdown]
-# The newer one, `use_reentrant=False`, records the block as usual and only lets go of what it has saved. That one knows
-# the parameters. PyTorch's documentation recommends it:
+# The newer one, `use_reentrant=False`, records the block as usual and only lets go of what it has saved. That
+# one knows the parameters. PyTorch's documentation recommends it:
 # [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html).
 #
-# Computing twice has a price besides time. Everything in the block happens twice: dropout draws again, batch norm
-# updates its running statistics again. For dropout there is help. A checkpoint remembers the state of the random
-# numbers, and draws the same mask again, unless you say `preserve_rng_state=False`. And what the block *is* must not
-# change in between, either: it is called once now, and once during backward.
+# Computing twice has a price besides time. Everything in the block happens twice: dropout draws again, batch
+# norm updates its running statistics again. For dropout there is help. A checkpoint remembers the state of
+# the random numbers, and draws the same mask again, unless you say `preserve_rng_state=False`. And what the
+# block *is* must not change in between, either: it is called once now, and once during backward.
 
 # %% [markdown]
 # ## q5 · Checkpointing without losing the gradient
 #
-# Write `forward_ckpt(blocks, x)`. It sends `x` through all blocks, one after the other, and returns what comes out of
-# the last, as this plain loop does:
+# Write `forward_ckpt(blocks, x)`. It sends `x` through all blocks, one after the other, and returns what
+# comes out of the last, as this plain loop does:
 #
 # ```python
 # for block in blocks:
@@ -648,33 +660,34 @@ print(
 # return x
 # ```
 #
-# - The values are those of the plain loop, and so are the gradients: those of all parameters, and that of `x`, if `x`
-#   requires grad. Blocks in `train()` mode have dropout: then value and gradients are those of one plain run that draws
-#   the same random numbers.
-# - Between the forward and the backward pass less than half of the bytes are saved that the plain loop saves. There are at
-#   least four blocks, and inside they are wider than at their ends.
-# - The caller's `x` stays as it is, `requires_grad` and `.grad` included: it may be plain data, a leaf that requires grad,
-#   or the result of another module. Nothing about the blocks changes in the forward pass. Some of their parameters are
-#   frozen, and some blocks may be in `eval()` mode.
+# - The values are those of the plain loop, and so are the gradients: those of all parameters, and that of
+#   `x`, if `x` requires grad. Blocks in `train()` mode have dropout: then value and gradients are those of
+#   one plain run that draws the same random numbers.
+# - Between the forward and the backward pass less than half of the bytes are saved that the plain loop saves.
+#   There are at least four blocks, and inside they are wider than at their ends.
+# - The caller's `x` stays as it is, `requires_grad` and `.grad` included: it may be plain data, a leaf that
+#   requires grad, or the result of another module. Nothing about the blocks changes in the forward pass. Some
+#   of their parameters are frozen, and some blocks may be in `eval()` mode.
 #
-# All is float32 or all is float64. It is enough if the gradients can be had by `backward()`; `torch.autograd.grad` may be
-# refused. You may take it for granted that gradients are recorded when the function is called.
+# All is float32 or all is float64. It is enough if the gradients can be had by `backward()`;
+# `torch.autograd.grad` may be refused. You may take it for granted that gradients are recorded when the
+# function is called.
 #
-# If `x` is plain data, the code below gives a result without a history, with the warning `None of the inputs have
-# requires_grad=True`.
+# If `x` is plain data, the code below gives a result without a history, with the warning `None of the inputs
+# have requires_grad=True`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `out.requires_grad` for an `x` that is plain data. Which inputs does the reentrant checkpoint look at to
-# decide whether there is something to differentiate?
+# Print `out.requires_grad` for an `x` that is plain data. Which inputs does the reentrant checkpoint look at
+# to decide whether there is something to differentiate?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The reentrant checkpoint cannot see the parameters of the block. To switch `requires_grad` on for `x` would change the
-# caller's tensor. Which kind of checkpoint sees the parameters? And if you wrap a block in a function of your own: which
-# block does the name in it stand for, when backward calls it?
+# The reentrant checkpoint cannot see the parameters of the block. To switch `requires_grad` on for `x` would
+# change the caller's tensor. Which kind of checkpoint sees the parameters? And if you wrap a block in a
+# function of your own: which block does the name in it stand for, when backward calls it?
 #
 # </details>
 #
@@ -724,11 +737,13 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 # %% [markdown]
 # ## What to keep
 #
-# - `requires_grad_(False)` freezes a parameter and lets gradients pass through. `no_grad()` records nothing at all.
-#   `eval()` is about dropout and batch norm, not about gradients. `module.requires_grad = False` does nothing.
-# - What you only look at may be made under `inference_mode()`. What somebody trains on is made under `no_grad()`.
-# - A mode is a state. Set it back to what it *was*, and in such a way that an error does not stop you: `with` for the grad
-#   mode, `try` and `finally` for the model.
-# - `requires_grad` decides who gets a gradient, `param_groups` decides who is moved, and a step asks whether `.grad` is
-#   `None`.
+# - `requires_grad_(False)` freezes a parameter and lets gradients pass through. `no_grad()` records nothing
+#   at all. `eval()` is about dropout and batch norm, not about gradients. `module.requires_grad = False` does
+#   nothing.
+# - What you only look at may be made under `inference_mode()`. What somebody trains on is made under
+#   `no_grad()`.
+# - A mode is a state. Set it back to what it *was*, and in such a way that an error does not stop you: `with`
+#   for the grad mode, `try` and `finally` for the model.
+# - `requires_grad` decides who gets a gradient, `param_groups` decides who is moved, and a step asks whether
+#   `.grad` is `None`.
 # - A checkpoint trades time for memory. Use `use_reentrant=False`, and remember that every block runs twice.

@@ -15,7 +15,7 @@ from grader import (
     probe,
     raised,
 )
-from grader.inside import F, attempt, gradients, graph, inside, nn, saved, snap, spy, state, torch, untouched
+from grader.inside import F, attempt, gradients, graph, inside, nn, saved, snap, state, torch, untouched
 
 # --- q1: prompt_step
 
@@ -158,7 +158,7 @@ def backbones():
 
 @probe(cases=backbones)
 def cached(student, backbone, xs, outputs):
-    """The features, and those of a second call after the backbone has changed; what they are, and what stays."""
+    """The features, those of a call after the backbone has changed, what they are, and what stays."""
     with untouched(backbone=backbone, xs=xs) as kept:
         features = student.cache_features(backbone, xs)
     first = [snap(feature) for feature in features]
@@ -242,7 +242,7 @@ def test_features_are_ordinary(cached):
 
 @points(2)
 def test_head_trains_for_two_epochs(head_training):
-    """Two epochs of a head on the features run, and move the head as they should; the backbone gets nothing."""
+    """Two epochs of a head on the features run, and move the head, not the backbone."""
     for case in cases(head_training):
         places, right = case["places"]
         assert not raised(places, BaseException), f"The training of a head stops: {diagnose(places)}"
@@ -341,7 +341,8 @@ def test_mean_of_the_losses(evaluated):
         with blaming_changes(case.seen["kept"], only=["model.norm.*:value"]):
             assert_close(
                 *case["mean"],
-                "The result is not the mean of the batches' losses.\n\nIs dropout still on? Does every batch count the same?",
+                "The result is not the mean of the batches' losses.\n\n"
+                "Is dropout still on? Does every batch count the same?",
                 all_digits=True,
             )
 
@@ -386,7 +387,7 @@ def test_an_error_leaves_no_trace(evaluated_with_an_error):
 
 @points(1)
 def test_model_keeps_all_it_has(evaluated, evaluated_with_an_error):
-    """Parameters, buffers, gradients and flags of the model stay, with an error and without; so do the batches."""
+    """Parameters, buffers, gradients and flags of the model stay, and so do the batches."""
     for case in cases(evaluated):
         assert_untouched(case.seen["kept"], but=["torch", "*:training"])
     for case in cases(evaluated_with_an_error):
@@ -475,8 +476,12 @@ def thaw(student, model, opt, data, lr, times):
             student.unfreeze(model[0], opt, lr)
     held, flags = counted(model[0], opt), {n: p.requires_grad for n, p in model[0].named_parameters()}
     now = opt.param_groups
-    options = {name: {k: group[k] for k in inner[name]} for name, group in zip(inner, now)}
-    same = [any(p is other for other in group["params"]) for of, group in zip(members, now) for p in of]
+    options = {name: {k: group[k] for k in inner[name]} for name, group in zip(inner, now, strict=False)}
+    same = [
+        any(p is other for other in group["params"])
+        for of, group in zip(members, now, strict=False)
+        for p in of
+    ]
 
     def go_on():
         places = []
@@ -617,8 +622,8 @@ def columns():
 
     def column(dtype, widths, batch):
         blocks = nn.ModuleList(
-            block(one, other, 40 + 8 * (place if len(set(widths)) > 1 else 1))
-            for place, (one, other) in enumerate(zip(widths, widths[1:]))
+            block(widths[place], widths[place + 1], 40 + 8 * (place if len(set(widths)) > 1 else 1))
+            for place in range(len(widths) - 1)
         ).to(dtype)
         blocks[1].eval()
         blocks[2][0].weight.requires_grad_(False)
@@ -678,7 +683,8 @@ def test_gradients_of_the_plain_loop(sent_through):
     """Parameters and x get the gradients of the plain loop."""
     why = {
         "no history": "\n\nOf a checkpoint, what are the inputs, and which of them require grad?",
-        "wrong": "Each block is computed again in backward.\n\nIs it the same block then, with the same mask of dropout?",
+        "wrong": "\n\nEach block is computed again in backward. Is it the same block then, "
+        "with the same mask of dropout?",
     }
     for case in cases(sent_through):
         assert_gradients(*case["back"], of="the result", because=why)
@@ -697,7 +703,7 @@ def test_less_than_half_is_saved(saved_on_the_way):
 
 @points(1)
 def test_the_caller_s_things_stay(sent_through):
-    """x and the blocks are after the forward pass what they were before."""
+    """The caller's x and the blocks are after the forward pass what they were before."""
     for case in cases(sent_through):
         assert case.seen["out"].requires_grad, "The result has no history; what stays counts once it has."
         assert_untouched(case.seen["kept"])
