@@ -69,7 +69,14 @@ def flags_put_back(backbone, prompt, x, y, lr):
     prompt.grad.zero_()
 
 
-@wrong("q1", stops="RuntimeError", fails=[])
+@wrong(
+    "q1",
+    fails=[
+        "test_prompt_follows_its_gradient",
+        "test_prompt_stays_the_same_leaf",
+        "test_backbone_is_only_used",
+    ],
+)
 def features_detached(backbone, prompt, x, y, lr):
     """Detaches the output because the backbone is frozen, and with it the prompt."""
     F.mse_loss(backbone(x + prompt).detach(), y).backward()
@@ -77,7 +84,7 @@ def features_detached(backbone, prompt, x, y, lr):
         prompt -= lr * prompt.grad
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_backbone_is_only_used"])
 def frozen_by_eval(backbone, prompt, x, y, lr):
     """Believes that eval() freezes."""
     backbone.eval()
@@ -87,7 +94,14 @@ def frozen_by_eval(backbone, prompt, x, y, lr):
     prompt.grad = None
 
 
-@wrong("q1", stops="RuntimeError", fails=[])
+@wrong(
+    "q1",
+    fails=[
+        "test_prompt_follows_its_gradient",
+        "test_prompt_stays_the_same_leaf",
+        "test_backbone_is_only_used",
+    ],
+)
 def in_inference_mode(backbone, prompt, x, y, lr):
     """Believes that inference_mode() is a way to freeze."""
     with torch.inference_mode():
@@ -97,7 +111,7 @@ def in_inference_mode(backbone, prompt, x, y, lr):
         prompt -= lr * prompt.grad
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_prompt_follows_its_gradient", "test_backbone_is_only_used"])
 def trains_everything(backbone, prompt, x, y, lr):
     """One optimizer for everything."""
     optimizer = torch.optim.SGD([prompt, *backbone.parameters()], lr)
@@ -106,7 +120,7 @@ def trains_everything(backbone, prompt, x, y, lr):
     optimizer.step()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_backbone_is_only_used"])
 def frozen_by_an_attribute(backbone, prompt, x, y, lr):
     """Believes that a module has a switch called requires_grad."""
     backbone.requires_grad = False
@@ -116,7 +130,7 @@ def frozen_by_an_attribute(backbone, prompt, x, y, lr):
     prompt.grad = None
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_backbone_is_only_used"], public=True)
 def gradients_cleared_afterwards(backbone, prompt, x, y, lr):
     """Clears what the backbone has collected, and what it had before."""
     F.mse_loss(backbone(x + prompt), y).backward()
@@ -126,7 +140,7 @@ def gradients_cleared_afterwards(backbone, prompt, x, y, lr):
     backbone.zero_grad()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_backbone_is_only_used"], public=True)
 def thaws_all_at_the_end(backbone, prompt, x, y, lr):
     """Believes that everything was trainable before."""
     backbone.requires_grad_(False)
@@ -140,30 +154,43 @@ def thaws_all_at_the_end(backbone, prompt, x, y, lr):
 wrong_edits(
     "q1",
     {
-        "gradients_add_up": (
+        "gradients_add_up": edit(
             "prompt.grad = None",
             "pass",
             "Forgets that gradients add up from call to call.",
+            fails=["test_prompt_follows_its_gradient"],
+            public=True,
         ),
-        "moved_to_other_memory": (
+        "moved_to_other_memory": edit(
             "with torch.no_grad():\n        prompt -= lr * prompt.grad",
             "prompt.data = prompt.data - lr * prompt.grad",
             "Believes that an assignment to .data writes in place.",
+            fails=["test_prompt_stays_the_same_leaf"],
+            public=True,
         ),
-        "a_new_prompt": (
+        "a_new_prompt": edit(
             "with torch.no_grad():\n        prompt -= lr * prompt.grad\n    prompt.grad = None",
             "prompt = (prompt - lr * prompt.grad).detach().requires_grad_()",
             "Believes that the caller sees which tensor a name stands for.",
+            fails=[
+                "test_prompt_follows_its_gradient",
+                "test_prompt_stays_the_same_leaf",
+                "test_backbone_is_only_used",
+            ],
         ),
-        "gradient_clipped": (
+        "gradient_clipped": edit(
             "prompt.grad\n",
             "prompt.grad.clamp(-1, 1)\n",
             "Adds a safety that nobody asked for.",
+            fails=["test_prompt_follows_its_gradient"],
+            public=True,
         ),
-        "summed_loss": (
+        "summed_loss": edit(
             "F.mse_loss(backbone(x + prompt), y)",
             'F.mse_loss(backbone(x + prompt), y, reduction="sum")',
             "Sums instead of taking the mean.",
+            fails=["test_prompt_follows_its_gradient"],
+            public=True,
         ),
     },
     of="backbone_frozen_by_a_flag",
@@ -222,14 +249,14 @@ def through_data(backbone, xs):
     return [backbone(x).data for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_features_are_ordinary", "test_head_trains_for_two_epochs"])
 def cloned_inside(backbone, xs):
     """Clones inside the block, where clones are inference tensors, too."""
     with torch.inference_mode():
         return [backbone(x).clone() for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_features_are_ordinary", "test_head_trains_for_two_epochs"])
 def detached_after(backbone, xs):
     """Believes that detach() takes the mark away."""
     with torch.inference_mode():
@@ -237,7 +264,16 @@ def detached_after(backbone, xs):
     return [feature.detach() for feature in marked]
 
 
-@wrong("q2", stops="RuntimeError", fails=[])
+@wrong(
+    "q2",
+    stops="RuntimeError",
+    fails=[
+        "test_features_are_those_of_the_backbone",
+        "test_features_are_ordinary",
+        "test_head_trains_for_two_epochs",
+        "test_backbone_stays_as_it_is",
+    ],
+)
 def requires_grad_asked_for(backbone, xs):
     """Believes that requires_grad_() makes an inference tensor trainable."""
     with torch.inference_mode():
@@ -245,13 +281,13 @@ def requires_grad_asked_for(backbone, xs):
     return [feature.requires_grad_() for feature in marked]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_features_are_ordinary", "test_head_trains_for_two_epochs"])
 def attached(backbone, xs):
     """Uses no switch at all: the cache keeps the graphs."""
     return [backbone(x) for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_features_are_ordinary"], public=True)
 def features_that_require_grad(backbone, xs):
     """Believes that the head can learn only from what requires grad."""
     with torch.no_grad():
@@ -259,14 +295,14 @@ def features_that_require_grad(backbone, xs):
     return [feature.requires_grad_() for feature in features]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_backbone_stays_as_it_is"], public=True)
 def backbone_left_frozen(backbone, xs):
     """Freezes the backbone and leaves it frozen."""
     backbone.requires_grad_(False)
     return [backbone(x) for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_backbone_stays_as_it_is"], public=True)
 def backbone_put_into_eval(backbone, xs):
     """Believes that train() at the end brings back all modes."""
     backbone.eval()
@@ -276,14 +312,14 @@ def backbone_put_into_eval(backbone, xs):
     return features
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_head_trains_for_two_epochs", "test_backbone_stays_as_it_is"])
 def gradients_left_off(backbone, xs):
     """Switches gradients off for the rest of the program."""
     torch.set_grad_enabled(False)
     return [backbone(x) for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_backbone_stays_as_it_is"], public=True)
 def gradients_left_on(backbone, xs):
     """Believes that gradients are recorded before every call."""
     torch.set_grad_enabled(False)
@@ -292,14 +328,16 @@ def gradients_left_on(backbone, xs):
     return features
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2", fails=["test_features_are_those_of_the_backbone", "test_head_trains_for_two_epochs"], public=True
+)
 def through_lists(backbone, xs):
     """Goes through Python numbers, and loses the dtype."""
     with torch.no_grad():
         return [torch.tensor(backbone(x).tolist()) for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_features_are_those_of_the_backbone", "test_backbone_stays_as_it_is"], public=True)
 def remembered_from_call_to_call(backbone, xs):
     """Takes "cache" for a cache that outlives the call."""
     known = backbone.__dict__.setdefault("known", {})
@@ -310,14 +348,16 @@ def remembered_from_call_to_call(backbone, xs):
     return [known[id(x)] for x in xs]
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2", fails=["test_features_are_those_of_the_backbone", "test_head_trains_for_two_epochs"], public=True
+)
 def each_input_once(backbone, xs):
     """Believes that nothing stands in the list twice."""
     with torch.no_grad():
         return list({id(x): backbone(x) for x in xs}.values())
 
 
-@wrong("q2", stops="RuntimeError", fails=[])
+@wrong("q2", stops="ValueError", fails=[])
 def in_a_single_batch(backbone, xs):
     """Believes that there is always something to concatenate."""
     with torch.no_grad():
@@ -382,14 +422,14 @@ def a_copy_is_evaluated(model, batches):
     return total / len(batches)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_mean_of_the_losses", "test_model_keeps_all_it_has"], public=True)
 def no_grad_only(model, batches):
     """Believes that no_grad() turns dropout off."""
     with torch.no_grad():
         return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_modes_are_what_they_were", "test_an_error_leaves_no_trace"])
 def always_back_to_train(model, batches):
     """Believes that every model was in train() mode."""
     model.eval()
@@ -400,7 +440,7 @@ def always_back_to_train(model, batches):
         model.train()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_an_error_leaves_no_trace"], public=True)
 def restored_on_success_only(model, batches):
     """Forgets that an error skips the lines behind it."""
     was = model.training
@@ -411,7 +451,7 @@ def restored_on_success_only(model, batches):
     return sum(losses) / len(losses)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_model_keeps_all_it_has"], public=True)
 def parameters_frozen(model, batches):
     """Takes requires_grad_(False) for no_grad(), and never undoes it."""
     was = model.training
@@ -422,7 +462,7 @@ def parameters_frozen(model, batches):
         model.train(was)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_an_error_leaves_no_trace"], public=True)
 def errors_swallowed(model, batches):
     """Skips what raises, so that the caller never hears of it."""
     was, losses = model.training, []
@@ -437,7 +477,7 @@ def errors_swallowed(model, batches):
     return sum(losses) / len(losses)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_modes_are_what_they_were", "test_an_error_leaves_no_trace"], public=True)
 def gradients_switched_on_at_the_end(model, batches):
     """Believes that gradients are recorded before every call."""
     was = model.training
@@ -450,7 +490,7 @@ def gradients_switched_on_at_the_end(model, batches):
         model.train(was)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_model_keeps_all_it_has"], public=True)
 def gradients_cleared(model, batches):
     """Clears the gradients, to be sure."""
     was = model.training
@@ -466,29 +506,56 @@ def gradients_cleared(model, batches):
 wrong_edits(
     "q3",
     {
-        "eval_only": (
+        "eval_only": edit(
             "torch.no_grad()",
             "contextlib.nullcontext()",
             "Believes that eval() stops the recording.",
+            fails=["test_nothing_is_recorded"],
+            public=True,
         ),
-        "every_sample_counts_the_same": (
+        "every_sample_counts_the_same": edit(
             "return sum(losses) / len(losses)",
             "rows = [len(y) for _, y in batches]\n"
             "    return sum(loss * n for loss, n in zip(losses, rows)) / sum(rows)",
             "Takes the mean over samples for the mean over batches.",
+            fails=["test_mean_of_the_losses"],
+            public=True,
         ),
-        "summed": (" / len(losses)", "", "Returns the sum."),
-        "left_in_eval": ("model.train(was)", "pass", "Forgets that eval() stays."),
-        "rounded": (
+        "summed": edit(
+            " / len(losses)", "", "Returns the sum.", fails=["test_mean_of_the_losses"], public=True
+        ),
+        "left_in_eval": edit(
+            "model.train(was)",
+            "pass",
+            "Forgets that eval() stays.",
+            fails=["test_modes_are_what_they_were", "test_an_error_leaves_no_trace"],
+            public=True,
+        ),
+        "rounded": edit(
             "return sum(losses) / len(losses)",
             "return round(sum(losses) / len(losses), 4)",
             "Rounds for the reader.",
+            fails=["test_mean_of_the_losses"],
+            public=True,
         ),
-        "the_last_loss": ("sum(losses) / len(losses)", "losses[-1]", "Returns the last loss."),
-        "a_tensor": (
+        "the_last_loss": edit(
+            "sum(losses) / len(losses)",
+            "losses[-1]",
+            "Returns the last loss.",
+            fails=["test_mean_of_the_losses"],
+            public=True,
+        ),
+        "a_tensor": edit(
             "[F.mse_loss(model(x), y).item() for x, y in batches]",
             "[F.mse_loss(model(x), y) for x, y in batches]",
             "Returns a tensor.",
+            fails=[
+                "test_mean_of_the_losses",
+                "test_nothing_is_recorded",
+                "test_modes_are_what_they_were",
+                "test_model_keeps_all_it_has",
+            ],
+            public=True,
         ),
     },
 )
@@ -629,10 +696,12 @@ wrong_edits(
             "opt.state.clear()\n    if new:",
             "Believes that old momentum has to go when a layer is added.",
         ),
-        "gradients_cleared": (
+        "gradients_cleared": edit(
             "if new:",
             "opt.zero_grad()\n    if new:",
             "Clears gradients that the next step might still use.",
+            fails=["test_model_keeps_all_it_has"],
+            public=True,
         ),
         "put_into_train": (
             "layer.requires_grad_(True)",

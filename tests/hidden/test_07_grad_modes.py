@@ -89,9 +89,12 @@ def test_prompt_follows_its_gradient(tuned):
         assert_changed(case.seen["kept"], nothing, only=["prompt:value"])
         seen, expected = ([step["prompt"] for step in side["made"]] for side in case)
         told = "After the first step the prompt is not where its gradient leads."
-        assert_close(seen[0], expected[0], f"{told}\n\nWhich loss did you differentiate?")
-        later = "The first step is right, and a later one is not.\n\nWhat is in prompt.grad when it begins?"
-        assert_close(seen, expected, later, all_digits=True)
+        assert_close(seen[0], expected[0], f"{told}\n\nWhich loss did you differentiate?", all_digits=True)
+        with blaming_changes(case.seen["kept"], only=["backbone.*:value"]):
+            for number, (one, right) in enumerate(zip(seen, expected, strict=True), start=1):
+                later = f"The first step is right, and step {number} is not."
+                hint = "What is in prompt.grad when your function begins?"
+                assert_close(one, right, f"{later}\n\n{hint}", all_digits=True)
 
 
 @points(1)
@@ -118,10 +121,10 @@ def test_backbone_is_only_used(tuned):
     for case in cases(tuned):
         message = "The prompt was not moved; that the backbone stays as it is counts once it is."
         assert_changed(case.seen["kept"], message, only=["prompt:value"])
-        assert_untouched(
-            case.seen["kept"],
-            but=["prompt", *(TRAINABLE if not case.name else [])],
-        )
+        hint = "For which tensors does your call of backward compute gradients?"
+        assert_untouched(case.seen["kept"], only=["backbone.*:value"])
+        assert_untouched(case.seen["kept"], only=["backbone.*:grad"], hint=hint)
+        assert_untouched(case.seen["kept"], but=["prompt", *(TRAINABLE if not case.name else [])])
 
 
 @picture
@@ -140,19 +143,18 @@ def path_to_the_prompt(student):
 
 @inside
 def backbones():
-    """Backbones with lists of inputs: of several lengths, with one input twice, in both dtypes, and empty."""
+    """Backbones with lists of inputs, of several lengths, with one input twice, in both dtypes."""
 
     def with_inputs(dtype, number):
         features, outputs, *batches = sizes(2 + number)
         backbone = MixedModel(features, outputs).to(dtype)
         fill_grads(backbone.parameters())
         xs = [torch.randn(batch, features, dtype=dtype) for batch in batches]
-        return backbone, [*xs, xs[0]] if xs else [], outputs
+        return backbone, [*xs, xs[0]], outputs
 
     return {
         "": with_inputs(torch.float64, count(2, 3)),
         "In float32": with_inputs(torch.float32, 2),
-        "With an empty list": with_inputs(torch.float32, 0),
     }
 
 
@@ -169,6 +171,12 @@ def cached(student, backbone, xs, outputs):
     again = student.cache_features(backbone, xs)
     later = [snap(feature) for feature in features]
     return {"kept": kept, "first": first, "marked": marked, "again": again, "later": later}
+
+
+@probe
+def nothing_cached(student):
+    """What comes back for an empty list, for a backbone of any size."""
+    return student.cache_features(nn.Linear(*sizes(2)), [])
 
 
 @inside
@@ -204,7 +212,7 @@ def cached_while_switched_off(student):
 
 
 @points(1)
-def test_features_are_those_of_the_backbone(cached):
+def test_features_are_those_of_the_backbone(cached, nothing_cached):
     """The features are what the backbone gives for each tensor, at the time of the call."""
     for case in cases(cached):
         (seen, expected), (again, right) = case["first"], case["again"]
@@ -222,6 +230,8 @@ def test_features_are_those_of_the_backbone(cached):
         )
         stays = "After a second call, the features of the first call hold other values."
         assert_close(case.seen["later"], expected, stays, all_digits=True)
+    number = len(nothing_cached.seen)
+    assert number == 0, f"For an empty list the number of features is {number}."
 
 
 @points(1)
@@ -297,10 +307,16 @@ def evaluations():
 
 @probe(cases=evaluations)
 def evaluated(student, model, batches):
-    """The loss, how many bytes were saved for a backward, and what has changed."""
+    """How many bytes were saved for a backward, and what has changed."""
     with torch.enable_grad(), untouched(model=model, batches=batches) as kept:
         measured = saved(student.evaluate, model, batches)
-    return {"kept": kept, "mean": measured["value"], "bytes": measured["bytes"]}
+    return {"kept": kept, "bytes": measured["bytes"]}
+
+
+@probe(cases=evaluations)
+def mean_loss(student, model, batches):
+    """What comes back."""
+    return student.evaluate(model, batches)
 
 
 @probe(cases=evaluations)
@@ -335,16 +351,13 @@ OFF = "Called while gradients are switched off"
 
 
 @points(1)
-def test_mean_of_the_losses(evaluated):
+def test_mean_of_the_losses(mean_loss, evaluated):
     """The result is the mean of the losses of all batches, of a model in use."""
-    for case in cases(evaluated):
-        with blaming_changes(case.seen["kept"], only=["model.norm.*:value"]):
-            assert_close(
-                *case["mean"],
-                "The result is not the mean of the batches' losses.\n\n"
-                "Is dropout still on? Does every batch count the same?",
-                all_digits=True,
-            )
+    told = "The result is not the mean of the batches' losses."
+    hint = "Is dropout still on? Does every batch count the same?"
+    for case, made in zip(cases(mean_loss), cases(evaluated), strict=True):
+        with blaming_changes(made.seen["kept"], only=["model.norm.*:value"]):
+            assert_close(*case, f"{told}\n\n{hint}", all_digits=True)
 
 
 @points(1)
