@@ -490,7 +490,7 @@ def gradients_switched_on_at_the_end(model, batches):
         model.train(was)
 
 
-@wrong("q3", fails=["test_model_keeps_all_it_has"], public=True)
+@wrong("q3", fails=["test_the_others_go_on"], public=True)
 def gradients_cleared(model, batches):
     """Clears the gradients, to be sure."""
     was = model.training
@@ -612,7 +612,9 @@ def group_appended_by_hand(layer, opt, lr):
     return opt
 
 
-@wrong("q4", fails=[])
+@wrong(
+    "q4", fails=["test_layer_gets_gradients", "test_layer_is_moved_with_its_rate", "test_the_others_go_on"]
+)
 def flag_of_the_module(layer, opt, lr):
     """Believes that a module has a switch called requires_grad."""
     layer.requires_grad = True
@@ -620,7 +622,11 @@ def flag_of_the_module(layer, opt, lr):
     opt.add_param_group({"params": [p for p in layer.parameters() if id(p) not in held], "lr": lr})
 
 
-@wrong("q4", fails=[])
+@wrong(
+    "q4",
+    fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on", "test_a_second_call_adds_nothing"],
+    public=True,
+)
 def optimizer_built_anew(layer, opt, lr):
     """Builds the optimizer anew in its place: what it remembered is lost."""
     layer.requires_grad_(True)
@@ -632,7 +638,10 @@ def optimizer_built_anew(layer, opt, lr):
     opt.__init__([{"params": held}, {"params": new, "lr": lr}], **options)
 
 
-@wrong("q4", fails=[])
+@wrong(
+    "q4",
+    fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on", "test_a_second_call_adds_nothing"],
+)
 def weights_only(layer, opt, lr):
     """Forgets the biases."""
     layer.requires_grad_(True)
@@ -642,7 +651,10 @@ def weights_only(layer, opt, lr):
         opt.add_param_group({"params": new, "lr": lr})
 
 
-@wrong("q4", fails=[])
+@wrong(
+    "q4",
+    fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on", "test_a_second_call_adds_nothing"],
+)
 def copies_added(layer, opt, lr):
     """Gives copies to the optimizer, which moves ghosts."""
     layer.requires_grad_(True)
@@ -651,7 +663,10 @@ def copies_added(layer, opt, lr):
     opt.add_param_group({"params": new, "lr": lr})
 
 
-@wrong("q4", fails=[])
+@wrong(
+    "q4",
+    fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on", "test_a_second_call_adds_nothing"],
+)
 def another_optimizer(layer, opt, lr):
     """Makes an optimizer of its own, which nobody asks for a step."""
     layer.requires_grad_(True)
@@ -661,57 +676,86 @@ def another_optimizer(layer, opt, lr):
 wrong_edits(
     "q4",
     {
-        "everything_added": (
+        "everything_added": edit(
             "[p for p in layer.parameters() if id(p) not in held]",
             "list(layer.parameters())",
             "Believes that the optimizer takes a parameter twice.",
+            fails=[
+                "test_layer_is_moved_with_its_rate",
+                "test_the_others_go_on",
+                "test_a_second_call_adds_nothing",
+            ],
+            public=True,
         ),
-        "the_direct_ones": (
+        "the_direct_ones": edit(
             "layer.parameters() if",
             "layer.parameters(recurse=False) if",
             "Forgets the submodules.",
+            fails=[
+                "test_layer_is_moved_with_its_rate",
+                "test_the_others_go_on",
+                "test_a_second_call_adds_nothing",
+            ],
+            public=True,
         ),
-        "without_a_rate": (
+        "without_a_rate": edit(
             '{"params": new, "lr": lr}',
             '{"params": new}',
             "Forgets lr, so the default holds.",
+            fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
+            public=True,
         ),
-        "into_the_first_group": (
+        "into_the_first_group": edit(
             'opt.add_param_group({"params": new, "lr": lr})',
             'opt.param_groups[0]["params"].extend(new)',
             "Puts the parameters where another learning rate holds.",
+            fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
+            public=True,
         ),
-        "rate_for_all": (
+        "rate_for_all": edit(
             "if new:",
             'for group in opt.param_groups:\n        group["lr"] = lr\n    if new:',
             "Sets the learning rate of all groups.",
+            fails=[
+                "test_layer_is_moved_with_its_rate",
+                "test_the_others_go_on",
+                "test_a_second_call_adds_nothing",
+            ],
+            public=True,
         ),
-        "still_frozen": (
+        "still_frozen": edit(
             "layer.requires_grad_(True)",
             "pass",
             "Believes that the optimizer thaws what it is given.",
+            fails=["test_layer_gets_gradients", "test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
         ),
-        "memory_cleared": (
+        "memory_cleared": edit(
             "if new:",
             "opt.state.clear()\n    if new:",
             "Believes that old momentum has to go when a layer is added.",
+            fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
+            public=True,
         ),
         "gradients_cleared": edit(
             "if new:",
             "opt.zero_grad()\n    if new:",
             "Clears gradients that the next step might still use.",
-            fails=["test_model_keeps_all_it_has"],
+            fails=["test_the_others_go_on"],
             public=True,
         ),
-        "put_into_train": (
+        "put_into_train": edit(
             "layer.requires_grad_(True)",
             "layer.requires_grad_(True).train()",
             "Believes that train() belongs to thawing.",
+            fails=["test_layer_gets_gradients", "test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
+            public=True,
         ),
-        "options_of_sgd": (
+        "options_of_its_own": edit(
             '"lr": lr}',
             '"lr": lr, "weight_decay": 0.0}',
             "Gives options of its own to the new group.",
+            fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
+            public=True,
         ),
     },
 )
@@ -754,7 +798,7 @@ def folded(blocks, x):
     return functools.reduce(lambda t, block: checkpoint(block, t, use_reentrant=False), blocks, x)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_less_than_half_is_saved"], public=True)
 def plain(blocks, x):
     """No checkpoint at all."""
     for block in blocks:
@@ -762,7 +806,14 @@ def plain(blocks, x):
     return x
 
 
-@wrong("q5", fails=[])
+@wrong(
+    "q5",
+    fails=[
+        "test_gradients_of_the_plain_loop",
+        "test_less_than_half_is_saved",
+        "test_the_caller_s_things_stay",
+    ],
+)
 def nothing_recorded(blocks, x):
     """Takes no_grad() for a way to save memory in training."""
     with torch.no_grad():
@@ -771,7 +822,7 @@ def nothing_recorded(blocks, x):
     return x
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_the_caller_s_things_stay"], public=True)
 def input_switched_on(blocks, x):
     """Switches requires_grad of the caller's x on."""
     x = x.requires_grad_()
@@ -780,7 +831,7 @@ def input_switched_on(blocks, x):
     return x
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradients_of_the_plain_loop"], public=True)
 def a_clone_that_requires_grad(blocks, x):
     """Cuts the path to what made x."""
     x = x.detach().clone().requires_grad_()
@@ -789,7 +840,7 @@ def a_clone_that_requires_grad(blocks, x):
     return x
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradients_of_the_plain_loop"], public=True)
 def bound_late(blocks, x):
     """Believes that a function remembers what a name stood for when it was made."""
     for block in blocks:
@@ -800,27 +851,53 @@ def bound_late(blocks, x):
 wrong_edits(
     "q5",
     {
-        "another_mask": (
+        "another_mask": edit(
             "use_reentrant=False",
             "use_reentrant=False, preserve_rng_state=False",
             "Lets dropout draw another mask in backward.",
+            fails=["test_values_of_the_plain_loop", "test_gradients_of_the_plain_loop"],
+            public=True,
         ),
-        "first_block_only": (
+        "first_block_only": edit(
             "for block in blocks:\n        x = checkpoint(block, x, use_reentrant=False)",
             "x = checkpoint(blocks[0], x, use_reentrant=False)\n    for block in list(blocks)[1:]:\n        x = block(x)",
             "Believes that a checkpoint at the start is enough.",
+            fails=["test_less_than_half_is_saved"],
+            public=True,
         ),
-        "last_block_left_out": ("in blocks:", "in list(blocks)[:-1]:", "Leaves the last block out."),
-        "blocks_in_train": (
+        "last_block_left_out": edit(
+            "in blocks:",
+            "in list(blocks)[:-1]:",
+            "Leaves the last block out.",
+            fails=["test_values_of_the_plain_loop", "test_gradients_of_the_plain_loop"],
+        ),
+        "blocks_in_train": edit(
             "x = checkpoint(",
             "block.train()\n        x = checkpoint(",
             "Believes that a checkpoint needs train().",
+            fails=[
+                "test_values_of_the_plain_loop",
+                "test_gradients_of_the_plain_loop",
+                "test_the_caller_s_things_stay",
+            ],
+            public=True,
         ),
-        "blocks_in_eval": (
+        "blocks_in_eval": edit(
             "x = checkpoint(",
             "block.eval()\n        x = checkpoint(",
             "Switches dropout off, so that both runs are alike.",
+            fails=[
+                "test_values_of_the_plain_loop",
+                "test_gradients_of_the_plain_loop",
+                "test_the_caller_s_things_stay",
+            ],
+            public=True,
         ),
-        "detached_between": ("(block, x,", "(block, x.detach(),", "Cuts between the blocks."),
+        "detached_between": edit(
+            "(block, x,",
+            "(block, x.detach(),",
+            "Cuts between the blocks.",
+            fails=["test_gradients_of_the_plain_loop"],
+        ),
     },
 )

@@ -15,7 +15,7 @@ from grader import (
     probe,
     raised,
 )
-from grader.inside import F, attempt, gradients, graph, inside, nn, saved, snap, state, torch, untouched
+from grader.inside import F, attempt, gradients, graph, inside, nn, reseed, saved, snap, torch, untouched
 
 # --- q1: prompt_step
 
@@ -67,7 +67,7 @@ def tuned(student, backbone, prompt, rounds, lr):
     with untouched(backbone=backbone, prompt=prompt, rounds=rounds) as kept:
         made = []
         for x, y in rounds:
-            error = attempt(lambda x=x, y=y: student.prompt_step(backbone, prompt, x, y, lr) and None)
+            error = attempt(lambda x=x, y=y: (student.prompt_step(backbone, prompt, x, y, lr), None)[1])
             made.append({"error": error, "prompt": snap(prompt)})
     return {"kept": kept, "made": made, "next": gradients(3 * prompt, prompt=prompt)}
 
@@ -429,10 +429,12 @@ def thawings():
     def training(kind, dtype, held):
         batch, inputs, middle, hidden, outputs = sizes(5)
         layer = nn.Sequential(nn.Linear(inputs, middle), MixedModel(middle, hidden))
-        model = nn.Sequential(layer, nn.Tanh(), nn.Linear(hidden, outputs)).to(dtype)
-        model.requires_grad_(False)
-        model[2].requires_grad_(True)
-        groups = [{"params": list(model[2].parameters())}]
+        model = nn.Sequential()
+        for name, part in {"layer": layer, "tanh": nn.Tanh(), "last": nn.Linear(hidden, outputs)}.items():
+            model.add_module(name, part)
+        model.to(dtype).requires_grad_(False)
+        model.last.requires_grad_(True)
+        groups = [{"params": list(model.last.parameters())}]
         if held == "part":
             groups.append({"params": list(layer[1].head.requires_grad_(True).parameters()), "lr": 0.03})
         if held == "all":
@@ -468,72 +470,72 @@ def thawed_by_hand(layer, opt, lr):
 
 
 @inside
-def counted(layer, opt):
-    """How often the optimizer holds each parameter of a layer."""
-    held = [parameter for group in opt.param_groups for parameter in group["params"]]
-    return {name: sum(p is other for other in held) for name, p in layer.named_parameters()}
+def options_of(opt, model):
+    """The options of each group that holds a parameter, by the name of the parameter."""
+    return {
+        name: [
+            {key: value for key, value in group.items() if key != "params"}
+            for group in opt.param_groups
+            for held in group["params"]
+            if held is parameter
+        ]
+        for name, parameter in model.named_parameters()
+    }
 
 
 @inside
-def thaw(student, model, opt, data, lr, times):
-    """A thawing, or two, and how the training goes on."""
-    groups = list(opt.param_groups)
-    inner = {
-        f"group {number}": {k: v for k, v in group.items() if k != "params"}
-        for number, group in enumerate(groups)
-    }
-    members = [list(group["params"]) for group in groups]
-    memory = state(opt)["state"]
+def memory_of(opt, parameters):
+    """The tensors that the optimizer remembers of some parameters."""
+    return [[snap(value) for value in opt.state.get(one, {}).values()] for one in parameters]
+
+
+@probe(cases=thawings, oracle=thawed_by_hand)
+def thawed(student, model, opt, data, lr):
+    """The layer is thawed: what changes, what opt holds and remembers, and how the training goes on."""
+    held = [parameter for group in opt.param_groups for parameter in group["params"]]
+    options, memory = options_of(opt, model), memory_of(opt, held)
     with untouched(model=model) as kept:
-        for _ in range(times):
-            student.unfreeze(model[0], opt, lr)
-    held, flags = counted(model[0], opt), {n: p.requires_grad for n, p in model[0].named_parameters()}
-    now = opt.param_groups
-    options = {name: {k: group[k] for k in inner[name]} for name, group in zip(inner, now, strict=False)}
-    same = [
-        any(p is other for other in group["params"])
-        for of, group in zip(members, now, strict=False)
-        for p in of
-    ]
+        error = attempt(lambda: (student.unfreeze(model.layer, opt, lr), None)[1])
+    before = {"options": options, "memory": memory}
+    after = {"options": options_of(opt, model), "memory": memory_of(opt, held)}
+    flags = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
 
     def go_on():
         places = []
         for x in data:
             opt.zero_grad()
             model(x).sub(1).pow(2).mean().backward()
-            given = {n: None if p.grad is None else p.grad.clone() for n, p in model.named_parameters()}
+            given = {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
             opt.step()
-            places.append({"gradients": given, "values": {n: snap(p) for n, p in model.named_parameters()}})
+            values = {name: snap(parameter) for name, parameter in model.named_parameters()}
+            places.append({"gradients": given, "values": values})
         return places
 
-    before = {"options": inner, "members": [True for _ in same], "memory": memory}
-    after = {"options": options, "members": same, "memory": state(opt)["state"][: len(memory)]}
-    start = {n: snap(p) for n, p in model.named_parameters()}
-    return {
-        "kept": kept,
-        "held": held,
-        "flags": flags,
-        "before": before,
-        "after": after,
-        "start": start,
-        "training": attempt(go_on),
-    }
-
-
-@probe(cases=thawings, oracle=thawed_by_hand)
-def thawed(student, model, opt, data, lr):
-    """The layer is thawed once."""
-    return thaw(student, model, opt, data, lr, 1)
+    start = {name: snap(parameter) for name, parameter in model.named_parameters()}
+    told = {"kept": kept, "error": error, "flags": flags, "before": before, "after": after, "start": start}
+    return {**told, "training": attempt(go_on)}
 
 
 @probe(cases=thawings, oracle=thawed_by_hand)
 def thawed_twice(student, model, opt, data, lr):
-    """The layer is thawed twice, as by a schedule that forgets what it has done."""
-    return thaw(student, model, opt, data, lr, 2)
+    """Two calls, as of a schedule that forgets what it has done; the second with another learning rate."""
+    errors, options = [], []
+    for rate in (lr, 3 * lr):
+        errors.append(attempt(lambda rate=rate: (student.unfreeze(model.layer, opt, rate), None)[1]))
+        options.append(options_of(opt, model.layer))
+    return {"errors": errors, "options": options}
 
 
-#: What may change in a model that is thawed.
-THAWED = ["*:requires_grad"]
+def training_of(case):
+    """The steps after the call, of both sides; the call raised no error, nor did they."""
+    error, (seen, right) = case.seen["error"], case["training"]
+    assert not raised(error, BaseException), f"The layer is not thawed: {diagnose(error)}"
+    assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
+    return seen, right
+
+
+#: A mode that changed may be the cause of wrong numbers.
+MODES = ["*:training"]
 
 
 @points(1)
@@ -544,31 +546,38 @@ def test_layer_gets_gradients(thawed):
     )
     for case in cases(thawed):
         frozen = [name for name, flag in case.seen["flags"].items() if not flag]
-        assert not frozen, f"{frozen[0]} of the layer does not require grad.\n\n{hint}"
-        seen, right = case["training"]
+        assert not frozen, f"{frozen[0]} does not require grad.\n\n{hint}"
+        (seen, right), kept = case["training"], case.seen["kept"]
         assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
-        first, wanted = seen[0]["gradients"], right[0]["gradients"]
-        assert_gradients(first, wanted, of="the next loss", only=["0.*"])
+        with blaming_changes(kept, only=MODES):
+            assert_gradients(
+                seen[0]["gradients"], right[0]["gradients"], of="the next loss", only=["layer.*"]
+            )
 
 
 @points(2)
 def test_layer_is_moved_with_its_rate(thawed):
     """The optimizer moves every parameter of the layer, with the learning rate that belongs to it."""
     for case in cases(thawed):
-        never = [name for name, number in case.seen["held"].items() if not number]
+        seen, right = training_of(case)
+        never = [name for name, groups in case.seen["after"]["options"].items() if not groups]
         assert not never, (
-            f"{never[0]} of the layer is in no group of opt, so opt.step() never moves it.\n\n"
+            f"{never[0]} is in no group of opt, so opt.step() never moves it.\n\n"
             "Compare the ids of the layer's parameters with those in opt.param_groups."
         )
-        seen, right = case["training"]
-        assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
+        hint = "Which learning rate and which options has its group?"
         for name, start in case.expected["start"].items():
-            if name.startswith("0."):
+            if name.startswith("layer."):
                 value, wanted = seen[0]["values"][name], right[0]["values"][name]
-                moved = value.value != start.value
-                assert moved, f"The next step does not move {name[2:]} of the layer."
-                told = f"The next step does not move {name[2:]} of the layer as far as it should."
-                assert_close(value, wanted, f"{told}\n\nWhich learning rate and which options has its group?")
+                assert value.value != start.value, f"opt holds {name}, and the next step does not move it."
+                with blaming_changes(case.seen["kept"], only=MODES):
+                    told = f"The next step does not move {name} as far as it should."
+                    assert_close(value, wanted, f"{told}\n\n{hint}")
+        found, wanted = (side["after"]["options"] for side in case)
+        for name, (options, *_) in wanted.items():
+            for key, value in options.items():
+                now = found[name][0].get(key)
+                assert now == value, f"For {name} the option {key!r} of opt is {now}.\n\n{hint}"
 
 
 @points(1)
@@ -576,37 +585,39 @@ def test_the_others_go_on(thawed):
     """For all others the training goes on: groups, options, memory and values."""
     for case in cases(thawed):
         before, after = case.seen["before"], case.seen["after"]
-        assert any(case.seen["flags"].values()), "Nothing of the layer is trainable: nothing was thawed."
-        assert_untouched(case.seen["kept"], but=THAWED)
-        assert all(after["members"]), "A parameter that opt held is not in its group any more."
-        assert len(after["options"]) == len(before["options"]), "A group that opt had is gone."
-        for name, options in before["options"].items():
-            for key, value in options.items():
-                now = after["options"][name][key]
-                assert now == value, f"The option {key!r} of {name} of opt was {value}, and is {now} now."
+        assert any(flag for name, flag in case.seen["flags"].items() if name.startswith("layer.")), (
+            "Nothing of the layer is trainable: nothing was thawed."
+        )
+        assert_untouched(case.seen["kept"], but=["model.layer.*:requires_grad"])
+        for name, groups in before["options"].items():
+            now = after["options"][name]
+            if groups:
+                assert now, f"opt held {name}, and does not hold it any more."
+                for key, value in groups[0].items():
+                    told = f"The option {key!r} of opt for {name} was {value}, and is {now[0].get(key)} now."
+                    assert now[0].get(key) == value, told
         told = "opt does not remember what it did of the parameters that it held, such as their momentum."
         assert_close(after["memory"], before["memory"], told)
         seen, right = case["training"]
         assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
-        rest = [
-            [{n: v for n, v in step["values"].items() if n.startswith("2.")} for step in side]
-            for side in (seen, right)
-        ]
-        assert_close(rest[0][0], rest[1][0], "The next step does not move the last layer as it did.")
+        one, other = ({n: v for n, v in side[0]["values"].items() if "last." in n} for side in (seen, right))
+        assert_close(one, other, "The next step does not move the last layer as it did.")
 
 
 @points(1)
 def test_a_second_call_adds_nothing(thawed_twice):
-    """After two calls, the optimizer holds every parameter of the layer exactly once."""
+    """After two calls, the optimizer holds every parameter of the layer exactly once, as after the first."""
     for case in cases(thawed_twice):
-        for name, number in case.seen["held"].items():
-            assert number, f"{name} of the layer is in no group of opt."
-            assert number == 1, f"After two calls opt holds {name} of the layer {number} times."
-        assert_untouched(case.seen["kept"], but=THAWED)
-        seen, right = case["training"]
-        assert not raised(seen, BaseException), f"After two calls a step of training fails: {diagnose(seen)}"
-        told = "After two calls the training does not go on as after a single one."
-        assert_close([step["values"] for step in seen], [step["values"] for step in right], told)
+        (first, second), (once, twice) = case.seen["errors"], case.seen["options"]
+        assert not raised(first, BaseException), f"The first call fails: {diagnose(first)}"
+        assert not raised(second, BaseException), f"The second call fails: {diagnose(second)}"
+        for name, groups in twice.items():
+            assert groups, f"After two calls layer.{name} is in no group of opt."
+            assert len(groups) == 1, f"After two calls opt holds layer.{name} {len(groups)} times."
+            for key, value in once[name][0].items() if once[name] else ():
+                now = groups[0].get(key)
+                told = f"The second call changes the option {key!r} of opt for layer.{name} from {value} to {now}."
+                assert now == value, told
 
 
 @picture
@@ -643,16 +654,17 @@ def columns():
         blocks[0][0].bias.grad = torch.randn_like(blocks[0][0].bias)
         return blocks, torch.randn(batch, widths[0], dtype=dtype)
 
+    def behind_another(widths, batch):
+        blocks, _ = column(torch.float32, widths, batch)
+        return blocks, torch.randn(batch, 8), nn.Linear(8, widths[0])
+
     number = count(4, 6)
     blocks, leaf = column(torch.float64, [3 + place for place in torch.randperm(number + 1).tolist()], 31)
     leaf.requires_grad_().grad = torch.randn_like(leaf)
     return {
-        "Where x is plain data": (*column(torch.float32, [5] * (count(4, 6) + 1), 29), None),
-        "Where x is a leaf that requires grad": (blocks, leaf, None),
-        "Where x is the result of another module": (
-            *column(torch.float32, [6, 4, 7, 5, 3], 37),
-            nn.Linear(6, 6),
-        ),
+        "Where x is plain data": (*column(torch.float32, [5] * (count(4, 6) + 1), 29), None, count(0, 2**40)),
+        "Where x is a leaf that requires grad": (blocks, leaf, None, count(0, 2**40)),
+        "Where x is the result of another module": (*behind_another([6, 4, 7, 5, 3], 37), count(0, 2**40)),
     }
 
 
@@ -665,9 +677,10 @@ def plain_loop(blocks, x):
 
 
 @probe(cases=columns, oracle=plain_loop)
-def sent_through(student, blocks, x, before):
-    """What comes out, what goes back, and what has changed."""
+def sent_through(student, blocks, x, before, seed):
+    """What comes out, what goes back, and what has changed; dropout draws from a start of its own."""
     entered = x if before is None else before(x)
+    reseed(seed)  # a recomputation in another case may have drawn
     with untouched(blocks=blocks, x=entered) as kept:
         out = student.forward_ckpt(blocks, entered)
     named = {} if before is None else {"the module before": before}
@@ -676,7 +689,7 @@ def sent_through(student, blocks, x, before):
 
 
 @probe(cases=columns, oracle=plain_loop)
-def saved_on_the_way(student, blocks, x, before):
+def saved_on_the_way(student, blocks, x, before, _):
     """The bytes that are saved while the blocks run, and whether anything can go back."""
     entered = x if before is None else before(x)
     measured = saved(student.forward_ckpt, blocks, entered)
@@ -695,6 +708,7 @@ def test_values_of_the_plain_loop(sent_through):
 def test_gradients_of_the_plain_loop(sent_through):
     """Parameters and x get the gradients of the plain loop."""
     why = {
+        "raised": "\n\nIn backward each block is called again. Which block does your function call then?",
         "no history": "\n\nOf a checkpoint, what are the inputs, and which of them require grad?",
         "wrong": "\n\nEach block is computed again in backward. Is it the same block then, "
         "with the same mask of dropout?",
