@@ -714,7 +714,7 @@ wrong_edits(
             fails=["test_layer_is_moved_with_its_rate", "test_the_others_go_on"],
             public=True,
         ),
-        "gradients_cleared": edit(
+        "gradients_of_others_cleared": edit(
             "if new:",
             "opt.zero_grad()\n    if new:",
             "Clears gradients that the next step might still use.",
