@@ -879,3 +879,33 @@ wrong_edits(
         ),
     },
 )
+
+equal("q3", "no_grad is put around: the function", why="nothing of the call is meant to be recorded")
+equal("q3", "a statement is moved into a block: model.eval()", why="it is still called before the model")
+equal(
+    "q3",
+    "a statement is moved into a block: return sum(losses) / len(losses)",
+    why="finally runs after a return, too",
+)
+equal("q3", "torch.no_grad -> torch.inference_mode", why="only numbers leave the block")
+equal("q3", "x -> x.clone()", why="a copy has the same values")
+equal(
+    "q1",
+    "a statement is moved into a block: gradient, = torch.autograd.grad(loss, prompt)",
+    why="backward runs under no_grad, too: the record is there already",
+)
+equal(
+    "q1",
+    ".grad(loss, prompt) -> .grad(loss, prompt, retain_graph=True)",
+    ".grad(loss, prompt) -> .grad(loss, prompt, create_graph=True)",
+    why="the graph goes with the loss when the function returns",
+)
+equal("q1", "loss -> loss.clone()", why="the clone has the gradient of the loss")
+equal(
+    "q1",
+    "prompt -= lr * gradient -> prompt.sub_(lr * gradient)",
+    why="the method is what the statement calls",
+)
+equal("q1", "lr * gradient -> (lr * gradient).detach()", why="nothing is recorded under no_grad")
+equal("q1", "x -> x.detach()", "y -> y.detach()", why="x and y are plain data")
+equal("q1", "torch.no_grad -> torch.inference_mode", why="prompt is ordinary, and a write does not mark it")
