@@ -718,7 +718,7 @@ wrong_edits(
             "if new:",
             "opt.zero_grad()\n    if new:",
             "Clears gradients that the next step might still use.",
-            fails=["test_model_keeps_all_it_has"],
+            fails=["test_the_others_go_on"],
             public=True,
         ),
         "put_into_train": edit(
@@ -909,3 +909,15 @@ equal(
 equal("q1", "lr * gradient -> (lr * gradient).detach()", why="nothing is recorded under no_grad")
 equal("q1", "x -> x.detach()", "y -> y.detach()", why="x and y are plain data")
 equal("q1", "torch.no_grad -> torch.inference_mode", why="prompt is ordinary, and a write does not mark it")
+equal("q4", "no_grad is put around: the function", why="nothing of the call is recorded")
+equal(
+    "q4",
+    "a statement is moved by one: layer.requires_grad_(True)",
+    why="who is held does not depend on the flag",
+)
+equal(
+    "q4",
+    "with, try or if is taken away: if new:",
+    "new -> True",
+    why="an empty group harms nobody, and their number is left open",
+)

@@ -435,8 +435,8 @@ def thawings():
         model.to(dtype).requires_grad_(False)
         model.last.requires_grad_(True)
         groups = [{"params": list(model.last.parameters())}]
-        if held == "part":
-            groups.append({"params": list(layer[1].head.requires_grad_(True).parameters()), "lr": 0.03})
+        if held == "part":  # the first group, so that all groups have to be looked at
+            groups.insert(0, {"params": list(layer[1].head.requires_grad_(True).parameters()), "lr": 0.03})
         if held == "all":
             groups.append({"params": list(layer.parameters()), "lr": 0.03})
         options = {"lr": 0.1, "weight_decay": 0.2}
