@@ -921,3 +921,4 @@ equal(
     "new -> True",
     why="an empty group harms nobody, and their number is left open",
 )
+equal("q5", "x -> x.clone()", why="a copy has the same values, and lets the gradient through")
