@@ -922,3 +922,5 @@ equal(
     why="an empty group harms nobody, and their number is left open",
 )
 equal("q5", "x -> x.clone()", why="a copy has the same values, and lets the gradient through")
+equal("q2", "no_grad is put around: the function", why="that is what the block does")
+equal("q2", "x -> x.clone()", why="a copy has the same values")
