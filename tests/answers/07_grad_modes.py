@@ -224,7 +224,7 @@ def cloned_in_a_nested_block(backbone, xs):
 
 @accepted("q2")
 @torch.no_grad()
-def decorated(backbone, xs):
+def by_a_no_grad_decorator(backbone, xs):
     """The decorator holds for the whole call."""
     features = []
     for x in xs:
@@ -771,7 +771,7 @@ def all_in_a_single_checkpoint(blocks, x):
 
 
 @accepted("q5")
-def folded(blocks, x):
+def folded_by_reduce(blocks, x):
     """A fold over the blocks."""
     return functools.reduce(lambda t, block: checkpoint(block, t, use_reentrant=False), blocks, x)
 

@@ -484,7 +484,7 @@ def options_of(opt, model):
 
 
 @inside
-def memory_of(opt, parameters):
+def remembered_of(opt, parameters):
     """The tensors that the optimizer remembers of some parameters."""
     return [[snap(value) for value in opt.state.get(one, {}).values()] for one in parameters]
 
@@ -493,11 +493,11 @@ def memory_of(opt, parameters):
 def thawed(student, model, opt, data, lr):
     """The layer is thawed: what changes, what opt holds and remembers, and how the training goes on."""
     held = [parameter for group in opt.param_groups for parameter in group["params"]]
-    options, memory = options_of(opt, model), memory_of(opt, held)
+    options, memory = options_of(opt, model), remembered_of(opt, held)
     with untouched(model=model) as kept:
         error = attempt(lambda: (student.unfreeze(model.layer, opt, lr), None)[1])
     before = {"options": options, "memory": memory}
-    after = {"options": options_of(opt, model), "memory": memory_of(opt, held)}
+    after = {"options": options_of(opt, model), "memory": remembered_of(opt, held)}
     flags = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
 
     def go_on():
@@ -546,7 +546,7 @@ def test_layer_gets_gradients(thawed):
     )
     for case in cases(thawed):
         frozen = [name for name, flag in case.seen["flags"].items() if not flag]
-        assert not frozen, f"{frozen[0]} does not require grad.\n\n{hint}"
+        assert not frozen, f"{frozen[0]} has requires_grad=False.\n\n{hint}"
         (seen, right), kept = case["training"], case.seen["kept"]
         assert not raised(seen, BaseException), f"The next step of training fails: {diagnose(seen)}"
         with blaming_changes(kept, only=MODES):
