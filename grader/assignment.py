@@ -1,7 +1,8 @@
 """Outside: an assignment as its master `solutions/NN_name.py` describes it.
 
 A master is a notebook in jupytext's percent format: prose, demonstrations, and for every question a markdown
-cell `## qK · Title`, a code cell tagged `question qK` (answer and stub) and a code cell tagged `check qK`.
+cell `## qK · Title`, a code cell tagged `question qK` (answer and stub), a code cell tagged `check qK` and a
+markdown cell tagged `afterword qK`. The last question may be the end task, whose id is `end`.
 """
 
 import ast
@@ -17,17 +18,16 @@ from grader.errors import CourseError
 from grader.filled import questions_left_out
 from grader.master_file import cells_of_master
 from grader.public_check import validate_check
-from grader.question import Place, Question, read_question
+from grader.question import END_TASK, IDENTITY, Place, Question, heading_of, read_question
 
 __all__ = ["Assignment", "Cell", "Question", "read_assignment"]
 
-Role = Literal["prose", "task", "code", "question", "check", "drawn"]
+Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
 
 _STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
-_TAG = re.compile(r"(?P<role>question|check) (?P<question>q[1-9]\d*)")
+_TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
 _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
 _JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is no Python
-_HEADING = re.compile(r"## (?P<question>q[1-9]\d*) · (?P<title>.+)")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Cell:
     """One cell of a master; a `task` is the markdown cell with a question's heading.
 
     Of a `drawn` cell, which ends in `xray(...)`, students get the picture, and its first comment below that.
+    An `afterword` is what a student reads once the question is solved.
     """
 
     role: Role
@@ -43,6 +44,8 @@ class Cell:
     """The question which a task, question or check cell belongs to."""
     line: int = field(default=1, compare=False)
     """Where its source begins in the master, counted from 1."""
+    claims: tuple[str, ...] = ()
+    """The claims about PyTorch that a cell of text teaches, by their ids."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +159,7 @@ def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
     source: str = raw["source"]
     tags: list[str] = raw["metadata"].get("tags", [])
     if raw["cell_type"] == "markdown":
-        heading = _HEADING.match(source)
-        identity = heading["question"] if heading else None
-        return Cell("task" if heading else "prose", source, identity, line)
+        return _markdown_cell(path, source, tags, line)
     if not tags:
         _require_python(path, line, without_blanks(source))
         return Cell("code", source, None, line)
@@ -166,12 +167,27 @@ def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
         _require_drawing(path, line, source)
         return Cell("drawn", source, None, line)
     tag = _TAG.fullmatch(tags[0])
-    if tag is None or len(tags) > 1:
+    if tag is None or len(tags) > 1 or tag["role"] == "afterword":
         raise CourseError(
             f"{path}, line {line - 1}: the tags {tags} of this cell mean nothing here;"
             ' write "question qK", "check qK" or "drawn".'
         )
     return Cell("question" if tag["role"] == "question" else "check", source, tag["question"], line)
+
+
+def _markdown_cell(path: Path, source: str, tags: list[str], line: int) -> Cell:
+    """A cell of text; its tags say that it is an afterword, or which claims it teaches."""
+    heading = heading_of(source)
+    tag = _TAG.fullmatch(tags[0]) if len(tags) == 1 else None
+    if tag and tag["role"] == "afterword":
+        return Cell("afterword", " ".join(source.split()), tag["question"], line)
+    claims = tuple(tag.removeprefix("claim ") for tag in tags if tag.startswith("claim "))
+    if len(claims) < len(tags):
+        raise CourseError(
+            f"{path}, line {line - 1}: the tags {tags} of this text mean nothing here;"
+            ' write "afterword qK" or "claim ID".'
+        )
+    return Cell("task" if heading else "prose", source, heading[0] if heading else None, line, claims)
 
 
 def _require_python(path: Path, line: int, source: str) -> None:
@@ -209,10 +225,13 @@ def _questions(path: Path, cells: list[Cell], left_out: Collection[str]) -> Iter
     for cell in cells:
         if cell.question is not None:
             owned.setdefault(cell.question, []).append(cell)
-    if list(owned) != [f"q{number}" for number in range(1, len(owned) + 1)] or not owned:
+    numbered = [identity for identity in owned if identity != END_TASK]
+    in_order = [f"q{number}" for number in range(1, len(numbered) + 1)]
+    if list(owned) not in (in_order, [*in_order, END_TASK]) or not numbered:
         found = ", ".join(owned) or "none"
         raise CourseError(
-            f"{path}: its questions are {found}; number them q1, q2, ... in the order of their cells."
+            f"{path}: its questions are {found}; number them q1, q2, ... in the order of their cells,"
+            " with the end task behind them."
         )
     functions: dict[str, str] = {}
     for identity, own in owned.items():
@@ -230,19 +249,27 @@ def _questions(path: Path, cells: list[Cell], left_out: Collection[str]) -> Iter
 
 def _question(path: Path, identity: str, cells: list[Cell]) -> Question:
     roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
-    if roles not in (["task", "question"], ["task", "question", "check"]):
+    allowed = (["task", "question"], ["task", "question", "check"])
+    if roles not in (*allowed, *([*some, "afterword"] for some in allowed)):
         raise CourseError(
             f"{where}: its cells are {', '.join(roles)}; write, in this order, one markdown cell that"
-            f" begins `## {identity} · Title`, one cell tagged `question {identity}`,"
-            f" and at most one tagged `check {identity}`."
+            f" begins `{_heading(identity)}`, one cell tagged `question {identity}`,"
+            f" at most one tagged `check {identity}`, and at most one text tagged `afterword {identity}`."
         )
     title = cells[0].source.partition("\n")[0].partition(" · ")[2].strip()
-    _, asked, *checks = cells
-    check = checks[0].source if checks else None
-    question = read_question(Place(path, asked.line, identity), title, asked.source, check)
-    if checks:
-        validate_check(Place(path, checks[0].line, identity), checks[0].source, question.function)
+    asked = cells[1]
+    check = next((cell for cell in cells if cell.role == "check"), None)
+    afterword = next((cell.source for cell in cells if cell.role == "afterword"), None)
+    source = check.source if check else None
+    question = read_question(Place(path, asked.line, identity), title, asked.source, source, afterword)
+    if check:
+        cell = Place(path, check.line, identity)
+        validate_check(cell, check.source, question.function, has_afterword=afterword is not None)
     return question
+
+
+def _heading(identity: str) -> str:
+    return f"## {'End task' if identity == END_TASK else identity} · Title"
 
 
 def _with_answer(cell: Cell, answers: Mapping[str, str]) -> Cell:

@@ -14,6 +14,7 @@ from grader.complete_file import write_complete
 from grader.errors import CourseError, GraderError
 from grader.lesson_pictures import NONE, Pictures, drawing
 from grader.public_check import otter_test
+from grader.question import END_TASK
 
 Points = Mapping[str, float]
 """What the questions of one assignment are worth, by their ids."""
@@ -35,6 +36,7 @@ import otter
 
 grader = otter.Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""
 
+_NO_POINTS = "*no points; your feedback says what you found*"
 _HAND_IN = """\
 ## Hand in
 
@@ -60,7 +62,7 @@ def student_notebook(assignment: Assignment, points: Points, pictures: Pictures 
         CourseError: a question is worth nothing yet.
     """
     for question in assignment.questions:
-        if not points.get(question.id):
+        if not points.get(question.id) and not question.is_end_task:
             raise CourseError(
                 f"{assignment.path}, {question.id}: no hidden check gives it points; write one first."
             )
@@ -71,7 +73,7 @@ def student_notebook(assignment: Assignment, points: Points, pictures: Pictures 
         *(
             _student_cell(assignment, points, pictures, place, cell)
             for place, cell in enumerate(rest, start=1)
-            if cell.role != "drawn" or place in pictures
+            if cell.role != "afterword" and (cell.role != "drawn" or place in pictures)
         ),
         _markdown(assignment, "hand in", _HAND_IN.format(stem=assignment.stem)),
     ]
@@ -155,7 +157,7 @@ def _student_cell(
     match cell.role:
         case "task":
             heading, _, text = cell.source.partition("\n")
-            worth = f"*{points[cell.question]:g} points*"
+            worth = _NO_POINTS if cell.question == END_TASK else f"*{points[cell.question]:g} points*"
             return _markdown(assignment, name, f"{heading}\n\n{worth}\n\n{text.lstrip()}")
         case "question":
             stub = next(question.stub for question in assignment.questions if question.id == cell.question)
@@ -183,4 +185,9 @@ def _public_tests(assignment: Assignment, points: Points) -> Iterator[tuple[Ques
     """Yield each question that has a public check, with the source of its Otter test."""
     for question in assignment.questions:
         if question.public_check is not None:
-            yield question, otter_test(question.id, question.public_check, points[question.id])
+            yield (
+                question,
+                otter_test(
+                    question.id, question.public_check, points.get(question.id, 0.0), question.afterword
+                ),
+            )

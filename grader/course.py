@@ -93,7 +93,7 @@ class Course:
         with suppress(CourseError):
             for stem, assignment in self.assignments.items():
                 unknown = questions_left_out(assignment.path)
-                known[stem] = [*(q.id for q in assignment.questions), *unknown]
+                known[stem] = [*(q.id for q in assignment.questions if not q.is_end_task), *unknown]
         return known
 
     def check_file(self, stem: str) -> Path:
@@ -117,10 +117,11 @@ class Course:
         return {}
 
     def points(self, stem: str) -> dict[str, float]:
-        """What every question of an assignment is worth, by its id."""
+        """What every question of an assignment is worth, by its id; an end task is worth nothing."""
         return {
             q.id: total(check.points for check in self.rubric(stem).checks_of(q.id))
             for q in self.assignment(stem).questions
+            if not q.is_end_task
         }
 
     def all_points(self) -> dict[str, dict[str, float]]:

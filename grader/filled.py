@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 
 from grader.author_file import read_syntax, read_text
 from grader.blanks import Blank, blanks_of, has_blank, require_filled, without_blanks
+from grader.question import IDENTITY
 from grader.stem import MASTER
 
 if TYPE_CHECKING:
     from grader.course import Course
 
 _CELL = re.compile(r"(?m)^# %%.*$")
-_QUESTION_TAG = re.compile(r'"question (q[1-9]\d*)"')
+_QUESTION_TAG = re.compile(rf'"question ({IDENTITY})"')
 _FUNCTION = re.compile(r"(?m)^(?:def|class) (\w+)")
 
 

@@ -107,7 +107,7 @@ def _entries(memory: Memory[T], values: Callable[[T], Any]) -> list[Any]:
 
 def _row(values: list[Any], answers: list[Answer]) -> Row:
     name, student, assignment, notebook, status, error, score, max_score, *parts = values
-    superseded, flags, stated, own, stopped = parts
+    superseded, flags, stated, own, stopped, end_task = parts
     return Row(
         name,
         student,
@@ -122,13 +122,15 @@ def _row(values: list[Any], answers: list[Answer]) -> Row:
         tuple((key, value) for key, value in stated),
         tuple(map(answers.__getitem__, own)),
         tuple((cell, why) for cell, why in stopped),
+        end_task,
     )
 
 
 def _row_values(row: Row, answers: Mapping[Answer, int]) -> list[Any]:
     own = [answers[answer] for answer in row.answers]
     stated = row.name, row.student, row.assignment, row.notebook, row.status, row.error
-    return [*stated, row.score, row.max_score, row.superseded, row.flags, row.provenance, own, row.stopped]
+    seen = row.superseded, row.flags, row.provenance, own, row.stopped, row.end_task
+    return [*stated, row.score, row.max_score, *seen]
 
 
 def _gist(values: list[Any]) -> Gist:

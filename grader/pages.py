@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from grader.causes import Diagnosis, diagnoses_of
 from grader.drawing.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.drawing.picture import Picture
 from grader.evidence import Evidence
 from grader.failed_cell import MAX_TOLD, FailedCell
-from grader.result import Result
+from grader.gradebook import number
+from grader.question import END_TASK
+from grader.result import Result, all_questions
 from grader.score import remarks
 from grader.settings import Feedback
 from grader.templating import HTML, MARKDOWN
-from grader.text import some, straight
+from grader.text import coded, some, straight
 
 _MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
-_CODE = re.compile(r"`([^`]+)`")
 
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
@@ -55,9 +55,11 @@ def _content(
 ) -> dict[str, Any]:
     shows = shows or Feedback()
     shown = pictures if pictures and shows.xrays else {}
-    drawn = [question["id"] for question in result["questions"] if shown.get(question["id"])]
+    questions = all_questions(result)
+    drawn = [question["id"] for question in questions if shown.get(question["id"])]
     return {
         "result": result,
+        "questions": questions,
         "superseded": some(result["superseded"], _MOST_NAMED),
         "cells": cells,
         "pictures": shown,
@@ -74,6 +76,27 @@ def _standing(question: Mapping[str, Any]) -> str:
     return "part" if question["score"] > 0 else "none"
 
 
+def _name(question: Mapping[str, Any]) -> str:
+    return "End task" if question["id"] == END_TASK else str(question["id"])
+
+
+def _gained(question: Mapping[str, Any]) -> str:
+    """What a question earned, in points; how an end task stands, which earns none."""
+    score, most = number(question["score"]), number(question["max_score"])
+    if question["id"] != END_TASK:
+        return f"{score} of {most}"
+    if question["status"] != "answered":
+        return "not tried"
+    return "solved" if score == most else f"{score} of {most} checks passed"
+
+
+def _points(check: Mapping[str, Any], question: Mapping[str, Any]) -> str:
+    """The points of a check, behind its outcome; a check of an end task has none."""
+    if question["id"] == END_TASK:
+        return ""
+    return f"{number(check['points'])} of {number(check['max_points'])}"
+
+
 def _remarks(question: Mapping[str, Any]) -> str:
     """Why a question earned less than its passed checks are worth; nothing where it did not."""
     checks = ((check["outcome"], check["points"]) for check in question["checks"])
@@ -88,7 +111,7 @@ def _diagnoses(question: Mapping[str, Any], told: bool) -> list[Diagnosis]:
 
 def _coded(text: str) -> Markup:
     """Text as HTML; what stands between backticks is code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(straight(text)))))  # noqa: S704 - escaped here
+    return Markup(coded(text))  # noqa: S704 - escaped there
 
 
 def _fenced(text: str) -> str:
@@ -103,7 +126,15 @@ def _drawn(svg: str) -> Markup:
 
 for _environment in (HTML, MARKDOWN):
     _environment.filters.update(
-        standing=_standing, remarks=_remarks, diagnoses=_diagnoses, coded=_coded, fenced=_fenced, drawn=_drawn
+        coded=_coded,
+        diagnoses=_diagnoses,
+        drawn=_drawn,
+        fenced=_fenced,
+        gained=_gained,
+        name=_name,
+        points=_points,
+        remarks=_remarks,
+        standing=_standing,
     )
 
 

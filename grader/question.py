@@ -4,6 +4,7 @@ The masters are written by the course, so they may be parsed with `ast`; a stude
 """
 
 import ast
+import re
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -13,6 +14,18 @@ from grader.author_file import not_python
 from grader.errors import CourseError
 
 Definition = ast.FunctionDef | ast.ClassDef
+
+#: The id of an end task: a question that is judged like the others, and is not part of the score.
+END_TASK = "end"
+#: The ids of questions, as a part of a pattern.
+IDENTITY = rf"q[1-9]\d*|{END_TASK}"
+_HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
+
+
+def heading_of(source: str) -> tuple[str, str] | None:
+    """The id and the title of the question that a markdown cell begins, or None where it begins none."""
+    found = _HEADING.match(source)
+    return (found["question"] or END_TASK, found["title"].strip()) if found else None
 
 
 @dataclass(frozen=True)
@@ -30,8 +43,15 @@ class Question:
     """The source of the cell with the reference answer, without markers."""
     public_check: str | None
     """The source of the check cell, or None where a question has no public check."""
+    afterword: str | None = None
+    """What a student reads once the question is solved, with code between backticks."""
     place: "Place | None" = field(default=None, compare=False)
     """Where its cell begins in the master, where it comes from one."""
+
+    @property
+    def is_end_task(self) -> bool:
+        """Whether it is not part of the score."""
+        return self.id == END_TASK
 
 
 @dataclass(frozen=True)
@@ -70,7 +90,9 @@ class _Marker(Enum):
     END = "# END SOLUTION"
 
 
-def read_question(where: Place, title: str, cell: str, check: str | None) -> Question:
+def read_question(
+    where: Place, title: str, cell: str, check: str | None, afterword: str | None = None
+) -> Question:
     """Take a question cell apart into answer and stub.
 
     Args:
@@ -78,6 +100,7 @@ def read_question(where: Place, title: str, cell: str, check: str | None) -> Que
         title: the title from its heading.
         cell: the source of the cell tagged `question`, markers included.
         check: the source of the cell tagged `check`, or None; see `grader.public_check`.
+        afterword: the text of the cell tagged `afterword`, or None.
 
     Raises:
         CourseError: the cell contradicts the format of a master or itself.
@@ -90,7 +113,7 @@ def read_question(where: Place, title: str, cell: str, check: str | None) -> Que
         raise CourseError(
             f"{where}: `{asked.name}` has no docstring in the stub; say what it takes and returns."
         )
-    return Question(where.question, title, asked.name, stub.source, answer.source, check, where)
+    return Question(where.question, title, asked.name, stub.source, answer.source, check, afterword, where)
 
 
 def parse(where: Place, part: str, source: str) -> list[ast.stmt]:

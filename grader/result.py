@@ -10,10 +10,10 @@ from grader.evidence import UNANSWERED, Evidence
 from grader.failed_cell import as_stored
 from grader.flags import flags_of
 from grader.judge import Verdict
-from grader.question import Question
+from grader.question import END_TASK, Question
 from grader.reason import UNJUDGED
 from grader.rubric import Rubric
-from grader.score import PartialCredit, earned, earned_by_check
+from grader.score import PartialCredit, earned, earned_by_check, is_passed
 from grader.submission import Submission
 from grader.worth import total
 
@@ -40,7 +40,8 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
         status, checks = evidence.names[question.function], rubric.checks_of(question.id)
         if status != "answered":
             verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
-        questions.append(_question(question, status, checks, verdicts, credit))
+        rule = _EACH_CHECK if question.is_end_task else credit
+        questions.append(_question(question, status, checks, verdicts, rule))
     flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
     return {**_result(submission, None, questions, flags, provenance), "cells": as_stored(evidence.cells)}
 
@@ -58,13 +59,21 @@ def failed(
     return _result(submission, error, questions, flags_of((), (), submission.traces), provenance)
 
 
+def all_questions(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The questions of a result, and its end task behind them; a result of an older grader has none."""
+    end_task = result.get("end_task")
+    return [*result["questions"], *([end_task] if end_task else [])]
+
+
 def _result(
     submission: Submission,
     error: str | None,
-    questions: list[dict[str, Any]],
+    asked: list[dict[str, Any]],
     flags: list[dict[str, object]],
     provenance: Provenance,
 ) -> Result:
+    end_task = next((question for question in asked if question["id"] == END_TASK), None)
+    questions = [question for question in asked if question is not end_task]
     return {
         "schema": SCHEMA,
         "student": submission.student,
@@ -77,6 +86,7 @@ def _result(
         "max_score": total(question["max_score"] for question in questions),
         "flags": flags,
         "questions": questions,
+        "end_task": end_task,
         "cells": [],
         "provenance": dict(provenance),
     }
@@ -90,6 +100,7 @@ def _question(
     credit: PartialCredit,
 ) -> dict[str, Any]:
     points = earned_by_check(checks, verdicts, credit)
+    solved = all(is_passed(check, verdicts) for check in checks)
     return {
         "id": question.id,
         "title": question.title,
@@ -101,6 +112,7 @@ def _question(
             _check(check, verdicts.get(check.id, _UNJUDGED), worth)
             for check, worth in zip(checks, points, strict=True)
         ],
+        "afterword": question.afterword if solved else None,
     }
 
 
@@ -109,6 +121,7 @@ def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
     return {check.id: Verdict("failed", reason) for check in checks}
 
 
+_EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
 _UNJUDGED = Verdict("failed", UNJUDGED)
 
 

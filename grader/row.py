@@ -13,6 +13,9 @@ from grader.failed_cell import RAISED
 
 T = TypeVar("T")
 
+#: How an end task stands, the best first.
+END_TASKS = ("solved", "tried", "not tried")
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -46,6 +49,7 @@ class Row:
         provenance: what it was graded with, as in the result.
         stopped: the cells that did not end by themselves, and why they were left out; a text that is empty
             where their time ran out.
+        end_task: of how the end task stands, one of ``END_TASKS``; None where there is none.
         others: as in the result.
     """
 
@@ -62,6 +66,7 @@ class Row:
     provenance: tuple[tuple[str, str | None], ...]
     answers: tuple[Answer, ...]
     stopped: tuple[tuple[int, str], ...] = ()
+    end_task: str | None = None
 
     @property
     def what(self) -> str:
@@ -104,6 +109,7 @@ class Rows:
             tuple(map(self.share, result["provenance"].items())),
             self.share(tuple(map(self._answer, result["questions"]))),
             self.share(tuple(map(_stopped, filter(_is_stopped, result.get("cells", []))))),
+            _standing(result.get("end_task")),
         )
 
     def _answer(self, question: Mapping[str, Any]) -> Answer:
@@ -121,6 +127,14 @@ class Rows:
                 checks,
             )
         )
+
+
+def _standing(end_task: Mapping[str, Any] | None) -> str | None:
+    if end_task is None:
+        return None
+    if end_task["status"] != "answered":
+        return "not tried"
+    return "solved" if end_task["score"] == end_task["max_score"] else "tried"
 
 
 def _is_stopped(cell: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from statistics import fmean, median
 
 from grader.reason import only_follows
-from grader.row import Answer, Checked, Row
+from grader.row import END_TASKS, Answer, Checked, Row
 from grader.told import Told, counted, pattern_of
 
 _MOST_TOLD = 5
@@ -88,6 +88,7 @@ class AssignmentSummary:
         errors: how many could not be graded.
         flagged: how many a human should look at because of what they do.
         questions: as the newest result has them.
+        end_task: how many solved, tried and did not try it; empty where there is none.
     """
 
     stem: str
@@ -96,6 +97,7 @@ class AssignmentSummary:
     errors: int
     flagged: int
     questions: list[QuestionSummary]
+    end_task: dict[str, int]
 
     @property
     def mean(self) -> float:
@@ -142,7 +144,12 @@ def _assignment(stem: str, rows: Sequence[Row]) -> AssignmentSummary:
         sum(row.status == "error" for row in rows),
         sum(bool(row.flags) for row in rows),
         [_question(asked, answers[asked.id]) for asked in newest.answers],
+        _end_task([row.end_task for row in rows]),
     )
+
+
+def _end_task(standings: Sequence[str | None]) -> dict[str, int]:
+    return {standing: standings.count(standing) for standing in END_TASKS if any(standings)}
 
 
 def _question(asked: Answer, answers: Sequence[Answer]) -> QuestionSummary:

@@ -4,6 +4,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Container, Iterable
+from html import escape
 from itertools import count
 
 # A component may have 255 bytes; the rest is for suffixes and for the temporary names of writers.
@@ -20,6 +21,7 @@ _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends o
 # Characters that are not seen and that no script needs, so that two names would look the same.
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.
+_CODE = re.compile(r"`([^`]+)`")
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 
 
@@ -44,6 +46,11 @@ def printable(text: str) -> str:
 def inert(text: str) -> str:
     """Return the text as a log may show it: printable, and a command to no runner of workflows."""
     return _COMMAND.sub(" ", printable(text))
+
+
+def coded(text: str) -> str:
+    """Return the text as HTML, escaped; what stands between backticks is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(straight(text), quote=False))
 
 
 def some(texts: Iterable[str], most: int) -> list[str]:

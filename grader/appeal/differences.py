@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.gradebook import number
-from grader.result import Result
+from grader.result import Result, all_questions
 
 
 def differences(stored: Result, now: Result) -> Iterator[str]:
     """Where the second of two results of the same submission says something else, in a line each."""
     if stored["score"] != now["score"] or stored["max_score"] != now["max_score"]:
         yield f"score: {_score(stored)}, now {_score(now)}"
-    after = {question["id"]: question for question in now["questions"]}
-    for question in stored["questions"]:
+    after = {question["id"]: question for question in all_questions(now)}
+    for question in all_questions(stored):
         other = after.pop(question["id"], None)
         if other is None:
             yield f"{question['id']}: the course does not ask it any more"

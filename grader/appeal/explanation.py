@@ -18,6 +18,7 @@ from grader.evidence import Evidence, Outcome
 from grader.facts import MalformedError
 from grader.gradebook import number
 from grader.pages import failed_cells
+from grader.result import all_questions
 from grader.rubric import Rubric
 from grader.text import some
 from grader.worth import is_capped, total
@@ -45,7 +46,7 @@ class Explanation:
 
     def _all(self) -> Iterator[Line]:
         yield from self._head()
-        for question in self.replay.result["questions"]:
+        for question in all_questions(self.replay.result):
             if self.question in {None, question["id"]}:
                 yield Line()
                 yield from self._question(question)

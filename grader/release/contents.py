@@ -93,9 +93,11 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
             "points": points[q.id],
         }
         for q in assignment.questions
+        if not q.is_end_task
     ]
     # No question without a public check can be answered at once.
-    checked = [q for q, said in zip(questions, assignment.questions, strict=True) if said.public_check]
+    with_check = {q.id for q in assignment.questions if q.public_check}
+    checked = [question for question in questions if question["id"] in with_check]
     return {
         "stem": stem,
         "title": assignment.title,

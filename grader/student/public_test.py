@@ -35,12 +35,14 @@ class PublicTest:
         points: what the question is worth.
         function: the name it tests, or None where it takes everything.
         cases: its test functions, in order.
+        afterword: what is said once it passes, with code between backticks; or None.
     """
 
     source: str
     points: float
     function: str | None
     cases: tuple[PublicCase, ...]
+    afterword: str | None = None
 
 
 def read_public_test(where: str, source: str) -> PublicTest:
@@ -62,7 +64,14 @@ def read_public_test(where: str, source: str) -> PublicTest:
         raise _broken(where)
     asked = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
     cases = tuple(PublicCase(test.name, _title(test), tuple(_messages(test))) for test in tests)
-    return PublicTest(source, _points(body), asked[0] if asked else None, cases)
+    points, afterword = _assigned(body, "points"), _assigned(body, "afterword")
+    return PublicTest(
+        source,
+        float(points) if isinstance(points, int | float) else 0.0,
+        asked[0] if asked else None,
+        cases,
+        afterword if isinstance(afterword, str) else None,
+    )
 
 
 def _broken(where: str) -> GraderError:
@@ -80,15 +89,14 @@ def _title(test: ast.FunctionDef) -> str:
     return (ast.get_docstring(test) or test.name.removeprefix("test_").replace("_", " ")).partition("\n")[0]
 
 
-def _points(body: list[ast.stmt]) -> float:
-    """What the file says of `points`; 0 where it says nothing that is a number."""
+def _assigned(body: list[ast.stmt], name: str) -> object:
+    """The constant that the file assigns to a name; None where it assigns none."""
     for node in body:
         match node:
-            case ast.Assign(
-                targets=[ast.Name(id="points")], value=ast.Constant(value=int() | float() as value)
-            ):
-                return float(value)
-    return 0.0
+            case ast.Assign(targets=[ast.Name(id=assigned)], value=ast.Constant(value=value)):
+                if assigned == name:
+                    return value
+    return None
 
 
 def _messages(test: ast.FunctionDef) -> Iterator[str]:

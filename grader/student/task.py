@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.question import heading_of
 from grader.student.document import Document, DocumentCell
 from grader.student.public_test import PublicTest, read_public_test
 
-_HEADING = re.compile(r"## (?P<id>q[1-9]\d*) · (?P<title>.+)")
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -19,7 +18,7 @@ class Task:
     """One question as it was handed out.
 
     Attributes:
-        id: such as ``q1``.
+        id: such as ``q1``; ``end`` for the end task.
         title: from its heading.
         prose: the markdown below the heading.
         function: the name of the function or class it asks for.
@@ -61,21 +60,21 @@ def tasks_of(document: Document) -> tuple[Task, ...]:
 
 def _below_headings(document: Document, tests: dict[str, PublicTest]) -> Iterator[Task]:
     """Every heading with the first cell below it that defines something, up to the next heading."""
-    headings = [(cell, match) for cell in document.cells if (match := _heading(cell))]
-    for (cell, match), end in zip(
+    headings = [(cell, found) for cell in document.cells if (found := _heading(cell))]
+    for (cell, (identity, title)), end in zip(
         headings, [*(later.place for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
-        test = tests.get(match["id"])
+        test = tests.get(identity)
         below = [one for one in document.cells[cell.place + 1 : end] if one.number]
         stub = next((one for one in below if _asked(one, test)), None)
         function = (test and test.function) or (stub and definitions_in(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
-            yield Task(match["id"], match["title"].strip(), prose, function, cell, stub, test)
+            yield Task(identity, title, prose, function, cell, stub, test)
 
 
-def _heading(cell: DocumentCell) -> re.Match[str] | None:
-    return None if cell.number else _HEADING.match(cell.source)
+def _heading(cell: DocumentCell) -> tuple[str, str] | None:
+    return None if cell.number else heading_of(cell.source)
 
 
 def _asked(cell: DocumentCell, test: PublicTest | None) -> bool:

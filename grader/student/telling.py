@@ -113,6 +113,9 @@ def _tell_task(to: Console, found: TaskFinding, findings: Findings) -> None:
     if found.standing == "fails":
         for case in found.cases:
             _tell_case(to, case)
+    afterword = found.task.test.afterword if found.task.test else None
+    if found.standing == "passes" and len(findings.tasks) == 1 and afterword:
+        to.print(Text(f"      {inert(afterword)}"))
 
 
 def _about_missing(found: TaskFinding, findings: Findings) -> Iterator[str]:
