@@ -1,0 +1,823 @@
+# %% [markdown]
+# # 4. Detach
+#
+# `y.detach()` gives you the values of `y` without its history. It is the most used pair of scissors in
+# PyTorch, and two sorts of mistakes come with it. The first: `detach()` cuts the *history*, and not the
+# *memory*. The second: the cut is made in the wrong place, and something learns that should not, or nothing
+# learns that should.
+#
+# Six questions. Two are about memory, three about the place of the cut, and the last is about gradients that
+# are wrong without any error.
+#
+# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
+# cell, then run the check below it. The hidden checks look further than that check: the text of the task is
+# what counts.
+#
+# No function may leave anything switched: whether gradients are recorded is after a call what it was before.
+# And no hook of yours stays behind on what belongs to the caller.
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## Two tensors, one memory
+#
+# What is `detach()`? It makes a *new tensor object* without a history. The old one keeps its own:
+
+# %%
+x = torch.tensor(3.0, requires_grad=True)
+y = x + 1
+z = y**2
+c = y.detach()
+print(c.grad_fn, c.requires_grad)  # None False, because c has no history
+print(y.requires_grad)  # True, because y is what it was: detach() returns a tensor, it does not change y
+print(c.data_ptr() == y.data_ptr())  # True, because both show the same memory
+
+# %% tags=["drawn"]
+# The way of backward: from `z` to `y` to `x`. `c` shows the memory of `y`, and no way leads from `c` to anything.
+xray(z=z, y=y, x=x, c=c)
+
+# %% [markdown]
+# You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and
+# `z` knows nothing of it.
+#
+# The two share memory, so a write to the one is a write to the other. Guess first: `c.zero_()` writes to a
+# tensor that has no history, and does not require grad. What does the line itself do, and what does
+# `z.backward()` do after it?
+
+# %%
+c.zero_()
+print(y.item())
+try:
+    z.backward()
+except RuntimeError as error:
+    print(str(error).partition(":")[0])
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `0.0`, and then `one of the variables needed for gradient computation has been modified by an inplace
+# operation`.
+#
+# The write goes through. Many texts say that it is "not allowed, because `y` is part of the graph". Autograd
+# does not forbid it. But `y**2` has saved `y` for its backward, and every write is counted in `y._version`,
+# the counter that `c` and `y` share. When `z.backward()` needs the saved `y`, it compares the counter, and
+# raises.
+#
+# </details>
+#
+# `retain_graph=True`, which is often part of this example, has nothing to do with it: the error is the same
+# with and without.
+#
+# Now the same write through `.data`, which shares the memory, but has a counter of its own:
+
+# %%
+x = torch.tensor(3.0, requires_grad=True)
+y = x + 1
+z = y**2
+y.data.zero_()
+z.backward()
+print(x.grad.item())  # 0.0, because backward used the y it found, and the right gradient is 2 * 4 = 8
+
+# %% [markdown]
+# No error, and a wrong gradient. So the error above was a friend. An old piece of advice says that `.data` is
+# "the safe `detach()`, for it never raises". It is the other way round; the
+# [documentation of `Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
+# says that in-place changes of either of the two "may trigger errors in correctness checks", and these
+# checks are what protects you.
+
+# %% [markdown]
+# ## q1 · Look, but do not touch
+#
+# For a plot you want the positive part of an activation: `positive_part(y)` returns the values of `y`, with 0
+# in the place of the negative ones. It is called in the middle of a training step, between forward and
+# backward, so it must leave no trace:
+#
+# - The result is a new tensor of the shape and dtype of `y`. It has no history and does not require grad. It
+#   has a memory of its own: what is written to it later does not show in `y`. That is so for every `y`, also
+#   where nothing is negative.
+# - `y` stays as it is, its values, its `_version` and its history. A loss that was computed from `y` before
+#   your call goes back after it, and gives the same gradient as without your call.
+#
+# `y` is float32 or float64, with at least one dimension, contiguous or not. All entries are finite. It may be
+# the result of a computation, a leaf that requires grad, or plain data.
+#
+# The function below returns the right values, and the next `loss.backward()` raises an error that names
+# neither the function nor the plot.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `y` and `y._version` before and after the call. And compare `y.data_ptr()` with that of the result.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# `detach()` copies nothing. Which operation gives you memory of its own: one that ends in `_`, or one that
+# does not?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Cut first, then clamp out of place. The other way is to clone what was cut: then the in-place operation
+# writes to your own copy.
+#
+# </details>
+
+
+# %% tags=["question q1"]
+def positive_part(y):
+    """Return y with 0 in the place of negative values, without a history.
+
+    y: a float32 or float64 tensor of any shape with at least one dimension, contiguous or not.
+    Returns a tensor of the same shape and dtype that does not require grad, in memory of its own.
+    """
+    # BEGIN SOLUTION
+    return y.detach().clamp(min=0)
+    # STUB
+    # c = y.detach()
+    # c.clamp_(min=0)
+    # return c
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_the_positive_part(positive_part):
+    """Of [-2, 2, 3] the positive part is [0, 2, 3], without a history."""
+    import torch
+
+    y = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True) + 1
+    result = positive_part(y)
+    assert result.tolist() == [0.0, 2.0, 3.0], f"the result is {result.tolist()}, not [0, 2, 3]"
+    assert not result.requires_grad, "the result requires grad: it still has a history"
+
+
+def test_a_waiting_loss_goes_back(positive_part):
+    """A loss of y that waits goes back after the call, with its own gradient."""
+    import torch
+
+    x = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True)
+    y = x + 1
+    loss = (y**2).sum()
+    positive_part(y)
+    assert y.tolist() == [-2.0, 2.0, 3.0], f"y was [-2, 2, 3] before the call and is {y.tolist()} after it"
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        reason = str(error).partition(":")[0]
+        raise AssertionError(f"the loss cannot go back any more; torch says: {reason}") from None
+    assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
+
+
+# %% [markdown]
+# ## What backward needs
+#
+# Does every write to a tensor of the graph end in that error? A question in a forum says so: "changing a
+# tensor through `detach()` always makes backward raise". Try a graph in which `y` is only multiplied by a
+# number. Guess first: which of the three lines below raises, and what is the gradient?
+
+# %%
+x = torch.tensor(3.0, requires_grad=True)
+y1, y2 = x + 1, x**2 + 7
+z = 3 * y1 + 4 * y2
+y2.detach().zero_()
+z.backward()
+print(x.grad.item(), y2.item())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# None of them raises: `27.0 0.0`. The derivative of `4 * y2` is 4, whatever `y2` is, so nothing was saved, and
+# nothing is compared. The gradient `3 + 4 * 2 * 3 = 27` is right.
+#
+# </details>
+#
+# What an operation saves follows from its derivative. You can watch it: `saved_tensors_hooks` calls your
+# function with every tensor that is saved.
+
+
+# %%
+def count_saved(function, *args):
+    """How many tensors a computation saves for backward."""
+    saved = []
+
+    def pack(tensor):
+        saved.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        function(*args)
+    return len(saved)
+
+
+y = torch.rand(3, requires_grad=True) + 1
+print(count_saved(lambda: 4 * y))  # 0, because the derivative is 4
+print(count_saved(lambda: y**2))  # 1, because the derivative is 2 * y
+print(count_saved(lambda: y * y))  # 2, because either factor is the derivative of the other
+
+result = y.exp()
+print(result.grad_fn._saved_result.data_ptr() == result.data_ptr())  # True, because exp saves its result
+
+# %% tags=["drawn"]
+# Two operations and what they have saved. `exp` keeps its own result, the square keeps what went in.
+xray(exp=y.exp().sum(), square=(y**2).sum(), y=y)
+
+# %% [markdown]
+# Saving makes no copy: what is saved *is* the memory of `y`. That is why it costs no extra memory, and why the
+# old value cannot be brought back once it is overwritten. And what is saved need not require grad itself: in
+# `mask * x`, the mask is the derivative. The documentation tells more under
+# [Autograd mechanics, "Saved tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).
+
+# %% [markdown]
+# ## q2 · Which tensors does backward still need?
+#
+# You are short of memory and want to use some tensors again. `may_overwrite(f, x)` tells for which it is
+# safe. `f(x)` runs a forward computation and returns a pair `(out, mid)`: its result, and a tensor that it made
+# on the way. Return `True` if every entry of `mid` may be overwritten in place after the forward, under
+# `no_grad()` and with any values: then `out.sum().backward()` still runs, with the same gradients as ever.
+# Return `False` if backward would raise an error, or would compute something else.
+#
+# For example, with `y = x + 1`: for `(y**2, y)` the answer is `False`, for `(4 * y, y)` it is `True`.
+#
+# - `x` is a float32 leaf that requires grad. Its values stay as they are. What you leave in `.grad` is up
+#   to you.
+# - `f` uses operations of torch only: no `.data`, no NumPy, no `autograd.Function` of its own. All that it
+#   computes goes into `out`. It makes `mid` anew in each call, so you may write to it, and you may call `f` more
+#   than once: it draws no random numbers.
+# - `mid` has floating point numbers. It may be a view of another tensor of `f`, another tensor may be a view
+#   of it, and it need not require grad.
+#
+# The rule in the function below, "only what requires grad is needed", is wrong both ways.
+#
+# <details><summary>Hint 1</summary>
+#
+# Write down the derivative of `y**2`, of `4 * y`, of `exp(y)` and of `mask * y`. Which tensors occur in it?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# You can look at what is saved, with `torch.autograd.graph.saved_tensors_hooks`. Or you can try: write to
+# `mid` so that it is counted, and see whether backward complains.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# If you look: what is saved is another tensor *object*, and may be a view. `untyped_storage().data_ptr()` is
+# the address of the whole memory behind a tensor. If you try: catch the `RuntimeError`.
+#
+# </details>
+
+
+# %% tags=["question q2"]
+def may_overwrite(f, x):
+    """Tell whether backward works without the values of an intermediate tensor.
+
+    f: a function; f(x) returns (out, mid), the result and a tensor that was made on the way.
+    x: a float32 leaf that requires grad.
+    Returns True if mid may be overwritten in place before out goes back, else False.
+    """
+    # BEGIN SOLUTION
+    saved = set()
+
+    def pack(tensor):
+        saved.add(tensor.untyped_storage().data_ptr())
+        return tensor  # kept alive by the graph, so that no other tensor gets this address
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out, mid = f(x)
+    return mid.untyped_storage().data_ptr() not in saved
+    # STUB
+    # out, mid = f(x)
+    # return not mid.requires_grad
+    # END SOLUTION
+
+
+# %% tags=["check q2"]
+def test_a_square_and_a_multiple(may_overwrite):
+    """The square of y needs y, and 4 * y does not."""
+    import torch
+
+    def square(x):
+        y = x + 1
+        return y**2, y
+
+    def multiple(x):
+        y = x + 1
+        return 4 * y, y
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    seen = may_overwrite(square, x)
+    assert not seen, f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
+    seen = may_overwrite(multiple, x)
+    assert seen, f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
+
+
+def test_a_mask(may_overwrite):
+    """A mask that multiplies x is needed, although it does not require grad."""
+    import torch
+
+    def masked(x):
+        mask = torch.tensor([0.0, 1.0])
+        return mask * x, mask
+
+    seen = may_overwrite(masked, torch.tensor([1.0, 2.0], requires_grad=True))
+    assert not seen, f"for mask * x your answer is {seen}, but the mask is the derivative"
+
+
+# %% [markdown]
+# ## Who is taught by a loss?
+#
+# `backward()` walks along *every* way that leads from the loss to a leaf. With several networks, that is soon
+# more than you mean. `detach()` closes a way: the values go on, and the gradient stops there.
+
+# %%
+first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+h = first(torch.ones(3, 2))
+
+second(h.detach()).mean().backward()
+print(first.weight.grad is None)  # True, because the way from the loss to first is closed
+print(second.weight.grad is None)  # False, because second is on this side of the cut
+
+second(h).mean().backward()
+print(first.weight.grad is None)  # False, because h itself kept its history
+
+# %% tags=["drawn"]
+# The loss of `h.detach()` ends at the parameters of `second`; that of `h` goes on into `first`.
+xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=second)
+
+# %% [markdown]
+# So the cut belongs into one *use* of `h`, and not into `h`. From there, two losses can go their own ways, one
+# after the other.
+#
+# Without the cut, both losses go back through `first`, and the second stops with "Trying to backward through
+# the graph a second time". Two sentences are widely read about that. "The first backward destroys the
+# gradients of the shared layers": it does not. It adds its gradients to `.grad`, where they stay; what it frees
+# are the saved tensors. "So the first backward *must* use `retain_graph=True`": it need not. Where you want
+# the gradients of both, `(loss1 + loss2).backward()` gives them at once. Where you want only one, the other
+# has no business there, and a cut is what is missing.
+
+# %% [markdown]
+# ## q3 · GAN: the discriminator must not teach the generator
+#
+# In a GAN two networks play against each other. The generator `G` makes fakes from noise, `G(z)`. The
+# discriminator `D` gives each sample one logit, high for "real". `gan_step(G, D, oG, oD, z, real)` makes one
+# training step of both:
+#
+# 1. *The discriminator learns.* Its loss is that of the real samples with the label 1, plus that of the fakes
+#    with the label 0. The optimizer `oD` makes one step with the gradient of this loss.
+# 2. *The generator learns.* Its loss is that of the fakes with the label 1, by the discriminator as it is
+#    **after** its step. The optimizer `oG` makes one step with the gradient of this loss.
+#
+# The loss of some logits with a label is `F.binary_cross_entropy_with_logits`, the mean over these samples.
+# There need not be as many fakes as real samples. Logits may be as far from 0 as 100, and the gradients stay
+# right.
+#
+# - Each optimizer makes one step a call, with the gradient of its own loss and nothing else, whatever stands
+#   in `.grad` before. What stands there after the call is up to you.
+# - The loss of the discriminator sends no gradient into the generator, not even one that is thrown away
+#   later: the way back through the generator is the expensive one.
+# - Apart from that, everything is afterwards as it was: `z`, `real`, modes, hooks, and that all parameters of
+#   both networks require grad.
+#
+# Neither network mixes samples or draws random numbers, so you may call them as often as you like. What your
+# function returns is up to you.
+#
+# The function below runs. Whoever wrote it had met the error of the second backward, and followed the advice
+# of its message.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `G[0].weight.grad` right after `loss_d.backward()`. Who has put it there? Then take
+# `retain_graph=True` away and read the error.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# For the discriminator, the fakes are data like the real samples. For the generator, they are its work. And
+# the loss of the generator goes back through `D`, too: what does it leave in the `.grad` of the discriminator?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Give `D` the fakes twice: without their history for the first loss, with it for the second. Clear the `.grad`
+# of each network right before its own backward.
+#
+# </details>
+
+
+# %% tags=["question q3"]
+def gan_step(G, D, oG, oD, z, real):
+    """One step of the discriminator, then one step of the generator.
+
+    G, D: modules; G(z) gives the fakes, D(samples) one logit for each sample, of shape (samples, 1).
+    oG, oD: optimizers of all parameters of G and of all parameters of D.
+    z: (m, latent), the noise; real: (n, features), real samples; all float32 or all float64.
+    """
+    # BEGIN SOLUTION
+    fake = G(z)
+
+    oD.zero_grad()
+    on_real, on_fake = D(real), D(fake.detach())  # for D, the fakes are data
+    loss_d = F.binary_cross_entropy_with_logits(on_real, torch.ones_like(on_real))
+    loss_d = loss_d + F.binary_cross_entropy_with_logits(on_fake, torch.zeros_like(on_fake))
+    loss_d.backward()
+    oD.step()
+
+    oG.zero_grad()
+    on_fake = D(fake)  # with their history, by the discriminator after its step
+    loss_g = F.binary_cross_entropy_with_logits(on_fake, torch.ones_like(on_fake))
+    loss_g.backward()
+    oG.step()
+    # STUB
+    # oD.zero_grad()
+    # oG.zero_grad()
+    # fake = G(z)
+    #
+    # on_real, on_fake = D(real), D(fake)
+    # loss_d = F.binary_cross_entropy_with_logits(on_real, torch.ones_like(on_real))
+    # loss_d = loss_d + F.binary_cross_entropy_with_logits(on_fake, torch.zeros_like(on_fake))
+    # loss_d.backward(retain_graph=True)
+    # oD.step()
+    #
+    # on_fake = D(fake)
+    # loss_g = F.binary_cross_entropy_with_logits(on_fake, torch.ones_like(on_fake))
+    # loss_g.backward()
+    # oG.step()
+    # END SOLUTION
+
+
+# %% tags=["check q3"]
+def test_the_generator_is_taught_by_its_own_loss(gan_step):
+    """The generator moves by the gradient of its own loss."""
+    import copy
+
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    G, D = nn.Linear(2, 3), nn.Linear(3, 1)
+    oG = torch.optim.SGD(G.parameters(), lr=1.0)
+    oD = torch.optim.SGD(D.parameters(), lr=0.1)
+    z, real, old = torch.randn(5, 2), torch.randn(4, 3), copy.deepcopy(G)
+    try:
+        gan_step(G, D, oG, oD, z, real)
+    except RuntimeError as error:
+        raise AssertionError(f"the step did not run; torch says: {error}") from None
+    F.softplus(-D(old(z))).mean().backward()  # the generator's loss, by the updated discriminator
+    moved, own = (old.bias - G.bias).detach(), old.bias.grad
+    assert torch.allclose(moved, own, atol=1e-5), (
+        f"with lr=1 the generator's bias moved by {(-moved).tolist()},\n"
+        f"but the gradient of its loss moves it by {(-own).tolist()}.\n"
+        "What else has put a gradient into the generator, or has none arrived?"
+    )
+
+
+# %% [markdown]
+# ## A value with another gradient
+#
+# Some functions have a derivative that teaches nothing. `round` is flat nearly everywhere:
+
+# %%
+x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
+x.round().sum().backward()
+print(x.grad.tolist())  # [0.0, 0.0, 0.0], because a small change of x does not change the rounded value
+
+# %% [markdown]
+# That is the *right* gradient, and with it a network of rounded numbers never learns. So you may want a value
+# from one formula and the gradient from another. `detach()` can say that, because a tensor without history
+# counts as a constant: it adds to the value, and nothing to the gradient. Guess first: which value, and which
+# gradient, has `a + (b - a).detach()`?
+
+# %%
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(5.0, requires_grad=True)
+mixed = a + (b - a).detach()
+mixed.backward()
+print(mixed.item(), a.grad, b.grad)
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `5.0 tensor(1.) None`. The value is that of `b`. The gradient is that of `a`: the difference was 3 for the
+# value, and a constant for autograd.
+#
+# </details>
+
+# %% tags=["drawn"]
+# `mixed` has the value of `b`, and its only way back leads to `a`.
+xray(mixed=a + (b - a).detach(), a=a, b=b)
+
+# %% [markdown]
+# ## q4 · Straight-through rounding
+#
+# Networks with quantized activations round in the forward pass and pretend in the backward pass that they did
+# not: the *straight-through estimator*. Write `ste_round(x)`:
+#
+# - Its value is that of `x.round()`, for numbers of any size.
+# - Its gradient is that of the identity: what arrives at the result goes on to `x` unchanged, whatever `x` is
+#   and however large the gradient is.
+# - `x` stays as it is, and the result is a new tensor in memory of its own.
+#
+# `x` is float32 or float64, of any shape, contiguous or not. It may be a leaf or the result of a
+# computation, whose history it then keeps. All entries are finite.
+#
+# The function below rounds, and whatever comes before it never learns.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `x.grad` after `ste_round(x).sum().backward()`. Then look at the cell with `mixed` again.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# You want the value of `x.round()` and the gradient of `x`. How large is the difference of the two values, and
+# what should autograd know of it?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# `x + (x.round() - x).detach()`.
+#
+# </details>
+
+
+# %% tags=["question q4"]
+def ste_round(x):
+    """Round x, and let the gradient through as if nothing had happened.
+
+    x: a float32 or float64 tensor of any shape.
+    Returns a new tensor with the values of x.round(), through which x gets the gradient of the identity.
+    """
+    # BEGIN SOLUTION
+    return x + (x.round() - x).detach()
+    # STUB
+    # return x.round()
+    # END SOLUTION
+
+
+# %% tags=["check q4"]
+def test_the_gradient_goes_straight_through(ste_round):
+    """The value is rounded, and the gradient is that of the identity."""
+    import torch
+
+    x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
+    y = ste_round(x)
+    assert y.tolist() == [-2.0, 0.0, 2.0], f"of [-1.6, 0.4, 2.5] your result is {y.tolist()}, not [-2, 0, 2]"
+    assert y.requires_grad, "the result does not require grad: no way leads back to x"
+    y.backward(torch.tensor([1.0, 2.0, 3.0]))
+    assert x.grad is not None, "x.grad is None: the result is not connected to x"
+    assert x.grad.tolist() == [1.0, 2.0, 3.0], f"the gradient [1, 2, 3] became {x.grad.tolist()} on its way to x"
+
+
+# %% [markdown]
+# ## `detach()` or `no_grad()`?
+#
+# Both give you values without a history. `detach()` cuts one tensor off, after it was computed. `no_grad()`
+# records nothing of what is computed inside, which also saves the time and memory of recording:
+
+# %%
+layer, data = nn.Linear(2, 1), torch.ones(3, 2)
+cut = layer(data).detach()
+with torch.no_grad():
+    unrecorded = layer(data)
+print(torch.equal(cut, unrecorded), cut.requires_grad, unrecorded.requires_grad)  # True False False
+
+# %% [markdown]
+# Two other things are often taken for the same. `layer.eval()` changes what dropout and batch norm compute,
+# and nothing about gradients. `layer.requires_grad_(False)` freezes the *parameters*, for every use of them,
+# until you undo it, and it does not close the way to what comes before the layer:
+
+# %%
+layer.eval()
+print(layer(data).requires_grad)  # True, because eval() does not stop the recording
+layer.requires_grad_(False)
+before = torch.ones(3, 2, requires_grad=True)
+print(layer(before).requires_grad)  # True, because the way through the frozen layer to `before` is open
+layer.requires_grad_(True)
+
+# %% [markdown]
+# Which of them you need depends on what has to be a constant: a *value*, here and now, or a *parameter*. In
+# the next question the same parameters occur twice in one loss, once to be taught and once as data.
+
+# %% tags=["drawn"]
+# One parameter, two uses: the prediction has a way back to `layer.weight`, and the target has none.
+xray(loss=(layer(data) - 0.9 * layer(data).detach()).pow(2).mean(), layer=layer)
+
+# %% [markdown]
+# ## q5 · The TD target is data
+#
+# In Q-learning a network is taught by its own opinion of the next state. Write
+# `td_loss(q, q_target, s, a, r, s2, gamma)`: the mean, over all samples, of the squared difference between
+#
+# - the *prediction*, the value that `q(s)` gives to the action `a` that was taken, and
+# - the *target*, `r + gamma * (the largest value in q_target(s2))`.
+#
+# The target is data. Gradients go through the prediction, and no other way:
+#
+# - If `q_target` is a network of its own, its parameters get no gradient.
+# - `q_target` may be the very same module as `q`, or may share some of its layers. Then these get the gradient
+#   of the prediction, and nothing from the target.
+# - The networks stay as they are: their parameters and `.grad`, which parameters require grad, which parts are
+#   in training mode. All stays when your function returns; it is the caller who calls `backward()`.
+#
+# The networks draw no random numbers and have no running statistics, so you may call them as often as you
+# like. The function below gives the right value, and trains the target towards the prediction.
+#
+# <details><summary>Hint 1</summary>
+#
+# With two different networks: which parameters have a `.grad` after `td_loss(...).backward()`?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The same module may stand on both sides, so you cannot freeze its parameters. It is the *value* of the target
+# that has to be without history.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Compute the target, and only the target, in a `with torch.no_grad():` block. Or cut it off after it was
+# computed.
+#
+# </details>
+
+
+# %% tags=["question q5"]
+def td_loss(q, q_target, s, a, r, s2, gamma):
+    """The mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
+
+    q, q_target: modules that map (n, features) to (n, actions); they may be the same or share layers.
+    s, s2: (n, features); r: (n,); all float32 or all float64; a: (n,), int64; gamma: a float.
+    Returns a tensor of shape (), whose gradient goes through q(s)[a] only.
+    """
+    # BEGIN SOLUTION
+    prediction = q(s).gather(1, a[:, None]).squeeze(1)
+    with torch.no_grad():
+        target = r + gamma * q_target(s2).max(1).values
+    return F.mse_loss(prediction, target)
+    # STUB
+    # prediction = q(s).gather(1, a[:, None]).squeeze(1)
+    # target = r + gamma * q_target(s2).max(1).values
+    # return F.mse_loss(prediction, target)
+    # END SOLUTION
+
+
+# %% tags=["check q5"]
+def test_only_the_prediction_is_taught(td_loss):
+    """The network q gets a gradient, and q_target gets none."""
+    import torch
+
+    torch.manual_seed(0)
+    q, q_target = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
+    s, s2, r, a = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5), torch.tensor([0, 1, 2, 3, 0])
+    loss = td_loss(q, q_target, s, a, r, s2, 0.9)
+    assert loss.requires_grad, "the loss does not require grad: nothing can be taught by it"
+    loss.backward()
+    assert q.weight.grad is not None, "q got no gradient"
+    assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
+
+
+# %% [markdown]
+# ## No error is no proof
+#
+# "If autograd has not complained, the gradient is right." You have seen one counterexample: a write through
+# `.data` *after* the value was saved. Here is another, with `detach()`, whose writes are counted. Guess first:
+# `h` is overwritten *before* it is used. Does the counter help? And which gradient belongs to `loss`?
+
+# %%
+w = torch.tensor(3.0, requires_grad=True)
+h = 2 * w
+h.detach().clamp_(max=1)  # h is 6, and becomes 1
+loss = h**2
+loss.backward()
+print(loss.item(), w.grad.item())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `1.0 4.0`. The value is right: `h` was clipped to 1. The gradient is wrong: if `w` changes a little, `h` is
+# still 1 and the loss is still 1, so the gradient is 0. The counter stood at 1 when `h` was saved, and stands at 1
+# when backward looks: nothing to complain about. Autograd multiplies `2 * h`, with the clipped `h`, by the
+# derivative of `2 * w`. It has not seen the clipping.
+#
+# </details>
+
+# %% tags=["drawn"]
+# The graph of this loss: the square, then `2 * w`. There is no clipping in it.
+xray(loss=loss, h=h, w=w)
+
+# %% [markdown]
+# How do you notice? Compare with a *finite difference*: change `w` a little, and look at how the loss changes.
+# [`torch.autograd.gradcheck`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html)
+# does that for a whole function, in float64:
+
+
+# %%
+def clipped_behind_its_back(w):
+    """The cell above as a function."""
+    h = 2 * w
+    h.detach().clamp_(max=1)
+    return h**2
+
+
+w = torch.tensor(3.0, requires_grad=True, dtype=torch.float64)
+print(torch.autograd.gradcheck(clipped_behind_its_back, w, raise_exception=False))  # False
+print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True, because autograd sees the clamp
+
+# %% [markdown]
+# ## q6 · No error, wrong gradient
+#
+# `clipped_energy(x, w)` computes `h = x @ w`, replaces every entry of `h` above 1 by 1, and returns the sum of
+# the squares. Entries below 1 stay as they are, however negative they are.
+#
+# - Value and gradient are those of this function: an entry that was replaced does not depend on `x` and `w` any
+#   more. If all entries were replaced, no gradient (`None`) is as good as zeros.
+# - Both `w` and `x` get their gradient; `x` may also be plain data.
+# - `x` and `w` stay as they are.
+#
+# No entry of `x @ w` is exactly 1. All entries are finite, and so are their squares.
+#
+# The function below returns the right value, never raises, and gives `w` a wrong gradient.
+#
+# <details><summary>Hint 1</summary>
+#
+# Take an `x` and a `w` with an entry of `x @ w` above 1. Compare `w.grad` with a finite difference, or use
+# `gradcheck`.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# `.data`, `detach()` and `no_grad()` all hide the clipping from autograd. What would it do if it saw it?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Clip out of place, and go on with the result. In place is allowed, too, as long as it is recorded: `h` is no
+# leaf.
+#
+# </details>
+
+
+# %% tags=["question q6"]
+def clipped_energy(x, w):
+    """The sum of squares of x @ w, whose entries above 1 are replaced by 1.
+
+    x: (n, k), may require grad; w: (k, m), requires grad; both float32 or both float64.
+    Returns a tensor of shape () through which w and x get their gradients.
+    """
+    # BEGIN SOLUTION
+    h = (x @ w).clamp(max=1.0)
+    return (h**2).sum()
+    # STUB
+    # h = x @ w
+    # h.data.clamp_(max=1.0)
+    # return (h**2).sum()
+    # END SOLUTION
+
+
+# %% tags=["check q6"]
+def test_a_clipped_entry_has_no_gradient(clipped_energy):
+    """Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient."""
+    import torch
+
+    x = torch.tensor([[3.0], [-2.0]])
+    w = torch.tensor([[1.0]], requires_grad=True)
+    loss = clipped_energy(x, w)
+    assert loss.item() == 5, f"the energy is {loss.item()}, and 1 + 4 is 5"
+    assert loss.requires_grad, "the energy does not require grad: no way leads back to w"
+    loss.backward()
+    assert w.grad is not None, "w.grad is None: the energy is not connected to w"
+    assert abs(w.grad.item() - 8) < 1e-5, (
+        f"w.grad is {w.grad.item()}. If w grows from 1 to 1.001, the energy grows from 5 to 5.008:\n"
+        "that is a slope of 8. Which part of your computation has autograd not seen?"
+    )
+
+
+# %% [markdown]
+# ## What to keep
+#
+# - `detach()` returns a new tensor without a history, on the same memory and with the same version counter.
+# - A write is noticed only where backward needs what was overwritten. What an operation saves follows from its
+#   derivative: its input, its result, the other factor, or nothing.
+# - `.data` and NumPy share the memory and not the counter. They turn an error into a wrong gradient.
+# - Cut the *use* of a tensor: the discriminator gets `fake.detach()`, the generator's loss gets `fake`.
+# - `a + (b - a).detach()` has the value of `b` and the gradient of `a`.
+# - A target is data: compute it under `no_grad()`, or detach it. `eval()` and `requires_grad_(False)` do
+#   something else.
+# - No error does not mean that the gradient is right. Compare with a finite difference.
+#
+# The next notebook takes up the in-place writes: which of them autograd allows, and which it sees.

@@ -1,0 +1,881 @@
+"""The hidden checks of 04_detach: what shares memory, what backward needs, and where the cut has to be."""
+
+from inside import sizes, with_gaps
+
+from grader import (
+    assert_close,
+    assert_gradients,
+    assert_untouched,
+    blaming_changes,
+    cases,
+    diagnose,
+    is_close,
+    picture,
+    points,
+    probe,
+    raised,
+)
+from grader.inside import (
+    F,
+    attempt,
+    gradients,
+    graph,
+    graph_at,
+    inside,
+    nn,
+    snap,
+    spy,
+    torch,
+    untouched,
+    updates,
+)
+
+SWITCHED_OFF = "Called while gradients are switched off"
+
+
+@inside
+def while_switched_off(function, *args):
+    """The modes before and after a call while gradients are switched off; what it raises does not matter."""
+    with torch.no_grad(), untouched() as kept:
+        attempt(function, *args)
+    return kept
+
+
+# --- q1: positive_part
+
+
+@inside
+def activations():
+    """Of every kind a y, a loss that has saved it, and the leaf to which that loss goes back.
+
+    All have entries of either sign, but for the result of an exponential, where nothing is negative.
+    """
+
+    def signed(*shape, dtype=torch.float32):
+        values = torch.rand(shape, dtype=dtype) + 0.2
+        values.view(-1)[::2] *= -1
+        return values
+
+    n, m, k = sizes(3)
+    x, other, third = signed(n, m).requires_grad_(), signed(k, n).requires_grad_(), signed(m + k)
+    column, wide = third.requires_grad_(), signed(k, m, n, dtype=torch.float64)
+    y, saved, positive = (3 * x).t(), torch.tanh(other), column.exp()
+    leaf = with_gaps(1000 * signed(m, k)).requires_grad_()
+    leaf.grad, factor = torch.randn_like(leaf), signed(k, m, n, dtype=torch.float64).requires_grad_()
+    return {
+        "Where a square has saved y": (y, (y**2).sum(), x),
+        "Where y is the result that tanh has saved": (saved, saved.sum(), other),
+        "Where nothing in y is negative": (positive, positive.sum(), column),
+        "Where y is a leaf": (leaf, (leaf**2).sum(), leaf),
+        "Where y is plain data, in float64": (wide, (wide * factor).sum(), factor),
+    }
+
+
+@inside
+def overwritten(result):
+    """Write to a result, which may be an inference tensor."""
+    with torch.inference_mode():
+        result.fill_(-77.0)
+
+
+@probe(cases=activations)
+def looked_at(student, y, loss, leaf):
+    """What the call returns, what it does to y and to a loss that waits, and whom a write to it concerns."""
+    with untouched(y=y) as kept:
+        result = student.positive_part(y)
+    part, back = snap(result), gradients(loss, leaf=leaf)
+    with untouched(y=y) as written:
+        attempt(overwritten, result)
+    return {"kept": kept, "y": kept["before"]["y"], "part": part, "loss": back, "written": written}
+
+
+@probe
+def looked_at_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.positive_part, torch.randn(3, 2))
+
+
+@points(1)
+def test_positive_part_has_no_history(looked_at):
+    """The result is the positive part of y, without a history.
+
+    What does your function return where y is negative, and what where it is not?
+    """
+    for case in cases(looked_at):
+        seen, right = case["part"]
+        assert seen is not None, "You returned None."
+        old = "The result has a history: whoever keeps it keeps the whole graph behind y.\n\nWhat cuts it off?"
+        assert seen.grad_fn is None, old
+        assert not seen.requires_grad, "The result has no history, and requires grad all the same."
+        assert_close(seen, right, "The result is not y with 0 in the place of what is negative.")
+
+
+def returned(case):
+    """The result, where there is one: who returns nothing is not praised for leaving y alone."""
+    seen = case.seen["part"]
+    assert seen is not None, "You returned None; what happens to y counts once a positive part is there."
+    left = seen.value is not None and any(value < 0 for value in seen.value)
+    assert not left, "The result has negative entries; what happens to y counts once they are gone."
+    return seen
+
+
+@points(2)
+def test_y_is_left_alone(looked_at, looked_at_while_switched_off):
+    """The call leaves y alone, and so does what is written to the result."""
+    hint = "Whose memory does each of your operations write to? Compare data_ptr() of y and of your tensors."
+    for case in cases(looked_at):
+        assert_untouched(case.seen["kept"], hint=hint)
+        seen, y = returned(case), case.seen["y"]["tensor"]
+        assert seen.identity != y.identity, "What came back is y itself, not a tensor of its own."
+        shared = f"The result lies in the memory of y: who writes to the one changes the other.\n\n{hint}"
+        assert seen.storage != y.storage, shared
+        when = "When only the result was written to"
+        assert_untouched(case.seen["written"], only=["y:value"], case=when, hint=hint)
+    assert_untouched(looked_at_while_switched_off.seen, case=SWITCHED_OFF)
+
+
+@points(2)
+def test_a_waiting_loss_is_left_alone(looked_at):
+    """A loss that was computed from y before the call goes back, with the same gradient."""
+    why = {
+        "overwritten": "That is y, which your function changed in place.\n\nWho shares the memory of y?",
+        "wrong": "No error told you: backward used the values that it found in the memory of y.\n\n"
+        "Which ways of writing does y._version not count?",
+    }
+    for case in cases(looked_at):
+        assert_gradients(*case["loss"], of="a loss of y from before the call", because=why)
+        returned(case)
+
+
+@picture
+def loss_of_y(student):
+    """The loss that waits while you look at y: what has it saved, and does that still hold the same values?"""
+    x = torch.randn(3, requires_grad=True)
+    y = x + 1
+    loss = (y**2).sum()
+    result = attempt(student.positive_part, y)
+    return graph(loss=loss, y=y, x=x, result=result)
+
+
+# --- q2: may_overwrite
+
+
+@inside
+def computed_on_the_way():
+    """A tensor in the middle of formulas; in one, what is saved has the same values and is another tensor."""
+    n, m = sizes(2)
+
+    def square(x):
+        y = x + 1
+        return y**2, y
+
+    def sum_of_multiples(x):
+        y = x**2
+        return 3 * (x + 1) + 4 * y, y
+
+    def sum_with_a_square(x):
+        y = x**2
+        return 3 * (x + 1) + 4 * y**2, y
+
+    def beside_its_twin(x):
+        y, twin = x + 1, x + 1
+        return twin**2 + 3 * y, y
+
+    def quotient(x):
+        y = x + 1
+        return (x / y).sum(), y
+
+    formulas = {
+        "For out = y**2 and mid = y": square,
+        "For out = 3 * (x + 1) + 4 * y and mid = y": sum_of_multiples,
+        "For out = 3 * (x + 1) + 4 * y**2 and mid = y": sum_with_a_square,
+        "For out = twin**2 + 3 * y and mid = y, where twin is another tensor of equal values": beside_its_twin,
+        "For out = (x / y).sum() and mid = y": quotient,
+    }
+    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in formulas.items()}
+
+
+@inside
+def inputs_and_results():
+    """Operations that save what goes in, what comes out, and neither."""
+    n, m, k = sizes(3)
+    learned, plain = torch.randn(m, k, requires_grad=True), torch.randn(m, k)
+
+    def into_exp(x):
+        y = x - 1
+        return y.exp(), y
+
+    def out_of_exp(x):
+        y = (x - 1).exp()
+        return 3 * y, y
+
+    def out_of_relu(x):
+        y = torch.relu(x - 1)
+        return y + 1, y
+
+    def into_relu(x):
+        y = x - 1
+        return torch.relu(y) + 1, y
+
+    def into_sigmoid(x):
+        y = 2 * x
+        return y.sigmoid().mean(), y
+
+    def times_learned(x):
+        y = x + 1
+        return y @ learned, y
+
+    def times_plain(x):
+        y = x + 1
+        return y @ plain, y
+
+    operations = {
+        "For what goes into exp": into_exp,
+        "For what comes out of exp": out_of_exp,
+        "For what comes out of relu": out_of_relu,
+        "For what goes into relu": into_relu,
+        "For what goes into sigmoid": into_sigmoid,
+        "For y in y @ w, where w requires grad": times_learned,
+        "For y in y @ w, where w does not require grad": times_plain,
+    }
+    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in operations.items()}
+
+
+@inside
+def views_and_depths():
+    """What is saved is a view of mid, or mid is a view of it, or it lies deep in the graph."""
+    n, m = sizes(2)
+
+    def view_is_saved(x):
+        y = x + 1
+        return y.view(-1)[1:] ** 2, y
+
+    def is_view_of_saved(x):
+        y = x + 1
+        part = y[1:]
+        return (y * y).sum() + part.sum(), part
+
+    def deep(x):
+        y = x + 1
+        return ((y * y) + 1).sum() * 2, y
+
+    def only_added(x):
+        y = x + 1
+        part = y.t()
+        return 3 * part + 1, part
+
+    def view_of_a_result(x):
+        y = x.exp()
+        part = y.flatten()[2:]
+        return 2 * y, part
+
+    cases_of_memory = {
+        "Where a view of mid is squared": view_is_saved,
+        "Where mid is y[1:], and y is multiplied by itself": is_view_of_saved,
+        "Where mid is squared three operations before out": deep,
+        "Where mid is y.t(), and is multiplied by 3": only_added,
+        "Where mid is a view of what comes out of exp": view_of_a_result,
+    }
+    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in cases_of_memory.items()}
+
+
+@inside
+def constants():
+    """A mid that does not require grad."""
+    n, m = sizes(2)
+    values = torch.randn(n, m)
+
+    def mask(x):
+        k = (values > 0).float()
+        return x * k, k
+
+    def added(x):
+        k = values * 2
+        return x * 3 + k, k
+
+    def divisor(x):
+        k = values.exp()
+        return (x / k).sum(), k
+
+    def squared(x):
+        k = values + 1
+        return x + k * k, k
+
+    def compared(x):
+        k = values * 1
+        return torch.where(k > 0, x, 2 * x), k
+
+    uses = {
+        "For out = x * k and mid = k, a mask": mask,
+        "For out = 3 * x + k and mid = k, a constant": added,
+        "For out = (x / k).sum() and mid = k, a constant": divisor,
+        "For out = x + k * k and mid = k, a constant": squared,
+        "For out = torch.where(k > 0, x, 2 * x) and mid = k, a constant": compared,
+    }
+    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in uses.items()}
+
+
+@inside
+def answer(student, f, x):
+    """The answer as a bool, where it can be one, and what became of x."""
+    with untouched(x=x) as kept:
+        told = student.may_overwrite(f, x)
+    return {"told": told if told is None else attempt(bool, told), "kept": kept}
+
+
+@probe(cases=computed_on_the_way, question="q2")
+def on_the_way(student, f, x):
+    """Answers for tensors in the middle of formulas."""
+    return answer(student, f, x)
+
+
+@probe(cases=inputs_and_results, question="q2")
+def in_and_out(student, f, x):
+    """Answers for what goes into an operation, and what comes out."""
+    return answer(student, f, x)
+
+
+@probe(cases=views_and_depths, question="q2")
+def shared_memory(student, f, x):
+    """Answers for views, and for what lies deep."""
+    return answer(student, f, x)
+
+
+@probe(cases=constants, question="q2")
+def not_learned(student, f, x):
+    """Answers for what does not require grad."""
+    return answer(student, f, x)
+
+
+@probe
+def asked_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.may_overwrite, lambda x: (x * 2, x * 3), torch.rand(3, requires_grad=True))
+
+
+def assert_answers(answers, hint):
+    """Every case is answered, and rightly."""
+    for case in cases(answers):
+        told, right = case["told"]
+        assert told is not None, "You returned None, neither True nor False."
+        assert not raised(told, BaseException), f"What you returned is neither true nor false: {diagnose(told)}"
+        wrong = {
+            True: "you answer True. But after mid is overwritten, out does not go back: backward needs it.",
+            False: "you answer False. But after mid is overwritten, out goes back, with the same gradients.",
+        }
+        assert told == right, f"{wrong[told].capitalize()}\n\n{hint}"
+
+
+@points(1)
+def test_formulas(on_the_way, asked_while_switched_off):
+    """A tensor in the middle of a formula is needed where a derivative contains it.
+
+    Whose values are x?
+    """
+    assert_answers(on_the_way, "Which derivative contains the values of mid, and of no other tensor?")
+    for case in cases(on_the_way):
+        assert_untouched(case.seen["kept"], but=["x:grad"])
+    assert_untouched(asked_while_switched_off.seen, case=SWITCHED_OFF)
+
+
+@points(1)
+def test_inputs_and_results(in_and_out):
+    """Some operations save what goes in, some what comes out, some neither."""
+    assert_answers(in_and_out, "Does this operation save what goes in, what comes out, both or neither?")
+
+
+@points(1)
+def test_views_and_depth(shared_memory):
+    """What counts is the memory, wherever in the graph it was saved, and through whichever view."""
+    assert_answers(shared_memory, "Do you look at the whole graph? And do you compare objects, or memory?")
+
+
+@points(1)
+def test_constants(not_learned):
+    """What does not require grad may be needed, too."""
+    assert_answers(not_learned, "What is the derivative of out with respect to x here?")
+
+
+# --- q3: gan_step
+
+
+@inside
+def game(dtype, lr_g, lr_d, logits=0.0):
+    """Two networks with old gradients, their optimizers, and three rounds of noise and real samples.
+
+    There are more fakes than real samples. With `logits`, those of the first fakes reach from minus to plus
+    so much.
+    """
+    latent, hidden, features, width = sizes(4)
+    G = nn.Sequential(nn.Linear(latent, hidden), nn.Tanh(), nn.Linear(hidden, features)).to(dtype)
+    D = nn.Sequential(nn.Linear(features, width), nn.LeakyReLU(0.2), nn.Linear(width, 1)).to(dtype)
+    for parameter in [*G.parameters(), *D.parameters()]:
+        nn.init.normal_(parameter, std=0.7)
+        parameter.grad = torch.randn_like(parameter)
+    n, more = sizes(2)
+    n += 1
+    rounds = [
+        (torch.randn(n + more, latent, dtype=dtype), torch.randn(n, features, dtype=dtype) + 1)
+        for _ in range(3)
+    ]
+    if logits:
+        with torch.no_grad():
+            found = D(G(rounds[0][0]))
+            scale = logits / (found - found.mean()).abs().max()
+            D[2].bias.copy_((D[2].bias - found.mean()) * scale)
+            D[2].weight.mul_(scale)
+    oG = torch.optim.SGD(G.parameters(), lr=lr_g, momentum=0.5)
+    return G, D, oG, torch.optim.SGD(D.parameters(), lr=lr_d, momentum=0.5), rounds
+
+
+@inside
+def games():
+    """Games in which one network stays what it is, for its learning rate is 0, and one in which both learn."""
+    return {
+        "Where only D learns": game(torch.float32, 0.0, 0.3),
+        "Where only G learns": game(torch.float64, 0.5, 0.0),
+        "Where both learn": game(torch.float64, 0.2, 0.2),
+        "Where only D learns, with logits up to 90": game(torch.float64, 0.0, 1e-3, 90.0),
+        "Where only G learns, with logits up to 90": game(torch.float64, 1e-3, 0.0, 90.0),
+    }
+
+
+@inside
+def flat(loss, network):
+    """The gradient of a loss with respect to all parameters of a network, in one row."""
+    return torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))])
+
+
+@inside
+def one_gradient_at_a_time(G, D, oG, oD, z, real):
+    """The same without backward: each gradient is asked for by name, and the losses are written out."""
+    with torch.no_grad():
+        fake = G(z)
+    learning = list(D.parameters())
+    loss = F.softplus(-D(real)).mean() + F.softplus(D(fake)).mean()
+    for parameter, gradient in zip(learning, torch.autograd.grad(loss, learning), strict=True):
+        parameter.grad = gradient
+    oD.step()
+    learning = list(G.parameters())
+    loss = F.softplus(-D(G(z))).mean()
+    for parameter, gradient in zip(learning, torch.autograd.grad(loss, learning), strict=True):
+        parameter.grad = gradient
+    oG.step()
+
+
+@inside
+def step(student, *args):
+    """The call alone, for what it returns is up to the student."""
+    student.gan_step(*args)
+
+
+@probe(cases=games, oracle=one_gradient_at_a_time)
+def played(student, G, D, oG, oD, rounds):
+    """Three rounds: with which gradients the optimizers stepped, and what else there may be in the first."""
+    z, real = rounds[0]
+    teaching = F.softplus(-D(G(z))).mean()
+    losses = {"loss of D": F.softplus(D(G(z))).mean(), "loss of G by D before its step": teaching}
+    others = {name: flat(loss, G) for name, loss in losses.items()}
+    left = {"loss of G": flat(teaching, D)}
+    with (
+        untouched(G=G, D=D, z=[z for z, _ in rounds], real=[real for _, real in rounds]) as kept,
+        updates(oG, G=G) as of_g,
+        updates(oD, D=D) as of_d,
+    ):
+        calls = [attempt(step, student, G, D, oG, oD, *data) for data in rounds]
+    found = {"of G": of_g, "of D": of_d, "kept": kept}
+    return {**found, "calls": calls, "for G": others, "for D": left}
+
+
+@probe(oracle=one_gradient_at_a_time)
+def what_arrives(student):
+    """What went back into the generator in a step, and what the loss of D would send there."""
+    G, D, oG, oD, rounds = game(torch.float64, 0.1, 0.0)
+    z, real = rounds[0]
+    fake = G(z).detach().requires_grad_()
+    (leak,) = torch.autograd.grad(F.softplus(D(fake)).mean(), fake)
+    calls = spy(G, gradients=True)
+    call = attempt(step, student, G, D, oG, oD, z, real)
+    return {"call": call, "calls": calls, "leak": leak}
+
+
+@probe
+def played_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    G, D, oG, oD, rounds = game(torch.float32, 0.1, 0.1)
+    return while_switched_off(step, student, G, D, oG, oD, *rounds[0])
+
+
+def arrived(calls):
+    """The sum of what arrived at the outputs of the generator, in one list, or None where nothing did."""
+    found = [call["gradient"].value for call in calls if call["gradient"] is not None]
+    return [sum(entries) for entries in zip(*found, strict=True)] if found else None
+
+
+@points(2)
+def test_nothing_of_the_loss_of_d_enters_the_generator(what_arrives):
+    """What goes back into the generator is the gradient of its own loss, and nothing else.
+
+    Through which tensor does the loss of D know the generator?
+    """
+    call = what_arrives.seen["call"]
+    assert not raised(call, BaseException), f"The step stops: {diagnose(call)}"
+    seen, expected = arrived(what_arrives.seen["calls"]), arrived(what_arrives.expected["calls"])
+    nothing = "No gradient came back to G(z).\n\nWhich of the two losses needs the history of the fakes?"
+    assert seen is not None, nothing
+    told = "What came back to G(z), from all backward passes together, is not the gradient of the loss of G."
+    others = {"the gradient of the loss of D": list(what_arrives.expected["leak"].value)}
+    assert_close(seen, expected, told, others)
+
+
+def assert_taught(case, network, hint):
+    """The optimizer of a network made a step in each call, with the gradient of its own loss."""
+    for number, call in enumerate(case.seen["calls"], 1):
+        assert not raised(call, BaseException), f"Call {number} of your function stops: {diagnose(call)}"
+    seen, expected = case[f"of {network}"]
+    made, number = len(seen["steps"]), len(expected["steps"])
+    told = f"In {number} calls of your function, o{network}.step() was called {made} times."
+    assert made == number, told
+    others = {f"the gradient of the {name}": row for name, row in case.expected[f"for {network}"].items()}
+    others["what stood in .grad before your call"] = expected["before"]
+    for one in cases((seen["steps"], expected["steps"]), each="Call"):
+        gradient, right = one["gradient"]
+        missing = ", ".join(one.seen["missing"])
+        assert gradient is not None, f"When o{network} made its step, there was no gradient in {missing}."
+        wrong = f"The gradient with which o{network} made its step is not that of the loss of {network}."
+        assert_close(gradient, right, f"{wrong}\n\n{hint}", others)
+        others = {"what stood in .grad before your call": right}
+    moved = f"Something else than the step of o{network} has moved the parameters of {network}."
+    assert_close(seen["end"], expected["end"], moved)
+
+
+#: What of the networks a step of training may change.
+FREE = ["*:value", "*:version", "*:grad"]
+
+
+@points(3)
+def test_generator_is_taught_by_its_own_loss(played):
+    """The generator makes a step with the gradient of its own loss, by the discriminator after its step."""
+    hint = "Which of your backward calls reach G, and what stands in its .grad when oG makes its step?"
+    after = "In which order do the two losses, the two backward calls and the two steps come?"
+    for case in cases(played):
+        if case.name.startswith("Where only G learns"):
+            assert_taught(case, "G", hint)
+    for case in cases(played):
+        (seen, right), both = case["of D"], case.name == "Where both learn"
+        if both and len(seen["steps"]) == len(right["steps"]) and is_close(seen["steps"], right["steps"]):
+            assert_taught(case, "G", after)  # by a D that is right
+        assert_untouched(case.seen["kept"], only=["G", "z"], but=["G.*:value", "G.*:version", "G.*:grad"])
+
+
+@points(2)
+def test_discriminator_is_taught_by_its_own_loss(played, played_while_switched_off):
+    """The discriminator makes a step with the gradient of its own loss, and still trains afterwards."""
+    hint = "The loss of G goes through D, too. What is left there, and what does oD make its next step with?"
+    back = "What did you switch off for a moment, and is it on again when your function returns?"
+    for case in cases(played):
+        with blaming_changes(case.seen["kept"], only=["D.*:requires_grad"]):
+            if case.name.startswith("Where only D learns"):
+                assert_taught(case, "D", hint)
+    for case in cases(played):
+        but = ["D.*:value", "D.*:version", "D.*:grad"]
+        assert_untouched(case.seen["kept"], only=["D", "real", "torch"], but=but, hint=back)
+    assert_untouched(played_while_switched_off.seen, only=["torch"], case=SWITCHED_OFF)
+
+
+@picture
+def entering_the_discriminator(student):
+    """What enters the discriminator when it is called for the second time, and what it comes from."""
+    G, D, oG, oD, rounds = game(torch.float32, 0.1, 0.1)
+    shown = graph_at(D, 2, generator=G)
+    student.gan_step(G, D, oG, oD, *rounds[0])
+    return shown()
+
+
+# --- q4: ste_round
+
+
+@inside
+def numbers():
+    """Numbers of every kind: with gaps, halves of either parity, beyond all integers of 32 bits, computed."""
+    n, m, k = sizes(3)
+    plain = with_gaps(3 * torch.randn(n, m)).requires_grad_()
+    plain.grad = torch.randn_like(plain)
+    halves = (torch.randint(-9, 9, (k, n, 2)).double() + 0.5).requires_grad_()
+    large = (3e9 * (1 + torch.rand(m, dtype=torch.float64))).requires_grad_()
+    small, start = (0.6 * torch.randn(m, k)).requires_grad_(), torch.randn(k, n, requires_grad=True)
+    computed = (2 * start).t()
+    single = (5 * torch.randn(())).requires_grad_()
+    return {
+        "Where x is a leaf": (plain, plain),
+        "Where x ends in a half": (halves, halves),
+        "Where x is large": (large, large),
+        "Where x is small": (small, small),
+        "Where x is the result of a computation": (computed, start),
+        "Where x is a single number": (single, single),
+    }
+
+
+@probe(cases=numbers)
+def rounded(student, x, leaf):
+    """What comes out, what goes back to the leaf behind x, and what became of x."""
+    with untouched(x=x) as kept:
+        y = student.ste_round(x)
+    told, back = snap(y), gradients(y, {"the leaf behind x" if leaf is not x else "x": leaf})
+    with untouched(x=x) as written:
+        attempt(overwritten, y)
+    return {"kept": kept, "x": kept["before"]["x"], "y": told, "back": back, "written": written}
+
+
+@probe
+def rounded_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.ste_round, torch.randn(3, 2))
+
+
+@points(1)
+def test_value_is_rounded(rounded):
+    """The value is that of x.round()."""
+    for case in cases(rounded):
+        assert case.seen["y"] is not None, "You returned None."
+        assert_close(*case["y"], "The value is not that of x.round().", all_digits=True)
+
+
+@points(2)
+def test_gradient_goes_straight_through(rounded):
+    """The gradient that arrives at the result goes on to x as it is.
+
+    Add the gradients of all parts of your sum: which of them does autograd see?
+    """
+    why = {
+        "zero": "That is the derivative of a function that is flat.\n\nWhich value is a constant for autograd, "
+        "and which one moves with x?",
+        "wrong": "It should be what arrives at the result.\n\nAdd the gradients of all parts of your sum.",
+        "not connected": "\n\nIs the result made from x, or is it a new leaf?",
+        "no history": "\n\nWhat exactly do you cut off, the difference or all of it?",
+    }
+    for case in cases(rounded):
+        seen = case.seen["y"]
+        same = seen is not None and is_close(seen, case.expected["x"]["tensor"])
+        assert not same, "The result is x as it came; its gradient counts once it is rounded."
+        assert_gradients(*case["back"], of="the result", because=why)
+
+
+@points(1)
+def test_x_is_left_alone(rounded, rounded_while_switched_off):
+    """The caller's x stays as it is, and the result has a memory of its own."""
+    hint = "Whose memory does each of your operations write to?"
+    for case in cases(rounded):
+        assert_untouched(case.seen["kept"], hint=hint)
+        y, x = case.seen["y"], case.seen["x"]["tensor"]
+        assert y is not None, "You returned None; that x is left alone counts once a result is there."
+        assert y.identity != x.identity, "What came back is x itself."
+        assert y.storage != x.storage, f"The result lies in the memory of x.\n\n{hint}"
+        when = "When only the result was written to"
+        assert_untouched(case.seen["written"], only=["x:value"], case=when, hint=hint)
+    assert_untouched(rounded_while_switched_off.seen, case=SWITCHED_OFF)
+
+
+@picture
+def rounded_result(student):
+    """The result y, and the way on which its gradient comes back to x."""
+    x = torch.randn(3, requires_grad=True)
+    return graph(y=student.ste_round(x), x=x)
+
+
+# --- q5: td_loss
+
+
+@inside
+def lessons():
+    """Two networks of every relation, and samples for them.
+
+    The parts of a network are in different modes, and one parameter is frozen. Of the network of its own,
+    all parameters require grad, but for one; rewards are large in one case, beside values that are not.
+    """
+
+    def network(features, width, actions, dtype, trunk=None):
+        trunk = trunk or nn.Sequential(nn.Linear(features, width), nn.Tanh())
+        made = nn.Sequential(trunk, nn.Sequential(nn.Identity().eval(), nn.Linear(width, actions))).to(dtype)
+        made[0][0].bias.requires_grad_(False)
+        for parameter in made.parameters():
+            nn.init.normal_(parameter)
+            parameter.grad = torch.randn_like(parameter)
+        return made
+
+    def lesson(relation, n, dtype=torch.float32, gamma=None, scale=1.0):
+        features, width, actions = sizes(3)
+        q = network(features, width, actions, dtype)
+        other = q if relation == "same" else network(
+            features, width, actions, dtype, q[0] if relation == "trunk" else None
+        )
+        s, s2 = torch.randn(2, n, features, dtype=dtype)
+        a, r = torch.randint(actions, (n,)), scale * torch.randn(n, dtype=dtype)
+        return q, other, s, a, r, s2, 0.5 + 0.4 * torch.rand(()).item() if gamma is None else gamma
+
+    few, many = sizes(2, low=5)
+    return {
+        "With two networks": lesson("own", few),
+        "With two networks and gamma = 0": lesson("own", many, torch.float64, 0.0),
+        "With two networks and large rewards": lesson("own", many, torch.float64, None, 1000.0),
+        "With q as its own target": lesson("same", many),
+        "With q as its own target and gamma = 1": lesson("same", few, torch.float64, 1.0),
+        "With a single sample": lesson("same", 1),
+        "With networks that share a layer": lesson("trunk", few, torch.float64),
+    }
+
+
+@probe(cases=lessons)
+def taught(student, q, q_target, s, a, r, s2, gamma):  # noqa: PLR0917
+    """The loss, the gradients of both networks, and what became of them."""
+    data = {"s": s, "a": a, "r": r, "s2": s2}
+    with untouched(q=q, q_target=q_target, **data) as kept:
+        loss = student.td_loss(q, q_target, s, a, r, s2, gamma)
+    shared = {id(parameter) for parameter in q.parameters()}
+    alone = {name: one for name, one in q_target.named_parameters() if id(one) not in shared}
+    named = {f"q_target.{name}": one for name, one in alone.items()}
+    return {"kept": kept, "loss": snap(loss), "back": gradients(loss, named, q=q)}
+
+
+@probe
+def taught_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.td_loss, *lessons()["With two networks"])
+
+
+@points(1)
+def test_loss_is_the_mean_squared_difference(taught):
+    """The loss is the mean squared difference of prediction and target."""
+    hint = "Which shape have your prediction and your target? Which network values the next state, and how?"
+    for case in cases(taught):
+        assert case.seen["loss"] is not None, "You returned None."
+        told = f"The loss is not the mean of (prediction - target)**2.\n\n{hint}"
+        assert_close(*case["loss"], told, all_digits=True)
+
+
+TARGET = (
+    "The target still has a way back to these parameters.\n\nWhich operation makes the target a constant, whoever "
+    "owns the parameters?"
+)
+
+
+@points(2)
+def test_a_target_of_its_own_is_not_taught(taught, taught_while_switched_off):
+    """With two networks q is taught, q_target is not, and both stay as they are."""
+    why = {"connected": TARGET, "q.*:wrong": "Its way is the one through q(s), at the action that was taken."}
+    for case in cases(taught):
+        if case.name.startswith("With two networks"):
+            assert_gradients(*case["back"], of="the loss", because=why)
+        assert_untouched(case.seen["kept"])
+    assert_untouched(taught_while_switched_off.seen, case=SWITCHED_OFF)
+
+
+@points(2)
+def test_a_shared_target_is_not_taught(taught):
+    """Where q and q_target share parameters, these get the gradient of the prediction only."""
+    both = "A part of it comes through the target, or a part of the prediction is missing."
+    hint = "These parameters occur twice. Which of the two uses should autograd not see?"
+    why = {"connected": TARGET, "wrong": f"{both}\n\n{hint}"}
+    for case in cases(taught):
+        if not case.name.startswith("With two networks"):
+            with blaming_changes(case.seen["kept"], only=["*:requires_grad"]):
+                assert_gradients(*case["back"], of="the loss", because=why)
+
+
+@picture
+def loss_of_a_network_with_itself(student):
+    """The loss of a network that is its own target: how many ways lead back to its weight?"""
+    q = nn.Linear(2, 2, bias=False)
+    s, s2, a, r = torch.randn(3, 2), torch.randn(3, 2), torch.randint(2, (3,)), torch.randn(3)
+    return graph(loss=student.td_loss(q, q, s, a, r, s2, 0.9), q=q)
+
+
+# --- q6: clipped_energy
+
+
+@inside
+def energies():
+    """Matrices whose product is clipped in some places, everywhere, and nowhere; none is 1.
+
+    Below 1 it reaches far: what is clipped from below, too, shows. x requires grad where it has more rows
+    than columns, and is not contiguous.
+    """
+
+    def product(rows, inner, columns, dtype, low, high, trained=False):
+        """x and w with entries of x @ w from low to high."""
+        wanted = low + (high - low) * torch.rand(rows, columns, dtype=torch.float64)
+        wanted[0, 0], wanted[-1, -1] = low, high
+        wanted[(wanted - 1).abs() < 0.05] = 1.1
+        noise, w = torch.randn(rows, inner, dtype=torch.float64), torch.randn(inner, columns).double()
+        # [1, noise] @ [wanted - noise @ w, w] is wanted
+        x = torch.cat([torch.eye(rows, dtype=torch.float64), noise], 1).t().contiguous().t().to(dtype)
+        w = torch.cat([wanted - noise @ w, w], 0)
+        return x.requires_grad_(trained), w.to(dtype).requires_grad_()
+
+    one, other, third = sizes(3)
+    some = product(one, other, third, torch.float64, -2.0, 4.0, trained=True)
+    far = product(other, third, one, torch.float64, -900.0, 900.0)
+    return {
+        "Where some entries are clipped": some,
+        "Where entries are far from 1": far,
+        "Where nothing is clipped": product(third, one, other, torch.float32, -3.0, 0.9, trained=True),
+        "Where all is clipped": product(other, one, third, torch.float32, 1.2, 3.0, trained=True),
+        "Where x is plain data, in float32": product(one, third, other, torch.float32, -2.0, 3.0),
+    }
+
+
+@inside
+def entry_by_entry(x, w):
+    """The same by a loop that leaves out what is clipped, and counts it."""
+    total = torch.zeros((), dtype=w.dtype)
+    for row in x:
+        for column in w.t():
+            entry = (row * column).sum()
+            total = total + (entry * entry if entry.item() < 1 else 1.0 + 0 * entry)
+    return total
+
+
+@probe(cases=energies, oracle=entry_by_entry)
+def clipped(student, x, w):
+    """The energy, the gradients of w and x, and what became of these."""
+    with untouched(x=x, w=w) as kept:
+        energy = student.clipped_energy(x, w)
+    return {"kept": kept, "energy": snap(energy), "back": gradients(energy, w=w, x=x)}
+
+
+@probe
+def clipped_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.clipped_energy, torch.randn(3, 2), torch.randn(2, 4, requires_grad=True))
+
+
+@points(1)
+def test_energy_is_that_of_the_clipped(clipped, clipped_while_switched_off):
+    """The energy is the sum of the squares of x @ w, clipped at 1 from above; x and w stay as they are."""
+    hint = "What happens in your function to an entry of 4, of 0.5, and of -3?"
+    for case in cases(clipped):
+        assert case.seen["energy"] is not None, "You returned None."
+        told = f"The energy is not the sum of the squares of x @ w clipped at 1.\n\n{hint}"
+        with blaming_changes(case.seen["kept"]):
+            assert_close(*case["energy"], told)
+        assert_untouched(case.seen["kept"])
+    assert_untouched(clipped_while_switched_off.seen, case=SWITCHED_OFF)
+
+
+@points(3)
+def test_gradient_is_that_of_the_clipped(clipped):
+    """The gradients of w and x are those of the function that was computed."""
+    unseen = (
+        "The value is right, so the clipping took place, and no error told you anything.\n\n"
+        "Which of your operations is hidden from autograd? Compare with a finite difference."
+    )
+    for case in cases(clipped):
+        why = unseen if is_close(*case["energy"]) else "The energy is wrong, too: see to it first."
+        assert_gradients(*case["back"], of="the energy", because={"wrong": why})
+
+
+@picture
+def energy_before_backward(student):
+    """The energy before its backward: which operations has autograd seen between it and w?"""
+    x, w = torch.randn(2, 3), torch.randn(3, 2, requires_grad=True)
+    return graph(energy=student.clipped_energy(x, w), w=w)
