@@ -43,7 +43,7 @@ xray(z=z, y=y, x=x, c=c)
 # You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and
 # `z` knows nothing of it.
 #
-# The two share memory, so a write to the one is a write to the other. Guess first: `c.zero_()` writes to a
+# The two share memory, so a write to either is a write to both. Guess first: `c.zero_()` writes to a
 # tensor that has no history, and does not require grad. What does the line itself do, and what does
 # `z.backward()` do after it?
 
@@ -115,8 +115,8 @@ print(x.grad.item())  # 0.0, because backward used the y it found, and the right
 #
 # <details><summary>Hint 2</summary>
 #
-# `detach()` copies nothing. Which operation gives you memory of its own: one that ends in `_`, or one that
-# does not?
+# `detach()` copies nothing. Which operation gives you memory of its own: `clamp_`, or `clamp` without the
+# underscore?
 #
 # </details>
 #
@@ -177,7 +177,7 @@ def test_a_waiting_loss_goes_back(positive_part):
 #
 # Does every write to a tensor of the graph end in that error? A question in a forum says so: "changing a
 # tensor through `detach()` always makes backward raise". Try a graph in which `y` is only multiplied by a
-# number. Guess first: which of the three lines below raises, and what is the gradient?
+# number. Guess first: does the write raise, or the backward? And what is the gradient?
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -190,7 +190,7 @@ print(x.grad.item(), y2.item())
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# None of them raises: `27.0 0.0`. The derivative of `4 * y2` is 4, whatever `y2` is, so nothing was saved, and
+# Neither raises: `27.0 0.0`. The derivative of `4 * y2` is 4, whatever `y2` is, so nothing was saved, and
 # nothing is compared. The gradient `3 + 4 * 2 * 3 = 27` is right.
 #
 # </details>
@@ -351,15 +351,14 @@ print(first.weight.grad is None)  # False, because h itself kept its history
 xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=second)
 
 # %% [markdown]
-# So the cut belongs into one *use* of `h`, and not into `h`. From there, two losses can go their own ways, one
-# after the other.
+# So you cut a *use* of `h`, and not `h` itself. Then each of two losses can go its own way.
 #
 # Without the cut, both losses go back through `first`, and the second stops with "Trying to backward through
 # the graph a second time". Two sentences are widely read about that. "The first backward destroys the
 # gradients of the shared layers": it does not. It adds its gradients to `.grad`, where they stay; what it frees
 # are the saved tensors. "So the first backward *must* use `retain_graph=True`": it need not. Where you want
-# the gradients of both, `(loss1 + loss2).backward()` gives them at once. Where you want only one, the other
-# has no business there, and a cut is what is missing.
+# the gradients of both, `(loss1 + loss2).backward()` gives them at once. Where you want the gradient of a single loss,
+# a cut is missing: the other loss has no business there.
 
 # %% [markdown]
 # ## q3 · GAN: the discriminator must not teach the generator
@@ -379,20 +378,20 @@ xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=
 #
 # - Each optimizer makes one step a call, with the gradient of its own loss and nothing else, whatever stands
 #   in `.grad` before. What stands there after the call is up to you.
-# - The loss of the discriminator sends no gradient into the generator, not even one that is thrown away
-#   later: the way back through the generator is the expensive one.
-# - Apart from that, everything is afterwards as it was: `z`, `real`, modes, hooks, and that all parameters of
-#   both networks require grad.
+# - The loss of the discriminator sends no gradient into the generator, not even a gradient that is thrown
+#   away later: the way back through the generator is expensive.
+# - Apart from the values of the parameters, their `.grad` and the state of the optimizers, all is afterwards as
+#   it was: `z`, `real`, modes, hooks. All parameters of both networks require grad, before and after.
 #
 # Neither network mixes samples or draws random numbers, so you may call them as often as you like. What your
 # function returns is up to you.
 #
-# The function below runs. Whoever wrote it had met the error of the second backward, and followed the advice
-# of its message.
+# The function below runs. Its author had met the error of the second backward, and followed the advice of its
+# message.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `G[0].weight.grad` right after `loss_d.backward()`. Who has put it there? Then take
+# Print `G[0].weight.grad` right after `loss_d.backward()`. Which loss has put it there? Then take
 # `retain_graph=True` away and read the error.
 #
 # </details>
@@ -628,7 +627,7 @@ xray(loss=(layer(data) - 0.9 * layer(data).detach()).pow(2).mean(), layer=layer)
 # - `q_target` may be the very same module as `q`, or may share some of its layers. Then these get the gradient
 #   of the prediction, and nothing from the target.
 # - The networks stay as they are: their parameters and `.grad`, which parameters require grad, which parts are
-#   in training mode. All stays when your function returns; it is the caller who calls `backward()`.
+#   in training mode. The caller calls `backward()`; your function does not.
 #
 # The networks draw no random numbers and have no running statistics, so you may call them as often as you
 # like. The function below gives the right value, and trains the target towards the prediction.
@@ -689,10 +688,25 @@ def test_only_the_prediction_is_taught(td_loss):
     assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
 
 
+def test_the_loss_of_two_samples(td_loss):
+    """With the predictions 2 and 4 and the targets 3.5 and 2 the loss is the mean of 2.25 and 4."""
+    import torch
+
+    q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        q.weight.copy_(torch.eye(2))  # q(s) is s
+        q_target.weight.copy_(2 * torch.eye(2))  # q_target(s2) is 2 * s2
+    s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([1, 0])
+    s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 1.0])
+    loss = td_loss(q, q_target, s, a, r, s2, 0.5)
+    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, and should be a single number"
+    assert abs(loss.item() - 3.125) < 1e-5, f"the loss is {loss.item()}, and (2.25 + 4) / 2 is 3.125"
+
+
 # %% [markdown]
 # ## No error is no proof
 #
-# "If autograd has not complained, the gradient is right." You have seen one counterexample: a write through
+# "If autograd has not complained, the gradient is right." You have seen a counterexample: a write through
 # `.data` *after* the value was saved. Here is another, with `detach()`, whose writes are counted. Guess first:
 # `h` is overwritten *before* it is used. Does the counter help? And which gradient belongs to `loss`?
 
