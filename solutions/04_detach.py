@@ -87,6 +87,19 @@ print(x.grad.item())  # 0.0, because backward used the y it found, and the right
 # [documentation of `Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
 # says that in-place changes of either of the two "may trigger errors in correctness checks", and these
 # checks are what protects you.
+#
+# You can look at the counter yourself. "Every in-place operation adds exactly 1, starting from 0" is nearly
+# true. So ask whether it has grown, and not by how much:
+
+# %%
+a = torch.zeros(3)
+a.add_(1)
+print(a._version)  # 1, because this was a single write
+a[0] += 1
+print(a._version)  # 3, because this line writes twice: to the view a[0], and back to a
+a.numpy()[0] = 7.0
+print(a._version)  # 3, because NumPy shares the memory, and not the counter
+print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in place
 
 # %% [markdown]
 # ## q1 · Look, but do not touch
@@ -195,6 +208,19 @@ print(x.grad.item(), y2.item())
 #
 # </details>
 #
+# A square brings the error back:
+
+# %%
+x = torch.tensor(3.0, requires_grad=True)
+y2 = x**2 + 7
+z = 4 * y2**2
+y2.detach().zero_()
+try:
+    z.backward()
+except RuntimeError as error:
+    print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
+
+# %% [markdown]
 # What an operation saves follows from its derivative. You can watch it: `saved_tensors_hooks` calls your
 # function with every tensor that is saved.
 
@@ -689,18 +715,18 @@ def test_only_the_prediction_is_taught(td_loss):
 
 
 def test_the_loss_of_two_samples(td_loss):
-    """With the predictions 2 and 4 and the targets 3.5 and 2 the loss is the mean of 2.25 and 4."""
+    """With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9."""
     import torch
 
     q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
     with torch.no_grad():
         q.weight.copy_(torch.eye(2))  # q(s) is s
         q_target.weight.copy_(2 * torch.eye(2))  # q_target(s2) is 2 * s2
-    s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([1, 0])
-    s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 1.0])
+    s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([0, 0])
+    s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.5)
     assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, and should be a single number"
-    assert abs(loss.item() - 3.125) < 1e-5, f"the loss is {loss.item()}, and (2.25 + 4) / 2 is 3.125"
+    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, and (6.25 + 9) / 2 is 7.625"
 
 
 # %% [markdown]
@@ -748,7 +774,7 @@ def clipped_behind_its_back(w):
 
 w = torch.tensor(3.0, requires_grad=True, dtype=torch.float64)
 print(torch.autograd.gradcheck(clipped_behind_its_back, w, raise_exception=False))  # False
-print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True, because autograd sees the clamp
+print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True, because it sees the clamp
 
 # %% [markdown]
 # ## q6 · No error, wrong gradient

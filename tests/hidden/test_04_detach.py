@@ -147,7 +147,7 @@ def test_a_waiting_loss_is_left_alone(looked_at):
 
 @picture
 def loss_of_y(student):
-    """The loss that waits while you look at y: what has it saved, and does that still hold the same values?"""
+    """The loss that waits while you look at y: has what it saved still the same values?"""
     x = torch.randn(3, requires_grad=True)
     y = x + 1
     loss = (y**2).sum()
@@ -187,7 +187,7 @@ def computed_on_the_way():
         "For out = y**2 and mid = y": square,
         "For out = 3 * (x + 1) + 4 * y and mid = y": sum_of_multiples,
         "For out = 3 * (x + 1) + 4 * y**2 and mid = y": sum_with_a_square,
-        "For out = twin**2 + 3 * y and mid = y, where twin is another tensor of equal values": beside_its_twin,
+        "For out = twin**2 + 3 * y and mid = y, where twin has the same values": beside_its_twin,
         "For out = (x / y).sum() and mid = y": quotient,
     }
     return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in formulas.items()}
@@ -348,14 +348,15 @@ def not_learned(student, f, x):
 @probe
 def asked_while_switched_off(student):
     """The modes around a call while gradients are switched off."""
-    return while_switched_off(student.may_overwrite, lambda x: (x * 2, x * 3), torch.rand(3, requires_grad=True))
+    x = torch.rand(3, requires_grad=True)
+    return while_switched_off(student.may_overwrite, lambda x: (x * 2, x * 3), x)
 
 
 def assert_answers(answers, hint):
     """Every case is answered, and rightly."""
     for case in cases(answers):
         told, right = case["told"]
-        assert not raised(told, BaseException), f"What you returned is neither true nor false: {diagnose(told)}"
+        assert not raised(told, BaseException), f"What you returned is no bool: {diagnose(told)}"
         wrong = {
             True: "You answer True. But after mid is overwritten, out does not go back: backward needs it.",
             False: "You answer False. But after mid is overwritten, out goes back, with the same gradients.",
@@ -424,7 +425,7 @@ def game(dtype, lr_g, lr_d, logits=0.0):
 
 @inside
 def games():
-    """Games in which one network stays what it is, for its learning rate is 0, and one in which both learn."""
+    """Games in which a network stays as it is, for its learning rate is 0, and a game in which both learn."""
     return {
         "Where only D learns": game(torch.float32, 0.0, 0.3),
         "Where only G learns": game(torch.float64, 0.5, 0.0),
@@ -466,7 +467,7 @@ def step(student, *args):
 @probe(cases=games, oracle=one_gradient_at_a_time)
 def played(student, G, D, oG, oD, rounds):
     """Three rounds: with which gradients the optimizers stepped, and what else there may be in the first."""
-    z, real = rounds[0]
+    z = rounds[0][0]
     others = {
         "the gradient of the loss of D": flat(F.softplus(D(G(z))).mean(), G),
         "the gradient by D before its step": flat(F.softplus(-D(G(z))).mean(), G),
@@ -638,7 +639,7 @@ def test_gradient_goes_straight_through(rounded):
     Add the gradients of all parts of your sum: which of them does autograd see?
     """
     why = {
-        "zero": "That is the derivative of a function that is flat.\n\nWhich value is a constant for autograd, "
+        "zero": "That is the derivative of a flat function.\n\nWhich value is a constant for autograd, "
         "and which one moves with x?",
         "wrong": "It is not what arrived at the result.\n\nAdd the gradients of all parts of your sum.",
         "not connected": "\n\nIs the result made from x, or is it a new leaf?",
@@ -694,8 +695,10 @@ def lessons():
     def lesson(relation, n, dtype=torch.float32, gamma=None, scale=1.0):
         features, width, actions = sizes(3)
         q = network(features, width, actions, dtype)
-        other = q if relation == "same" else network(
-            features, width, actions, dtype, q[0] if relation == "trunk" else None
+        other = (
+            q
+            if relation == "same"
+            else network(features, width, actions, dtype, q[0] if relation == "trunk" else None)
         )
         s, s2 = torch.randn(2, n, features, dtype=dtype)
         a, r = torch.randint(actions, (n,)), scale * torch.randn(n, dtype=dtype)
@@ -714,7 +717,7 @@ def lessons():
 
 
 @probe(cases=lessons)
-def taught(student, q, q_target, s, a, r, s2, gamma):  # noqa: PLR0917
+def taught(student, q, q_target, s, a, r, s2, gamma):
     """The loss, the gradients of both networks, and what became of them."""
     data = {"s": s, "a": a, "r": r, "s2": s2}
     with untouched(q=q, q_target=q_target, **data) as kept:
@@ -760,7 +763,7 @@ def test_a_target_of_its_own_is_not_taught(taught, taught_while_switched_off):
 def test_a_shared_target_is_not_taught(taught):
     """Where q and q_target share parameters, these get the gradient of the prediction only."""
     hint = "These parameters occur twice. Which of the two uses should autograd not see?"
-    both = f"The value of the loss is right, and autograd does not see the same uses of q.\n\n{hint}"
+    both = f"The value of the loss is right, but its way back is not that through q(s) alone.\n\n{hint}"
     for case in cases(taught):
         why = {"connected": TARGET, "wrong": both if is_close(*case["loss"]) else ""}
         if not case.name.startswith("With two networks"):
@@ -788,12 +791,11 @@ def energies():
     """
 
     def product(rows, inner, columns, dtype, low, high, trained=False):
-        """x and w with entries of x @ w from low to high."""
+        """An x and a w with entries of x @ w from low to high."""
         wanted = low + (high - low) * torch.rand(rows, columns, dtype=torch.float64)
         wanted[0, 0], wanted[-1, -1] = low, high
         wanted[(wanted - 1).abs() < 0.05] = 1.1
         noise, w = torch.randn(rows, inner, dtype=torch.float64), torch.randn(inner, columns).double()
-        # [1, noise] @ [wanted - noise @ w, w] is wanted
         x = torch.cat([torch.eye(rows, dtype=torch.float64), noise], 1).t().contiguous().t().to(dtype)
         w = torch.cat([wanted - noise @ w, w], 0)
         return x.requires_grad_(trained), w.to(dtype).requires_grad_()
@@ -832,7 +834,9 @@ def clipped(student, x, w):
 @probe
 def clipped_while_switched_off(student):
     """The modes around a call while gradients are switched off."""
-    return while_switched_off(student.clipped_energy, torch.randn(3, 2), torch.randn(2, 4, requires_grad=True))
+    return while_switched_off(
+        student.clipped_energy, torch.randn(3, 2), torch.randn(2, 4, requires_grad=True)
+    )
 
 
 @points(1)
