@@ -601,7 +601,9 @@ def test_the_gradient_goes_straight_through(ste_round):
     assert y.requires_grad, "the result does not require grad: no way leads back to x"
     y.backward(torch.tensor([1.0, 2.0, 3.0]))
     assert x.grad is not None, "x.grad is None: the result is not connected to x"
-    assert x.grad.tolist() == [1.0, 2.0, 3.0], f"the gradient [1, 2, 3] became {x.grad.tolist()} on its way to x"
+    assert x.grad.tolist() == [1.0, 2.0, 3.0], (
+        f"the gradient [1, 2, 3] became {x.grad.tolist()} on its way to x"
+    )
 
 
 # %% [markdown]

@@ -669,7 +669,10 @@ wrong_edits(
             "oD.step()",
             "oD.step()\n    oD.step()",
             "Steps twice with the same gradient.",
-            fails=["test_discriminator_is_taught_by_its_own_loss"],
+            fails=[
+                "test_generator_is_taught_by_its_own_loss",
+                "test_discriminator_is_taught_by_its_own_loss",
+            ],
             public=True,
         ),
         "trained_in_eval_mode": edit(
@@ -683,7 +686,7 @@ wrong_edits(
 )
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_generator_is_taught_by_its_own_loss"])
 def generator_first(G, D, oG, oD, z, real):
     """The generator learns from the discriminator as it was."""
     fake = G(z)

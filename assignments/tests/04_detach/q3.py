@@ -1,0 +1,36 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q3"
+points = 7
+
+
+@test_case(
+    success_message="The generator moves by the gradient of its own loss.",
+    failure_message="Not yet: The generator moves by the gradient of its own loss.",
+)
+def test_the_generator_is_taught_by_its_own_loss(gan_step):
+    """The generator moves by the gradient of its own loss."""
+    import copy
+
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    G, D = nn.Linear(2, 3), nn.Linear(3, 1)
+    oG = torch.optim.SGD(G.parameters(), lr=1.0)
+    oD = torch.optim.SGD(D.parameters(), lr=0.1)
+    z, real, old = torch.randn(5, 2), torch.randn(4, 3), copy.deepcopy(G)
+    try:
+        gan_step(G, D, oG, oD, z, real)
+    except RuntimeError as error:
+        raise AssertionError(f"the step did not run; torch says: {error}") from None
+    F.softplus(-D(old(z))).mean().backward()  # the generator's loss, by the updated discriminator
+    moved, own = (old.bias - G.bias).detach(), old.bias.grad
+    assert torch.allclose(moved, own, atol=1e-5), (
+        f"with lr=1 the generator's bias moved by {(-moved).tolist()},\n"
+        f"but the gradient of its loss moves it by {(-own).tolist()}.\n"
+        "What else has put a gradient into the generator, or has none arrived?"
+    )

@@ -1,0 +1,53 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q5"
+points = 5
+
+
+@test_case(
+    success_message="The network q gets a gradient, and q_target gets none.",
+    failure_message="Not yet: The network q gets a gradient, and q_target gets none.",
+)
+def test_only_the_prediction_is_taught(td_loss):
+    """The network q gets a gradient, and q_target gets none."""
+    import torch
+
+    torch.manual_seed(0)
+    q, q_target = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
+    s, s2, r, a = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5), torch.tensor([0, 1, 2, 3, 0])
+    loss = td_loss(q, q_target, s, a, r, s2, 0.9)
+    assert loss.requires_grad, (
+        "the loss does not require grad: nothing can be taught by it"
+    )
+    loss.backward()
+    assert q.weight.grad is not None, (
+        "q got no gradient"
+    )
+    assert q_target.weight.grad is None, (
+        "q_target got a gradient: the target is still connected to it"
+    )
+
+
+@test_case(
+    success_message="With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9.",
+    failure_message="Not yet: With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9.",
+)
+def test_the_loss_of_two_samples(td_loss):
+    """With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9."""
+    import torch
+
+    q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        q.weight.copy_(torch.eye(2))  # q(s) is s
+        q_target.weight.copy_(2 * torch.eye(2))  # q_target(s2) is 2 * s2
+    s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([0, 0])
+    s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
+    loss = td_loss(q, q_target, s, a, r, s2, 0.5)
+    assert loss.shape == (), (
+        f"the loss has the shape {tuple(loss.shape)}, and should be a single number"
+    )
+    assert abs(loss.item() - 7.625) < 1e-5, (
+        f"the loss is {loss.item()}, and (6.25 + 9) / 2 is 7.625"
+    )
