@@ -248,8 +248,10 @@ result = y.exp()
 print(result.grad_fn._saved_result.data_ptr() == result.data_ptr())  # True, because exp saves its result
 
 # %% tags=["drawn"]
-# Two operations and what they have saved. `exp` keeps its own result, the square keeps what went in.
-xray(exp=y.exp().sum(), square=(y**2).sum(), y=y)
+# After a write to `y`: the square has saved `y` and cannot go back any more. `4 * y` has saved nothing.
+square, multiple = (y**2).sum(), (4 * y).sum()
+y.detach().zero_()
+xray(square=square, multiple=multiple, y=y)
 
 # %% [markdown]
 # Saving makes no copy: what is saved *is* the memory of `y`. That is why it costs no extra memory, and why the
@@ -374,6 +376,7 @@ print(first.weight.grad is None)  # False, because h itself kept its history
 
 # %% tags=["drawn"]
 # The loss of `h.detach()` ends at the parameters of `second`; that of `h` goes on into `first`.
+h = first(torch.ones(3, 2))
 xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=second)
 
 # %% [markdown]
@@ -758,7 +761,9 @@ print(loss.item(), w.grad.item())
 
 # %% tags=["drawn"]
 # The graph of this loss: the square, then `2 * w`. There is no clipping in it.
-xray(loss=loss, h=h, w=w)
+h = 2 * w
+h.detach().clamp_(max=1)
+xray(loss=h**2, h=h, w=w)
 
 # %% [markdown]
 # How do you notice? Compare with a *finite difference*: change `w` a little, and look at how the loss changes.

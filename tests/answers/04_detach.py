@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.answers import accepted, edit, wrong, wrong_edits
+from grader.answers import accepted, edit, equal, wrong, wrong_edits
 
 # q1: positive_part
 
@@ -1211,7 +1211,7 @@ def counted_and_summed(x, w):
 wrong_edits(
     "q6",
     {
-        "clamped_through_data": edit(
+        "hidden_by_data": edit(
             "h = (x @ w).clamp(max=1.0)",
             "h = x @ w\n    h.data.clamp_(max=1.0)",
             "Believes that without an error the gradient is right.",
@@ -1276,7 +1276,7 @@ wrong_edits(
             "Replaces by 0 what is above 1.",
             fails=["test_energy_is_that_of_the_clipped"],
         ),
-        "written_through_numpy": edit(
+        "hidden_by_numpy": edit(
             "h = (x @ w).clamp(max=1.0)",
             "h = x @ w\n    a = h.detach().numpy()\n    np.minimum(a, 1.0, out=a)",
             "Clips in NumPy, which no counter counts.",
@@ -1301,7 +1301,7 @@ wrong_edits(
             "Cuts off the wrong one.",
             fails=["test_gradient_is_that_of_the_clipped"],
         ),
-        "rounded_to_float32": edit(
+        "energy_in_float32": edit(
             "(x @ w)",
             "(x @ w).float()",
             "Takes all for float32.",
@@ -1315,4 +1315,28 @@ wrong_edits(
             fails=["test_energy_is_that_of_the_clipped", "test_gradient_is_that_of_the_clipped"],
         ),
     },
+)
+
+
+# Edits that leave answers right
+
+equal(
+    "q4",
+    "(x.round() - x).detach() -> (x.round() - x).detach().data",
+    why="the difference has no history either way, and nothing writes to it",
+)
+equal(
+    "q4",
+    "(x.round() - x).detach() -> (x.round() - x).data",
+    why="the difference has no history either way, and nothing writes to it",
+)
+equal(
+    "q4",
+    "(x.round() - x).detach -> (x.round() - x).detach_",
+    why="the difference is a new tensor, which nothing else holds",
+)
+equal(
+    "q6",
+    "(x @ w).clamp -> (x @ w).clamp_",
+    why="the product is a new tensor, and autograd records the write",
 )
