@@ -40,6 +40,9 @@ print(c.data_ptr() == y.data_ptr())  # True, because both show the same memory
 xray(z=z, y=y, x=x, c=c)
 
 # %% [markdown]
+# You can draw such a picture yourself, of any tensors: `from grader import xray`, and then
+# `xray(z=z, y=y, x=x, c=c)`.
+#
 # You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and
 # `z` knows nothing of it.
 #
@@ -636,8 +639,10 @@ print(layer(before).requires_grad)  # True, because the way through the frozen l
 layer.requires_grad_(True)
 
 # %% [markdown]
-# Which of them you need depends on what has to be a constant: a *value*, here and now, or a *parameter*. In
-# the next question the same parameters occur twice in one loss, once to be taught and once as data.
+# Which of them you need depends on what has to be a constant: a *value*, here and now, or a *parameter*. The
+# documentation compares them under [Autograd mechanics, "Locally disabling gradient
+# computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
+# In the next question the same parameters occur twice in a loss, once to be taught and once as data.
 
 # %% tags=["drawn"]
 # One parameter, two uses: the prediction has a way back to `layer.weight`, and the target has none.
@@ -689,7 +694,8 @@ def td_loss(q, q_target, s, a, r, s2, gamma):
     """The mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
 
     q, q_target: modules that map (n, features) to (n, actions); they may be the same or share layers.
-    s, s2: (n, features); r: (n,); all float32 or all float64; a: (n,), int64; gamma: a float.
+    s, s2: (n, features); r: (n,); all float32 or all float64; a: (n,), int64; all plain data.
+    gamma: a float.
     Returns a tensor of shape (), whose gradient goes through q(s)[a] only.
     """
     # BEGIN SOLUTION

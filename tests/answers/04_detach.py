@@ -1320,6 +1320,8 @@ wrong_edits(
 
 # Edits that leave answers right
 
+equal("q1", "no_grad is put around: the function", why="the result has no history either way")
+equal("q1", "y -> y.clone()", why="a copy costs memory, and nothing else")
 equal(
     "q4",
     "(x.round() - x).detach() -> (x.round() - x).detach().data",
@@ -1334,6 +1336,51 @@ equal(
     "q4",
     "(x.round() - x).detach -> (x.round() - x).detach_",
     why="the difference is a new tensor, which nothing else holds",
+)
+equal(
+    "q5",
+    "a statement is moved by one: prediction = q(s).gather(1, a[:, None]).squeeze(1)",
+    why="the two lines need nothing of each other",
+)
+equal(
+    "q5",
+    "q(s).gather(1, a[:, None]).squeeze(1) -> q(s).gather(1, a[:, None]).squeeze(1).clone()",
+    why="a clone has the same history",
+)
+equal(
+    "q5",
+    "s -> s.detach()",
+    why="s is plain data",
+)
+equal(
+    "q5",
+    "s -> s.clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "q5",
+    "a[:, None] -> a[:, None].detach()",
+    why="a is plain data",
+)
+equal(
+    "q5",
+    "a[:, None] -> a[:, None].clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "q5",
+    "r + gamma * q_target(s2).max(1).values -> (r + gamma * q_target(s2).max(1).values).detach()",
+    why="the target has no history anyway",
+)
+equal(
+    "q5",
+    "s2 -> s2.clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "q5",
+    "target -> target.detach()",
+    why="the target has no history anyway",
 )
 equal(
     "q6",
