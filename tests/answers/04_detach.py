@@ -1323,6 +1323,136 @@ wrong_edits(
 equal("q1", "no_grad is put around: the function", why="the result has no history either way")
 equal("q1", "y -> y.clone()", why="a copy costs memory, and nothing else")
 equal(
+    "q2",
+    "a statement is moved by one: saved = set()",
+    why="the set is there before f runs",
+)
+equal(
+    "q2",
+    "a statement is moved into a block: return mid.untyped_storage().data_ptr() not in saved",
+    why="the block ends all the same",
+)
+equal(
+    "q2",
+    "no_grad is put around: return mid.untyped_storage().data_ptr() not in saved",
+    why="nothing is computed here",
+)
+equal(
+    "q2",
+    "no_grad is put around: def pack(tensor):",
+    why="nothing is computed here",
+)
+equal(
+    "q2",
+    "tensor -> tensor.detach()",
+    why="shows the same memory, and keeps it alive",
+)
+equal(
+    "q2",
+    "tensor -> tensor.data",
+    why="shows the same memory, and keeps it alive",
+)
+equal(
+    "q2",
+    "tensor -> tensor.item()",
+    why="out never goes back, so nothing is unpacked",
+)
+equal(
+    "q2",
+    "x -> x.clone()",
+    why="f computes the same of a copy",
+)
+equal(
+    "q3",
+    "a statement is moved by one: fake = G(z)",
+    why="the order of these two makes no difference",
+)
+equal(
+    "q3",
+    "a statement is moved by one: oD.zero_grad()",
+    why="the order of these two makes no difference",
+)
+equal(
+    "q3",
+    "a statement is moved by one: oD.step()",
+    why="the order of these two makes no difference",
+)
+equal(
+    "q3",
+    "a statement is moved by one: oG.zero_grad()",
+    why="the order of these two makes no difference",
+)
+equal(
+    "q3",
+    "loss_d = loss_d + F.binary_cross_entropy_with_logits(on_fake, torch.zeros_like(on_fake)) -> loss_d += F.binary_cross_entropy_with_logits(on_fake, torch.zeros_like(on_fake))",
+    why="a sum does not save its parts, so that it may be taken in place",
+)
+equal(
+    "q3",
+    "z -> z.detach()",
+    why="z is plain data",
+)
+equal(
+    "q3",
+    "z -> z.clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "q3",
+    "real -> real.detach()",
+    why="real is plain data",
+)
+equal(
+    "q3",
+    "real -> real.clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "q3",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="each gradient is filled before its step",
+)
+equal(
+    "q3",
+    "fake.detach() -> fake.detach().data",
+    why="without a history either way, and nothing writes to it",
+)
+equal(
+    "q3",
+    "fake.detach() -> fake.data",
+    why="without a history either way, and nothing writes to it",
+)
+equal(
+    "q3",
+    "fake.detach() -> fake.detach().clone()",
+    why="without a history either way, and nothing writes to it",
+)
+equal(
+    "q3",
+    "fake -> fake.clone()",
+    why="a clone has the same history",
+)
+equal(
+    "q3",
+    ".backward() -> .backward(retain_graph=True)",
+    why="a graph that is kept until the end of the call harms nobody",
+)
+equal(
+    "q3",
+    ".backward() -> .backward(create_graph=True)",
+    why="what stands in .grad afterwards is up to the student",
+)
+equal(
+    "q3",
+    "loss_d -> loss_d.clone()",
+    why="a clone has the same history",
+)
+equal(
+    "q3",
+    "loss_g -> loss_g.clone()",
+    why="a clone has the same history",
+)
+equal(
     "q4",
     "(x.round() - x).detach() -> (x.round() - x).detach().data",
     why="the difference has no history either way, and nothing writes to it",
