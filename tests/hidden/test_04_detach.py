@@ -179,11 +179,6 @@ def computed_on_the_way():
         y, twin = x + 1, x + 1
         return twin**2 + 3 * y, y
 
-    def made_last(x):
-        squared = (x + 1) ** 2  # whoever does not keep what was saved may find its address again in y
-        y = x + 2
-        return squared + 3 * y, y
-
     def quotient(x):
         y = x + 1
         return (x / y).sum(), y
@@ -193,7 +188,6 @@ def computed_on_the_way():
         "For out = 3 * (x + 1) + 4 * y and mid = y": sum_of_multiples,
         "For out = 3 * (x + 1) + 4 * y**2 and mid = y": sum_with_a_square,
         "For out = twin**2 + 3 * y and mid = y, where twin has the same values": beside_its_twin,
-        "For out = (x + 1)**2 + 3 * y and mid = y, which was made last": made_last,
         "For out = (x / y).sum() and mid = y": quotient,
     }
     return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in formulas.items()}
