@@ -118,7 +118,7 @@ wrong_edits(
             "y.detach().clamp(min=0)",
             "y.data.clamp_(min=0)",
             "Takes .data for a safer detach(), because there is no error.",
-            fails=["test_gradient_is_that_of_the_clipped"],
+            fails=["test_y_is_left_alone", "test_a_waiting_loss_is_left_alone"],
         ),
         "clamped_in_place_under_no_grad": edit(
             "return y.detach().clamp(min=0)",
@@ -142,7 +142,7 @@ wrong_edits(
             "return y.detach().clamp(min=0)",
             "a = y.detach().numpy()\n    a[a < 0] = 0\n    return torch.from_numpy(a)",
             "Takes what numpy() gives for a copy.",
-            fails=["test_gradient_is_that_of_the_clipped"],
+            fails=["test_y_is_left_alone", "test_a_waiting_loss_is_left_alone"],
         ),
         "a_leaf_that_requires_grad": edit(
             "y.detach().clamp(min=0)",
