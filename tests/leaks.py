@@ -43,7 +43,7 @@ EVERYDAY_NAMES = {
 def lines_of(text: str) -> set[str]:
     """The lines of a text, without what does not matter; also those that a string literal holds."""
     lines = text.replace("\\n", "\n").replace('\\"', '"').splitlines()
-    return {" ".join(line.strip().lstrip("# ").split()).strip('",') for line in lines}
+    return {" ".join(line.strip().lstrip("# ").split()).strip('", ') for line in lines}
 
 
 class Secrets:

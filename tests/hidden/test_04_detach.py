@@ -79,7 +79,7 @@ def overwritten(result):
 
 
 @probe(cases=activations)
-def looked_at(student, y, loss, leaf):
+def plotted(student, y, loss, leaf):
     """What the call returns, what it does to y and to a loss that waits, and whom a write to it concerns."""
     with untouched(y=y) as kept:
         result = student.positive_part(y)
@@ -90,18 +90,18 @@ def looked_at(student, y, loss, leaf):
 
 
 @probe
-def looked_at_while_switched_off(student):
+def plotted_while_switched_off(student):
     """The modes around a call while gradients are switched off."""
     return while_switched_off(student.positive_part, torch.randn(3, 2))
 
 
 @points(1)
-def test_positive_part_has_no_history(looked_at):
+def test_positive_part_has_no_history(plotted):
     """The result is the positive part of y, without a history.
 
     What does your function return where y is negative, and what where it is not?
     """
-    for case in cases(looked_at):
+    for case in cases(plotted):
         seen, right = case["part"]
         old = "The result has a history: it keeps the whole graph behind y alive.\n\nWhat cuts it off?"
         assert seen.grad_fn is None, old
@@ -118,10 +118,10 @@ def returned(case):
 
 
 @points(2)
-def test_y_is_left_alone(looked_at, looked_at_while_switched_off):
+def test_y_is_left_alone(plotted, plotted_while_switched_off):
     """The call leaves y alone, and so does what is written to the result."""
     hint = "Whose memory does each of your operations write to? Compare data_ptr() of y and of your tensors."
-    for case in cases(looked_at):
+    for case in cases(plotted):
         assert_untouched(case.seen["kept"], hint=hint)
         seen, y = returned(case), case.seen["y"]["tensor"]
         assert seen.identity != y.identity, "What came back is y itself, not a tensor of its own."
@@ -129,18 +129,18 @@ def test_y_is_left_alone(looked_at, looked_at_while_switched_off):
         assert seen.storage != y.storage, shared
         when = "When only the result was written to"
         assert_untouched(case.seen["written"], only=["y:value"], case=when, hint=hint)
-    assert_untouched(looked_at_while_switched_off.seen, case=SWITCHED_OFF)
+    assert_untouched(plotted_while_switched_off.seen, case=SWITCHED_OFF)
 
 
 @points(2)
-def test_a_waiting_loss_is_left_alone(looked_at):
+def test_a_waiting_loss_is_left_alone(plotted):
     """A loss that was computed from y before the call goes back, with the same gradient."""
     why = {
         "overwritten": "That is y, which your function changed in place.\n\nWho shares the memory of y?",
         "wrong": "No error told you: backward used the values that it found in the memory of y.\n\n"
         "Which ways of writing does y._version not count?",
     }
-    for case in cases(looked_at):
+    for case in cases(plotted):
         assert_gradients(*case["loss"], of="a loss of y from before the call", because=why)
         returned(case)
 
@@ -527,10 +527,10 @@ def assert_taught(case, network, hint, calls=3):
     for number, call in enumerate(case.seen["calls"], 1):
         assert not raised(call, BaseException), f"Call {number} of your function stops: {diagnose(call)}"
     seen, expected = case[f"of {network}"]
-    made, number = len(seen["steps"]), len(expected["steps"])
-    told = f"In {number} calls of your function, o{network}.step() was called {made} times."
-    assert made == number, told
-    others = {"what stood in .grad before your call": expected["before"]}
+    made, rounds = len(seen["steps"]), len(case.expected["calls"])
+    times = "once" if made == 1 else f"{made} times"
+    assert made == rounds, f"In {rounds} calls of your function, o{network}.step() was called {times}."
+    others = {"what was in .grad before your call": expected["before"]}
     if network == "G":
         others |= case.expected["others"]
     for one in cases((seen["steps"][:calls], expected["steps"][:calls]), each="Call"):
@@ -540,7 +540,7 @@ def assert_taught(case, network, hint, calls=3):
         wrong = f"The gradient with which o{network} made its step is not that of the loss of {network}."
         assert_close(gradient, right, f"{wrong}\n\n{hint}", others)
         others = {"the gradient of the call before": right}
-    if calls == number:
+    if calls == rounds:
         moved = f"Something else than the step of o{network} has moved the parameters of {network}."
         assert_close(seen["end"], expected["end"], moved)
 
