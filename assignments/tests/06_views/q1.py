@@ -1,0 +1,38 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q1"
+points = 4
+
+
+@test_case(
+    success_message="The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].",
+    failure_message="Not yet: The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].",
+)
+def test_a_loss_of_the_results_reaches_w(collect):
+    """The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10]."""
+    import torch
+
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    xs = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    try:
+        result = collect(lambda x: (w * x).sum() ** 2, xs)
+    except RuntimeError as error:
+        raise AssertionError(f"collect stopped; torch says: {error}") from None
+    assert isinstance(result, torch.Tensor), (
+        f"a {type(result).__name__} came back, not a tensor"
+    )
+    assert result.tolist() == [1.0, 4.0, 9.0], (
+        f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
+    )
+    assert result.grad_fn is not None, (
+        "the result has no grad_fn: nothing leads from it back to w"
+    )
+    result.sum().backward()
+    assert w.grad is not None, (
+        "w.grad is None: the path from the result back to w has been cut"
+    )
+    assert w.grad.tolist() == [8.0, 10.0], (
+        f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"
+    )

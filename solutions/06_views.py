@@ -1,0 +1,732 @@
+# %% [markdown]
+# # 6. Views
+#
+# A *view* is a tensor without memory of its own. It looks at the memory of another tensor, its *base*: a
+# row, a slice, the transpose. You make views all day long, mostly without a thought: `x[0]`, `x.t()`,
+# `x.chunk(2)`.
+#
+# As long as it is only read, a view is a tensor like any other. The write makes the difference. A write
+# through a view changes the base, and every other view of it. Autograd has to know which part of the
+# base has changed, and what the gradient of all the others is now. Mostly it does, and then the gradient
+# is right. In some cases it cannot, and refuses. And in some it is not asked.
+#
+# Each question gives you a function that does not work yet. Run the cells from top to bottom, repair the
+# function, and run the check below it. The check finds the bug you start with. The hidden checks look
+# further, above all at gradients, and at the memory of the caller.
+#
+# Three things hold for all questions. All tensors are `float32` where a task says nothing else. No
+# function leaves anything switched: whether gradients are recorded is after a call what it was before.
+# And what belongs to the caller stays as it is: its values, its `.grad`, its flags, its hooks.
+
+# %%
+import torch
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## A window into the memory of another tensor
+#
+# A view and its base share one memory and one version counter. A write through the view is a write to the
+# base.
+
+# %%
+base = torch.zeros(2, 3)
+row = base[0]
+row += 1
+print(base.tolist())  # [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], because row is the first row of base
+print(base._version, row._version)  # 1 1, because both have one counter
+print(row.data_ptr() == base.data_ptr())  # True, because row begins where base begins
+
+# %% [markdown]
+# Which operations give a view? Indexing with numbers and slices does, and so do `view`, `t`, `transpose`,
+# `expand`, `squeeze`, `unbind`, `split`, `chunk`, `diagonal` and `detach`. Indexing with a mask or a list
+# of numbers gives a copy. PyTorch's documentation has the whole list: [Tensor
+# Views](https://docs.pytorch.org/docs/stable/tensor_view.html).
+#
+# And `reshape` and `contiguous`? **Guess first:** which of the three writes below reaches `a`?
+
+# %%
+a = torch.zeros(2, 3)
+a.reshape(6)[0] = 1.0
+a.t().reshape(6)[1] = 2.0
+a[:1].contiguous()[0, 2] = 3.0
+print(a.tolist())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `[[1.0, 0.0, 3.0], [0.0, 0.0, 0.0]]`. The first write and the third arrive, the second does not.
+#
+# `reshape` gives a view where it can, and a copy where the memory is not in the right order, as after
+# `t()`. `contiguous` copies only what is not contiguous yet, and gives you the same tensor otherwise. So
+# neither of them is a way to make a copy. `clone()` is.
+#
+# </details>
+
+# %% [markdown]
+# Now with gradients. Where the base is a computed tensor, a write through a view is recorded. It becomes
+# a part of the function, and the base gets a new history:
+
+# %%
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = x * 1
+h[0] = x[1] * x[2]
+print(type(h.grad_fn).__name__)  # CopySlices, because a slice of h was replaced
+h.sum().backward()
+print(x.grad.tolist())  # [0.0, 4.0, 3.0], because h[0] is the product now, and x[0] has no part in it
+
+# %% tags=["drawn"]
+# After the write, `h` is what `CopySlices` made of the old `h` and of the product.
+h = x * 1
+h[0] = x[1] * x[2]
+xray(h=h, x=x)
+
+# %% [markdown]
+# You will read that "PyTorch does not support most in-place operations". The picture shows the contrary:
+# a write to a part of a computed tensor is an operation like others, with a backward of its own. PyTorch's
+# documentation only discourages such writes: [Autograd mechanics, "In-place operations with
+# autograd"](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd).
+#
+# You can draw such a picture of your own tensors, where the course's `grader` package is installed: take
+# the two `#` away, and change what you like.
+
+# %%
+# from grader import xray
+# xray(h=h, x=x)
+
+# %% [markdown]
+# You will also read that an assignment to a slice of a leaf succeeds, and that `backward()` then
+# complains: "leaf variable has been moved into the graph interior". For such an
+# assignment that has been history since torch 1.8. Today the write itself raises:
+
+# %%
+buffer = torch.zeros(3, requires_grad=True)
+try:
+    buffer[0] = 1.0
+except RuntimeError as error:
+    print(error)  # a view of a leaf Variable that requires grad is being used in an in-place operation.
+
+# %% [markdown]
+# ## q1 · Fill a buffer with results
+#
+# You have a function of a single sample (an energy, a score, a simulation), and you want its results for
+# many samples in one tensor.
+#
+# Write `collect(f, xs)`. `xs` has the shape `(n, k)`, with `n` at least 1. `f` takes one row, a tensor of
+# shape `(k,)`, and returns a tensor without dimensions. `collect` returns one tensor of shape `(n,)`: `f`
+# of every row, in the order of the rows.
+#
+# - A loss of the result goes back to whatever `f` uses, such as the parameters of a network, and to `xs`
+#   if that requires grad.
+# - Call `f` once for each row, in the order of the rows. It is ordinary Python: it may decide by the
+#   numbers it gets, and for some rows it may return a number that has no history.
+# - `xs` stays as it is.
+#
+# For example, `collect(lambda x: x.sum() ** 2, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))` is `[9., 49.]`.
+#
+# The given code stops with an error at the first result.
+#
+# <details><summary>Hint 1</summary>
+#
+# The error speaks of a leaf that requires grad. Which tensor is that, and who has asked for its gradient?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# A buffer for results is no parameter. What does the cell above with `CopySlices` tell about a write to a
+# tensor that may be written to? Or do you need a buffer at all?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Either the same loop with a buffer that does not require grad when it is made, or a list of the results
+# and `torch.stack`.
+#
+# </details>
+
+
+# %% tags=["question q1"]
+def collect(f, xs):
+    """Return f of every row of xs as one tensor.
+
+    f: takes a tensor of shape (k,) and returns a tensor without dimensions.
+    xs: (n, k), n at least 1; may require grad.
+    Returns a tensor of shape (n,) through which all that f uses gets its gradient.
+    """
+    # BEGIN SOLUTION
+    return torch.stack([f(x) for x in xs])
+    # STUB
+    # out = torch.zeros(len(xs), requires_grad=True)
+    # for i, x in enumerate(xs):
+    #     out[i] = f(x)
+    # return out
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_a_loss_of_the_results_reaches_w(collect):
+    """The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10]."""
+    import torch
+
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    xs = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    try:
+        result = collect(lambda x: (w * x).sum() ** 2, xs)
+    except RuntimeError as error:
+        raise AssertionError(f"collect stopped; torch says: {error}") from None
+    assert isinstance(result, torch.Tensor), f"a {type(result).__name__} came back, not a tensor"
+    assert result.tolist() == [1.0, 4.0, 9.0], f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
+    assert result.grad_fn is not None, "the result has no grad_fn: nothing leads from it back to w"
+    result.sum().backward()
+    assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
+    assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"
+
+
+# %% [markdown]
+# So a buffer does not have to require grad to take part. It becomes attached by what is written to it:
+
+# %%
+w = torch.ones(2, requires_grad=True)
+out = torch.zeros(2)
+out[0] = w.sum()
+print(out.requires_grad, out.is_leaf)  # True False, because a recorded write has made it a computed tensor
+out[1] = (w * w).sum()
+
+# %% tags=["drawn"]
+# A buffer after two writes: each is a `CopySlices`, and takes what the write before has left.
+xray(out=out, w=w)
+
+# %% [markdown]
+# ## Several views at once
+#
+# `chunk`, `split` and `unbind` return several views in a single operation. Autograd keeps one node for
+# all of them, and does not allow a recorded write to any of them:
+
+# %%
+x = torch.randn(2, 4, requires_grad=True)
+h = x * 1
+left, right = h.chunk(2, -1)
+try:
+    left *= 2
+except RuntimeError as error:
+    print(str(error).partition(".")[0])  # ... is a view and is being modified inplace
+
+# %% tags=["drawn"]
+# Two chunks of `x`: they come from a single node, `Split`.
+left, right = x.chunk(2, -1)
+xray(left=left, right=right, x=x)
+
+# %% [markdown]
+# A common answer is to take slices: `h[..., :2]` is the only view of its operation, and may be written to.
+# That is true. **Guess first:** what stands in `h` afterwards?
+
+# %%
+h = torch.ones(1, 4, requires_grad=True) * 1
+left = h[..., :2]
+left *= 2
+print(h.tolist())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `[[2.0, 2.0, 1.0, 1.0]]`. No error, and the gradient of `left` is right. But `h` has changed, and every
+# branch that reads `h` from now on gets other numbers.
+#
+# </details>
+#
+# There is even `h.unsafe_chunk(2, -1)`, which gives views that autograd does not know to be views. The
+# write then raises nothing, and `h` changes without its version counter. Its name warns you: "unsafe".
+
+# %% [markdown]
+# ## q2 · The gated unit and chunk()
+#
+# A *gated linear unit* stands in many language models: one half of the features decides how much of the
+# other half goes on.
+#
+# Write `glu(h)`. It cuts `h` into two halves along the last dimension, `a` and `b`, and returns
+# `a * sigmoid(b)`.
+#
+# - `h` has one dimension or more, the last of them even. It is float32 or float64, contiguous or not, and
+#   it may be a leaf that requires grad, a computed tensor, or plain data.
+# - The result has the dtype of `h`. Both halves of `h` get the right gradient. Entries of `b` may be as
+#   far from 0 as 1000, and no gradient is nan.
+# - `h` belongs to the caller: another branch of the network reads it afterwards. It stays as it is, and
+#   the result does not lie in its memory.
+#
+# For example, `h = [2., 4., 0., 0.]` gives `[1., 2.]`, since the sigmoid of 0 is 0.5.
+#
+# The given code stops with an error where gradients are recorded. Where `h` is plain data, it overwrites
+# `h` and says nothing.
+#
+# <details><summary>Hint 1</summary>
+#
+# Call the given function with `h = torch.ones(2, 4)`, which is plain data, and print `h` afterwards.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# Whose memory does `a *= ...` write to? Any way to let this very write pass changes `h`. Which
+# tensor may your function write to? Does it need to write at all?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# `*=` writes into `a`, and `*` makes a new tensor.
+#
+# </details>
+
+
+# %% tags=["question q2"]
+def glu(h):
+    """Multiply the first half of h by the sigmoid of its second half.
+
+    h: (..., 2 * c), float32 or float64.
+    Returns a new tensor of shape (..., c) and of the dtype of h; h stays as it is.
+    """
+    # BEGIN SOLUTION
+    a, b = h.chunk(2, -1)
+    return a * torch.sigmoid(b)
+    # STUB
+    # a, b = h.chunk(2, -1)
+    # a *= torch.sigmoid(b)
+    # return a
+    # END SOLUTION
+
+
+# %% tags=["check q2"]
+def test_both_halves_are_reached(glu):
+    """With gates of 0 the result is half of the first half, and both halves get a gradient."""
+    import torch
+
+    x = torch.tensor([[2.0, 4.0, 0.0, 0.0]], requires_grad=True)
+    try:
+        result = glu(x * 1)
+    except RuntimeError as error:
+        raise AssertionError(f"glu stopped; torch says: {error}") from None
+    assert result.tolist() == [[1.0, 2.0]], f"the result is {result.tolist()}, not [[1.0, 2.0]]"
+    assert result.requires_grad, "the result does not require grad: nothing leads back to h"
+    result.sum().backward()
+    assert x.grad is not None, "h gets no gradient"
+    assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], f"h gets {x.grad.tolist()}, not [[0.5, 0.5, 0.5, 1.0]]"
+
+
+def test_h_is_not_overwritten(glu):
+    """Plain data stays as it is."""
+    import torch
+
+    h = torch.tensor([2.0, 4.0, 0.0, 0.0])
+    glu(h)
+    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
+
+
+# %% [markdown]
+# ## A view is born in a mode
+#
+# A view that is made under `no_grad()` has no history. Autograd remembers how it was made. When you write
+# to it with gradients switched on, torch does not know what you mean: is the write a part of the
+# function, or not?
+
+# %%
+h = torch.ones(2, 2, requires_grad=True) * 1
+with torch.no_grad():
+    tail = h[:, 1:]
+try:
+    tail /= 2
+except RuntimeError as error:
+    print(error)  # ... or both outside (if you want the inplace to be tracked).
+
+# %% [markdown]
+# The message offers two ways out: both lines under `no_grad()`, or both outside. The first way silences
+# the error, but look what it does to the gradient.
+
+# %%
+x = torch.ones(2, 2, requires_grad=True)
+h = x * 1
+with torch.no_grad():
+    h[:, 1:] /= 2
+h.sum().backward()
+print(h.tolist())  # [[1.0, 0.5], [1.0, 0.5]], because the write did happen
+print(x.grad.tolist())  # [[1.0, 1.0], [1.0, 1.0]], because autograd knows nothing of the division
+
+# %% tags=["drawn"]
+# The division is not in the graph: for autograd, `h` still is `x * 1`.
+h = x * 1
+with torch.no_grad():
+    h[:, 1:] /= 2
+xray(h=h, x=x)
+
+# %% [markdown]
+# No error, and the gradient is wrong by a factor of 2. So ask what should be a constant, and let
+# `no_grad()` (or `detach()`) stand around this alone. More about the mode: [Autograd mechanics, "Locally
+# disabling gradient
+# computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
+
+# %% [markdown]
+# ## q3 · A view born in no_grad
+#
+# Some features are counts, others are lengths in kilometres. You want to bring the last columns of a
+# batch to the scale 1, and to treat the scale that you measured as a constant.
+#
+# Write `scale_tail(h, k)`. The columns of `h` from number `k` on (counted from 0) are divided by their
+# standard deviation `s`, the columns before stay. `s` is a single number: `tail.std()` of all entries of
+# these columns. Nothing is added to it.
+#
+# - `h` has the shape `(n, m)`, and `k` is an int from 0 to `m - 1`. There are at least two rows, and `s`
+#   is not 0, but it may be as small as 0.0001. `h` may be a leaf that requires grad, a computed tensor,
+#   or plain data, contiguous or not.
+# - Return a new tensor. `h` stays as it is, and the result does not lie in its memory.
+# - The gradient counts `s` as a constant: an entry of the tail gets what arrives at it, divided by `s`.
+#
+# For example, `h = [[7., 1.], [8., 3.], [9., 5.]]` and `k = 1` give `[[7., 0.5], [8., 1.5], [9., 2.5]]`,
+# since the standard deviation of 1, 3 and 5 is 2.
+#
+# The given code stops with an error where gradients are recorded. Where `h` is plain data, it overwrites
+# `h`.
+#
+# <details><summary>Hint 1</summary>
+#
+# Which lines stand under `no_grad()` in the given code? For which of them did its author want it?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The number `s` should be a constant, and the tail should not. So the measuring is not recorded, and the
+# division is. And whose memory should the divided columns stand in?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Take `s` from the detached tail. Then put the result together from the head and the divided tail, with
+# `torch.cat` along dimension 1.
+#
+# </details>
+
+
+# %% tags=["question q3"]
+def scale_tail(h, k):
+    """Divide the columns from k on by their standard deviation, which counts as a constant.
+
+    h: (n, m), may require grad, n at least 2; k: an int from 0 to m - 1.
+    Returns a new tensor of the shape of h; h stays as it is.
+    """
+    # BEGIN SOLUTION
+    s = h[:, k:].detach().std()
+    return torch.cat([h[:, :k], h[:, k:] / s], 1)
+    # STUB
+    # with torch.no_grad():
+    #     tail = h[:, k:]
+    #     s = tail.std()
+    # tail /= s
+    # return h
+    # END SOLUTION
+
+
+# %% tags=["check q3"]
+def test_the_division_is_recorded(scale_tail):
+    """The tail is divided by its standard deviation, and so is its gradient."""
+    import torch
+
+    x = torch.tensor([[7.0, 1.0, 3.0], [9.0, 5.0, 3.0]], requires_grad=True)
+    s = x[:, 1:].detach().std().item()
+    try:
+        result = scale_tail(x * 1, 1)
+    except RuntimeError as error:
+        raise AssertionError(f"scale_tail stopped; torch says: {error}") from None
+    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 divided by {s:.4f} became {result[1, 1].item():.4f}"
+    assert result[1, 0].item() == 9, f"the head held 9, and holds {result[1, 0].item()} in the result"
+    result.sum().backward()
+    assert x.grad is not None, "h gets no gradient"
+    seen = x.grad[0].tolist()
+    assert abs(seen[0] - 1) < 1e-5, f"the head gets the gradient {seen[0]:.4f}, not 1"
+    assert abs(seen[1] - 1 / s) < 1e-5, (
+        f"1 arrives at the first entry of the tail, and h gets {seen[1]:.4f}, not 1 / {s:.4f}"
+    )
+
+
+# %% [markdown]
+# ## Rows that are all the same memory
+#
+# `expand` makes a row look like many. It copies nothing: it sets the *stride*, the step from one row to
+# the next, to 0.
+
+# %%
+b = torch.tensor([1.0, 2.0])
+m = b.expand(3, -1)
+print(m.shape, m.stride())  # torch.Size([3, 2]) (0, 1), because from row to row there are no steps in memory
+print(m[0].data_ptr() == m[2].data_ptr())  # True, because all rows are one row
+
+# %% [markdown]
+# Torch refuses to write to the whole of it: "more than one element of the written-to tensor refers to a
+# single memory location". **Guess first:** does it refuse to write to a single row, too?
+
+# %%
+try:
+    m += 10
+except RuntimeError as error:
+    print(str(error).partition(".")[0])
+m[0] += 10
+print(m.tolist())
+print(b.tolist())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `m += 10` is refused. `m[0] += 10` is not: a single row has no element twice, and torch looks no
+# further. Now all three rows hold `[11.0, 12.0]`, and so does `b`.
+#
+# </details>
+#
+# Broadcasting looks alike and is something else: `b + torch.zeros(3, 1)` gives three rows with memory
+# of their own. The documentation of
+# [`torch.Tensor.expand`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html) warns of
+# such writes: copy first. The gradient finds its way through both steps:
+
+# %% tags=["drawn"]
+# Three rows, expanded from `row` and copied: in backward, `Expand` adds up over the rows.
+row = torch.tensor([1.0, 2.0], requires_grad=True)
+xray(m=row.expand(3, -1).clone(), row=row)
+
+# %% [markdown]
+# ## q4 · One memory cell, many rows
+#
+# A decoder starts every sequence of a batch from the same learned bias, and the first sequence gets a
+# little more.
+#
+# Write `row_bias(b, n, bump)`. It returns a tensor of `n` rows. All are equal to `b`, but to the first
+# row the number `bump` is added.
+#
+# - `b` has the shape `(k,)`, float32 or float64. It may be a leaf that requires grad, a computed tensor,
+#   or plain data, contiguous or not. `n` is an int, 1 or more. `bump` is a float.
+# - The result has the shape `(n, k)` and the dtype of `b`. A loss of it goes back to `b` through every
+#   row.
+# - `b` stays as it is, and the result does not lie in its memory: a later write to the result does not
+#   change `b`. That holds for `n = 1`, too.
+#
+# For example, `b = [1., 2.]`, `n = 3` and `bump = 10.` give `[[11., 12.], [1., 2.], [1., 2.]]`.
+#
+# The given code adds `bump` to every row, and to the caller's `b`, without an error. (Where `b` is a leaf
+# that requires grad, it stops with one.)
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `b.expand(3, -1).stride()`. Then call the given function, and print `b`.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# How many rows of memory are there when `bump` is added? Make them real first, or add out of place. And
+# which operations copy always, and which only if they have to?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Put `.clone()` behind `expand`, before the write.
+#
+# </details>
+
+
+# %% tags=["question q4"]
+def row_bias(b, n, bump):
+    """Return n rows equal to b, with bump added to the first.
+
+    b: (k,), float32 or float64, may require grad; n: an int, 1 or more; bump: a float.
+    Returns a new tensor of shape (n, k) and of the dtype of b; b stays as it is.
+    """
+    # BEGIN SOLUTION
+    m = b.expand(n, -1).clone()
+    m[0] += bump
+    return m
+    # STUB
+    # m = b.expand(n, -1)
+    # m[0] += bump
+    # return m
+    # END SOLUTION
+
+
+# %% tags=["check q4"]
+def test_only_the_first_row_is_bumped(row_bias):
+    """Three rows of [1, 2] with a bump of 10 are [11, 12], [1, 2] and [1, 2]."""
+    import torch
+
+    b = torch.tensor([1.0, 2.0])
+    rows = row_bias(b, 3, 10.0).tolist()
+    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], f"the rows are {rows}"
+    assert b.tolist() == [1.0, 2.0], f"the caller's b was [1, 2] and is {b.tolist()} after the call"
+
+
+def test_every_row_reaches_b(row_bias):
+    """Three rows bring b three times the gradient."""
+    import torch
+
+    b = torch.tensor([1.0, 2.0], requires_grad=True)
+    try:
+        rows = row_bias(b, 3, 10.0)
+    except RuntimeError as error:
+        raise AssertionError(f"row_bias stopped; torch says: {error}") from None
+    assert rows.requires_grad, "the rows do not require grad: nothing leads back to b"
+    rows.sum().backward()
+    assert b.grad is not None, "b.grad is None: the path from the rows back to b has been cut"
+    assert b.grad.tolist() == [3.0, 3.0], f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"
+
+
+# %% [markdown]
+# ## What softmax keeps for itself
+#
+# You may have read that exactly two things forbid a write in place: a leaf that requires grad, and a
+# value that backward needs. You have now met three more: several views at once, views that were made
+# under `no_grad()`, expanded memory. (Inference tensors are a fourth; you meet them in the next
+# notebook.) But those two are the daily ones, and the second has a trap. *Which* values does backward
+# need?
+
+# %%
+scores = torch.tensor([[0.0, 1.0, 2.0]], requires_grad=True)
+a = scores.softmax(-1)
+print(a.grad_fn._saved_result.data_ptr() == a.data_ptr())  # True, because softmax has saved its output
+
+a[0, 0] = 0.0  # recorded, and counted
+try:
+    a.sum().backward()
+except RuntimeError as error:
+    print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
+
+# %% tags=["drawn"]
+# After the write: softmax has saved its output, and the write has changed it.
+xray(a=a, scores=scores)
+
+# %% [markdown]
+# Softmax saves its *output*: its derivative is made of the weights, not of the scores. So the weights may
+# not be overwritten before backward has come by. And `.data`?
+
+# %%
+kept = torch.tensor([[False, True, True]])
+values = torch.tensor([[5.0, 1.0, 2.0]])
+
+
+def gradient_of(a):
+    (gradient,) = torch.autograd.grad((a * values).sum(), scores)
+    return [round(entry, 3) for entry in gradient[0].tolist()]
+
+
+a = scores.softmax(-1)
+a.data[0, 0] = 0.0  # not recorded, not counted
+print(gradient_of(a))  # [0.0, -0.141, 0.283], because softmax finds a 0 where its output was
+print(gradient_of(scores.softmax(-1) * kept))  # [-0.142, -0.141, 0.283], because all scores count in the sum
+
+# %% tags=["drawn"]
+# Out of place: `Mul` makes a new tensor, and what softmax has saved stays as it was.
+xray(weights=scores.softmax(-1) * kept, scores=scores)
+
+# %% [markdown]
+# "Modifying after use leads to an error" is wrong, then, and so is "no error means that the gradient is
+# right". A write raises in backward if it was counted. It gives a right gradient if it was recorded, and
+# nothing needed the old value.
+
+# %% [markdown]
+# ## q5 · Attention dropout on the softmax output
+#
+# Dropout on attention sets some weights to 0 *after* the softmax. The others keep their values, so a row
+# no longer sums up to 1. (A causal mask is something else: it takes scores away *before* the softmax.)
+#
+# Write `drop_attention(scores, drop)`. It returns the softmax of `scores` over the last dimension, with 0
+# wherever `drop` is true. Nothing is scaled or drawn.
+#
+# - `scores` has two dimensions or more, float32 or float64, contiguous or not. It may be a leaf that
+#   requires grad, a computed tensor, or plain data. Its entries lie between -20 and 20. `drop` is boolean
+#   and has the shape of `scores`. It may be true for a whole row, or nowhere.
+# - The result has the dtype of `scores`. Backward works, and `scores` gets the right gradient, also where
+#   `drop` is true: a dropped score still stands in the sum by which softmax divides.
+# - `scores` and `drop` stay as they are, and the result does not lie in the memory of `scores`.
+#
+# For example, `scores = [[5., 5., 5., 5.]]` and `drop = [[True, False, False, False]]` give
+# `[[0., 0.25, 0.25, 0.25]]`.
+#
+# The given code returns the right weights, and fails in backward.
+#
+# <details><summary>Hint 1</summary>
+#
+# Call the given function, and go back from the sum. The error tells which tensor was overwritten: whose
+# output is it?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# Softmax needs its output in backward. Hide the write from autograd, and it computes with zeros. So the
+# zeros have to stand in other memory, and autograd has to see how they got there.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Out of place there are `masked_fill`, `torch.where` and the product with a mask. Or `clone()` before the
+# write.
+#
+# </details>
+
+
+# %% tags=["question q5"]
+def drop_attention(scores, drop):
+    """Return the softmax of scores over the last dimension, with 0 where drop is true.
+
+    scores: (..., k), float32 or float64, may require grad; drop: boolean, of the shape of scores.
+    Returns a new tensor of the shape and dtype of scores; scores and drop stay as they are.
+    """
+    # BEGIN SOLUTION
+    return scores.softmax(-1).masked_fill(drop, 0.0)
+    # STUB
+    # a = scores.softmax(-1)
+    # a[drop] = 0.0
+    # return a
+    # END SOLUTION
+
+
+# %% tags=["check q5"]
+def test_the_dropped_weights_are_0(drop_attention):
+    """Of three equal weights the dropped one is 0, and the others stay a third."""
+    import torch
+
+    weights = drop_attention(torch.zeros(1, 3), torch.tensor([[True, False, False]]))[0].tolist()
+    assert weights[0] == 0, f"the dropped weight is {weights[0]}"
+    assert abs(weights[1] - 1 / 3) < 1e-5, (
+        f"a weight that was not dropped was a third, and is {weights[1]:.4f}"
+    )
+
+
+def test_backward_works(drop_attention):
+    """backward() raises no error, and the dropped score gets a gradient, too."""
+    import torch
+
+    scores = torch.zeros(1, 3, requires_grad=True)
+    try:
+        drop_attention(scores, torch.tensor([[True, False, False]])).sum().backward()
+    except RuntimeError as error:
+        reason = str(error).partition(" Hint:")[0]
+        raise AssertionError(f"backward() failed: what does softmax need? torch says: {reason}") from None
+    assert scores.grad is not None, "scores.grad is None: the path back to the scores has been cut"
+    seen = scores.grad[0, 0].item()
+    assert abs(seen + 2 / 9) < 1e-5, (
+        f"the dropped score gets the gradient {seen:.4f}, not -0.2222: with it the other weights would fall"
+    )
+
+
+# %% [markdown]
+# ## What to keep
+#
+# - A view has no memory of its own. A write through it changes the base, for all that read it.
+# - Where gradients are recorded, a write to a part of a computed tensor is a part of the function
+#   (`CopySlices`). A buffer for results does not have to require grad: it becomes attached by what is
+#   written to it.
+# - `reshape` and `contiguous` copy only if they have to. `clone()` copies always.
+# - Autograd refuses writes to views that came several at once, and to views that were made under
+#   `no_grad()`. To silence it is not to repair it: look at the gradient, and at the base.
+# - `expand` makes many rows of one memory. A write to one of them is a write to all.
+# - Softmax, sigmoid, tanh, exp and relu save their output. To change it, make a new tensor.
+#
+# In the next notebook, the question is when gradients are recorded at all.

@@ -1,0 +1,1026 @@
+"""Answers to 06_views whose verdict is known."""
+
+import torch
+from torch.nn import functional as F
+
+from grader.answers import accepted, accepted_edits, edit, equal, wrong, wrong_edits
+
+# q1: collect
+
+
+@accepted("q1")
+def concatenated(f, xs):
+    """Each result becomes a row of one entry, and cat puts them together."""
+    return torch.cat([f(x).reshape(1) for x in xs])
+
+
+@accepted("q1")
+def buffer_without_a_flag(f, xs):
+    """A plain buffer becomes attached by the writes to it."""
+    out = torch.zeros(len(xs))
+    for i, x in enumerate(xs):
+        out[i] = f(x)
+    return out
+
+
+@accepted("q1")
+def clone_of_a_leaf(f, xs):
+    """The clone of a leaf is no leaf, and may be written to."""
+    out = torch.zeros(len(xs), requires_grad=True).clone()
+    for i, x in enumerate(xs):
+        out[i] = f(x)
+    return out
+
+
+@accepted("q1")
+def put_by_index(f, xs):
+    """A buffer and its results, out of place."""
+    return torch.zeros(len(xs)).index_put((torch.arange(len(xs)),), torch.stack([f(x) for x in xs]))
+
+
+@accepted("q1")
+def added_to_its_place(f, xs):
+    """Each result is added where it belongs, out of place."""
+    out = torch.zeros(len(xs))
+    for i, x in enumerate(xs):
+        out = out + f(x) * F.one_hot(torch.tensor(i), len(xs))
+    return out
+
+
+accepted_edits(
+    "q1",
+    {
+        "copied_into_views": (
+            "out[i] = f(x)",
+            "out[i].copy_(f(x))",
+            "copy_ through a view is recorded as well.",
+        ),
+        "empty_like_the_rows": (
+            "torch.zeros(len(xs))",
+            "xs.new_empty(len(xs))",
+            "Every entry is written to.",
+        ),
+        "flag_set_in_the_end": ("return out", "return out.requires_grad_()", "The flag is set already."),
+    },
+    of="buffer_without_a_flag",
+)
+
+wrong_edits(
+    "q1",
+    {
+        "written_through_data": edit(
+            "out[i] = f(x)",
+            "out.data[i] = f(x)",
+            "Believes that .data is the way past the error; nothing reaches what f uses.",
+            fails=["test_gradients_reach_what_f_uses"],
+        ),
+        "written_through_detach": edit(
+            "out[i] = f(x)",
+            "out.detach()[i] = f(x).detach()",
+            "Writes through an alias, which is not recorded.",
+            fails=["test_gradients_reach_what_f_uses"],
+        ),
+        "written_by_item": edit(
+            "out[i] = f(x)",
+            "out[i] = f(x).item()",
+            "Writes numbers, which have no history.",
+            fails=["test_gradients_reach_what_f_uses"],
+        ),
+        "always_the_first": edit(
+            "out[i] = f(x)",
+            "out[0] = f(x)",
+            "Writes every result to one place.",
+            fails=["test_results_are_collected", "test_gradients_reach_what_f_uses"],
+        ),
+        "called_once_to_try": edit(
+            "out = torch.zeros(len(xs))",
+            "out = torch.zeros(len(xs), dtype=f(xs[0]).dtype)",
+            "Calls f once more to learn the dtype.",
+            fails=["test_f_is_called_once_for_each_row"],
+            public=True,
+        ),
+        "one_row_too_few": edit(
+            "enumerate(xs)",
+            "enumerate(xs[:-1])",
+            "Stops before the last row.",
+            fails=[
+                "test_results_are_collected",
+                "test_gradients_reach_what_f_uses",
+                "test_f_is_called_once_for_each_row",
+            ],
+        ),
+        "rows_written_to": edit(
+            "out[i] = f(x)",
+            "out[i] = f(x)\n        x.data.zero_()",
+            "Believes that a row of a loop is a copy.",
+            fails=["test_gradients_reach_what_f_uses", "test_f_is_called_once_for_each_row"],
+        ),
+    },
+    of="buffer_without_a_flag",
+)
+
+
+@wrong("q1", fails=["test_gradients_reach_what_f_uses"])
+def data_of_a_leaf(f, xs):
+    """Keeps the flag of the buffer and writes through .data: no error, nothing reaches f's parameters."""
+    out = torch.zeros(len(xs), requires_grad=True)
+    for i, x in enumerate(xs):
+        out.data[i] = f(x)
+    return out
+
+
+@wrong("q1", fails=["test_gradients_reach_what_f_uses"])
+def assigned_without_recording(f, xs):
+    """no_grad around the assignment silences the error, and the history is gone."""
+    out = torch.zeros(len(xs), requires_grad=True)
+    with torch.no_grad():
+        for i, x in enumerate(xs):
+            out[i] = f(x)
+    return out
+
+
+@wrong("q1", fails=["test_gradients_reach_what_f_uses"])
+def detached_view_of_a_leaf(f, xs):
+    """out.detach()[i] = ... writes through, and is not recorded."""
+    out = torch.zeros(len(xs), requires_grad=True)
+    for i, x in enumerate(xs):
+        out.detach()[i] = f(x).detach()
+    return out
+
+
+wrong_edits(
+    "q1",
+    {
+        "a_list_returned": edit(
+            "torch.stack([f(x) for x in xs])",
+            "[f(x) for x in xs]",
+            "Returns a list of results.",
+            fails=["test_results_are_collected", "test_gradients_reach_what_f_uses"],
+        ),
+        "a_new_tensor_of_numbers": edit(
+            "torch.stack([f(x) for x in xs])",
+            "torch.tensor([f(x) for x in xs])",
+            "Believes that torch.tensor puts tensors together; it copies their numbers.",
+            fails=["test_gradients_reach_what_f_uses"],
+        ),
+        "a_new_leaf_of_numbers": edit(
+            "torch.stack([f(x) for x in xs])",
+            "torch.tensor([f(x) for x in xs], requires_grad=True)",
+            "Believes that requires_grad=True brings the history back.",
+            fails=["test_gradients_reach_what_f_uses"],
+        ),
+        "rows_detached": edit(
+            "f(x)",
+            "f(x.detach())",
+            "Takes rows for data always.",
+            fails=["test_gradients_reach_what_f_uses"],
+            public=True,
+        ),
+        "as_a_column": edit(
+            "[f(x) for x in xs])",
+            "[f(x).reshape(1) for x in xs])",
+            "Returns a column.",
+            fails=["test_results_are_collected", "test_gradients_reach_what_f_uses"],
+        ),
+        "backwards": edit(
+            "for x in xs",
+            "for x in xs.flip(0)",
+            "Begins with the last row.",
+            fails=[
+                "test_results_are_collected",
+                "test_gradients_reach_what_f_uses",
+                "test_f_is_called_once_for_each_row",
+            ],
+        ),
+        "all_rows_at_once": edit(
+            "torch.stack([f(x) for x in xs])",
+            "f(xs).expand(len(xs))",
+            "Believes that f takes a whole batch, and repeats the number that comes back.",
+            fails=[
+                "test_results_are_collected",
+                "test_gradients_reach_what_f_uses",
+                "test_f_is_called_once_for_each_row",
+            ],
+        ),
+        "mapped_by_vmap": edit(
+            "torch.stack([f(x) for x in xs])",
+            "torch.vmap(f)(xs)",
+            "Believes that any Python function can be vectorised; one that decides by a number cannot.",
+            stops="RuntimeError",
+            fails=[
+                "test_results_are_collected",
+                "test_gradients_reach_what_f_uses",
+                "test_f_is_called_once_for_each_row",
+            ],
+            public=True,
+        ),
+        "rows_as_matrices": edit(
+            "f(x) for x in xs",
+            "f(x) for x in xs.split(1)",
+            "Hands over rows of two dimensions.",
+            stops="RuntimeError",
+            fails=[
+                "test_results_are_collected",
+                "test_gradients_reach_what_f_uses",
+                "test_f_is_called_once_for_each_row",
+            ],
+            public=True,
+        ),
+        "called_twice": edit(
+            "f(x)",
+            "0 * f(x) + f(x)",
+            "Calls f twice a row.",
+            fails=["test_f_is_called_once_for_each_row"],
+            public=True,
+        ),
+    },
+)
+
+
+@wrong("q1", fails=["test_gradients_reach_what_f_uses", "test_f_is_called_once_for_each_row"], public=True)
+def remembered_by_its_numbers(f, xs):
+    """Believes that equal rows need f only once."""
+    known = {}
+    for x in xs:
+        key = tuple(x.tolist())
+        known[key] = known[key] if key in known else f(x)
+    return torch.stack([known[tuple(x.tolist())] for x in xs])
+
+
+# q2: glu
+
+
+@accepted("q2")
+def gated_by_torch(h):
+    """Torch has the function."""
+    return F.glu(h, dim=-1)
+
+
+@accepted("q2")
+def cloned_then_in_place(h):
+    """A clone of the chunk has memory of its own, and may be written to."""
+    a, b = h.chunk(2, -1)
+    a = a.clone()
+    a *= torch.sigmoid(b)
+    return a
+
+
+@accepted("q2")
+def own_copy_of_all(h):
+    """A clone of all of h is nobody else's; its slices may be written to."""
+    own = h.clone()
+    half = own.shape[-1] // 2
+    a = own[..., :half]
+    a *= own[..., half:].sigmoid()
+    return a
+
+
+@accepted("q2")
+def gate_overwritten(h):
+    """The gate is new, and the product may take its place: mul_ copies what it needs."""
+    a, b = h.tensor_split(2, dim=-1)
+    return torch.mul(b.sigmoid(), a)
+
+
+@accepted("q2")
+def unflattened(h):
+    """One dimension more, whose two entries are the halves."""
+    a, b = h.unflatten(-1, (2, -1)).unbind(-2)
+    return torch.special.expit(b) * a
+
+
+wrong_edits(
+    "q2",
+    {
+        "gate_detached": edit(
+            "torch.sigmoid(b)",
+            "torch.sigmoid(b).detach()",
+            "Takes the gate for a constant.",
+            fails=["test_both_halves_get_their_gradients"],
+        ),
+        "halves_exchanged": edit(
+            "a * torch.sigmoid(b)",
+            "b * torch.sigmoid(a)",
+            "Gates the wrong half.",
+            fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+        ),
+        "cut_along_rows": edit(
+            "h.chunk(2, -1)",
+            "h.chunk(2, 0)",
+            "Cuts along the first dimension.",
+            fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+        ),
+        "cut_along_dimension_1": edit(
+            "h.chunk(2, -1)",
+            "h.chunk(2, min(1, h.dim() - 1))",
+            "Takes h for a matrix always.",
+            fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+            public=True,
+        ),
+        "unsafe_and_in_place": edit(
+            "a, b = h.chunk(2, -1)\n    return a * torch.sigmoid(b)",
+            "a, b = h.unsafe_chunk(2, -1)\n    a *= torch.sigmoid(b)\n    return a",
+            "unsafe_chunk silences the error; h is overwritten, and its counter does not move.",
+            fails=["test_h_is_left_to_its_owner"],
+        ),
+        "sigmoid_by_hand": edit(
+            "torch.sigmoid(b)",
+            "(1 / (1 + torch.exp(-b)))",
+            "Writes the formula down; exp overflows, and 0 meets infinity on the way back.",
+            fails=["test_both_halves_get_their_gradients"],
+            public=True,
+        ),
+        "gate_in_place": edit(
+            "torch.sigmoid(b)",
+            "b.data.sigmoid_()",
+            "Makes the gate in the memory of h, unseen.",
+            fails=["test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"],
+        ),
+        "tanh_for_sigmoid": edit(
+            "torch.sigmoid(b)",
+            "torch.tanh(b)",
+            "Takes another gate.",
+            fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+        ),
+        "gates_clamped": edit(
+            "torch.sigmoid(b)",
+            "torch.sigmoid(b.clamp(-5, 5))",
+            "Protects against an overflow that is none.",
+            fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+            public=True,
+        ),
+        "gates_in_float32": edit(
+            "torch.sigmoid(b)",
+            "torch.sigmoid(b.float()).to(h.dtype)",
+            "Believes that everything is float32.",
+            fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+            public=True,
+        ),
+        "flag_set_on_h": edit(
+            "a, b =",
+            "h = h.requires_grad_()\n    a, b =",
+            "Makes h require grad, which belongs to the caller.",
+            fails=["test_h_is_left_to_its_owner"],
+            public=True,
+        ),
+    },
+)
+
+
+@wrong(
+    "q2",
+    stops="RuntimeError",
+    fails=["test_values_are_gated", "test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"],
+)
+def slices_in_place(h):
+    """A slice is a single view, so nothing raises, and h is overwritten for the other branch."""
+    half = h.shape[-1] // 2
+    a = h[..., :half]
+    a *= torch.sigmoid(h[..., half:])
+    return a
+
+
+@wrong(
+    "q2",
+    fails=["test_values_are_gated", "test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"],
+)
+def unrecorded_in_place(h):
+    """no_grad silences the error: right values, no gradient for the gate, and h overwritten."""
+    a, b = h.chunk(2, -1)
+    with torch.no_grad():
+        a *= torch.sigmoid(b)
+    return a
+
+
+@wrong("q2", fails=["test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"])
+def data_in_place(h):
+    """a.data *= ... is the same, and not even counted."""
+    a, b = h.chunk(2, -1)
+    a.data *= torch.sigmoid(b).data
+    return a
+
+
+@wrong("q2", fails=["test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"])
+def overwritten_and_put_back(h):
+    """Puts the values back in the end; what the product has saved and the counter say otherwise."""
+    before = h.detach().clone()
+    half = h.shape[-1] // 2
+    with torch.no_grad():
+        h[..., :half] *= torch.sigmoid(h[..., half:])
+    result = h[..., :half].clone()
+    with torch.no_grad():
+        h.copy_(before)
+    return result
+
+
+# q3: scale_tail
+
+
+@accepted("q3")
+def factor_for_each_column(h, k):
+    """A vector of factors, which is data, times h."""
+    f = torch.ones(h.shape[1])
+    f[k:] = 1 / h[:, k:].detach().std()
+    return h * f
+
+
+@accepted("q3")
+def chosen_by_where(h, k):
+    """Everything is divided, and where chooses."""
+    with torch.no_grad():
+        s = h[:, k:].std()
+    return torch.where(torch.arange(h.shape[1]) >= k, h / s, h)
+
+
+@accepted("q3")
+def written_into_a_clone(h, k):
+    """A clone of h may be written to: the division is recorded."""
+    out = h.clone()
+    out[:, k:] /= h[:, k:].detach().std()
+    return out
+
+
+@accepted("q3")
+def measured_as_a_number(h, k):
+    """A number of Python's is a constant."""
+    s = h[:, k:].std().item()
+    return torch.hstack((h[:, :k], h[:, k:].div(s)))
+
+
+wrong_edits(
+    "q3",
+    {
+        "statistic_differentiated": edit(
+            ".detach()",
+            "",
+            "Forgets that the statistic is a constant.",
+            fails=["test_gradient_of_the_scaled_tail"],
+        ),
+        "tail_detached": edit(
+            "h[:, k:] / s",
+            "h[:, k:].detach() / s",
+            "Cuts the tail instead of the statistic.",
+            fails=["test_gradient_of_the_scaled_tail"],
+        ),
+        "all_detached": edit(
+            "return",
+            "h = h.detach()\n    return",
+            "Detaches all of h.",
+            fails=["test_gradient_of_the_scaled_tail"],
+        ),
+        "a_deviation_for_each_column": edit(
+            ".std()",
+            ".std(0)",
+            "Takes a standard deviation for each column.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+        "deviation_of_all_columns": edit(
+            "h[:, k:].detach()",
+            "h.detach()",
+            "Measures all columns.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+        "biased": edit(
+            ".std()",
+            ".std(correction=0)",
+            "Divides by n in the variance.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+        "kept_away_from_0": edit(
+            ".std()",
+            ".std() + 1e-5",
+            "Adds an epsilon that nobody asked for.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+        "by_the_variance": edit(
+            ".std()",
+            ".var()",
+            "Divides by the variance.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+        "head_scaled": edit(
+            "[h[:, :k], h[:, k:] / s]",
+            "[h[:, :k] / s, h[:, k:]]",
+            "Scales the head.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+        "centred": edit(
+            "h[:, k:] / s",
+            "(h[:, k:] - h[:, k:].mean()) / s",
+            "Takes scaling for standardising.",
+            fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"],
+        ),
+    },
+)
+
+
+@wrong("q3", fails=["test_gradient_of_the_scaled_tail", "test_h_keeps_its_tail"])
+def all_in_no_grad(h, k):
+    """Moves the division under no_grad, too: no error, h overwritten, and the gradient lacks 1 / s."""
+    with torch.no_grad():
+        tail = h[:, k:]
+        tail /= tail.std()
+    return h
+
+
+@wrong(
+    "q3",
+    stops="RuntimeError",
+    fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail", "test_h_keeps_its_tail"],
+)
+def all_recorded(h, k):
+    """Takes no_grad away, the other way of the message: h is overwritten, and s differentiated."""
+    tail = h[:, k:]
+    tail /= tail.std()
+    return h
+
+
+@wrong("q3", fails=["test_h_keeps_its_tail"], public=True)
+def plain_data_overwritten(h, k):
+    """Spares h where it has a history, and believes that plain data may be overwritten."""
+    s = h[:, k:].detach().std()
+    if h.requires_grad:
+        return torch.cat([h[:, :k], h[:, k:] / s], 1)
+    h[:, k:] /= s
+    return h
+
+
+@wrong("q3", fails=["test_gradient_of_the_scaled_tail", "test_h_keeps_its_tail"])
+def divided_through_data(h, k):
+    """h.data is overwritten, and autograd knows nothing of the division."""
+    h.data[:, k:] /= h.data[:, k:].std()
+    return h
+
+
+@wrong("q3", fails=["test_gradient_of_the_scaled_tail"])
+def clone_written_without_recording(h, k):
+    """Clones h, and divides under no_grad: h is safe, and the gradient lacks 1 / s."""
+    out = h.clone()
+    with torch.no_grad():
+        out[:, k:] /= out[:, k:].std()
+    return out
+
+
+@wrong("q3", fails=["test_h_keeps_its_tail"], public=True)
+def switched_off_and_on_by_hand(h, k):
+    """Switches on afterwards what may have been off before."""
+    torch.set_grad_enabled(False)
+    s = h[:, k:].std()
+    torch.set_grad_enabled(True)
+    return torch.cat([h[:, :k], h[:, k:] / s], 1)
+
+
+# q4: row_bias
+
+
+@accepted("q4")
+def repeated_rows(b, n, bump):
+    """repeat copies always."""
+    m = b.repeat(n, 1)
+    m[0] = m[0] + bump
+    return m
+
+
+@accepted("q4")
+def put_together(b, n, bump):
+    """The first row and the others, put together."""
+    return torch.cat([(b + bump)[None], b.expand(n - 1, -1)])
+
+
+@accepted("q4")
+def added_by_an_indicator(b, n, bump):
+    """Broadcasting gives rows with memory of their own."""
+    return b + bump * F.one_hot(torch.tensor(0), n).to(b.dtype)[:, None]
+
+
+@accepted("q4")
+def stacked(b, n, bump):
+    """A list of rows, stacked."""
+    return torch.stack([b + bump] + [b] * (n - 1))
+
+
+@accepted("q4")
+def written_to_a_buffer(b, n, bump):
+    """A buffer to which the rows are written."""
+    m = torch.empty(n, len(b), dtype=b.dtype)
+    m[:] = b
+    m[0].add_(bump)
+    return m
+
+
+wrong_edits(
+    "q4",
+    {
+        "copied_where_needed": edit(
+            ".clone()",
+            ".contiguous()",
+            "Believes that contiguous copies; of a single row there is nothing to copy.",
+            fails=["test_b_is_not_bumped"],
+            public=True,
+        ),
+        "reshaped_for_a_copy": edit(
+            ".clone()",
+            ".reshape(n, -1)",
+            "Believes that reshape copies; it gives a view where it can.",
+            stops="RuntimeError",
+            fails=["test_only_the_first_row_is_bumped", "test_every_row_reaches_b", "test_b_is_not_bumped"],
+        ),
+        "cloned_too_early": edit(
+            "b.expand(n, -1).clone()",
+            "b.clone().expand(n, -1)",
+            "Clones before the rows are made: b is safe, all rows are bumped.",
+            fails=["test_only_the_first_row_is_bumped"],
+        ),
+        "detached_clone": edit(
+            ".clone()",
+            ".detach().clone()",
+            "Detaches to be allowed to write.",
+            fails=["test_every_row_reaches_b"],
+        ),
+        "bumped_without_recording": edit(
+            "m[0] += bump",
+            "m[0] = torch.tensor((b + bump).tolist(), dtype=b.dtype)",
+            "Writes numbers: the first row has lost its history.",
+            fails=["test_every_row_reaches_b"],
+        ),
+        "last_row": edit(
+            "m[0] += bump",
+            "m[-1] += bump",
+            "Bumps the last row.",
+            fails=["test_only_the_first_row_is_bumped"],
+        ),
+        "first_column": edit(
+            "m[0] += bump",
+            "m[:, 0] += bump",
+            "Bumps the first column.",
+            fails=["test_only_the_first_row_is_bumped"],
+        ),
+        "first_entry": edit(
+            "m[0] += bump",
+            "m[0, 0] += bump",
+            "Bumps a single entry.",
+            fails=["test_only_the_first_row_is_bumped"],
+        ),
+        "bump_instead": edit(
+            "m[0] += bump",
+            "m[0] = bump",
+            "Writes bump instead of adding it.",
+            fails=["test_only_the_first_row_is_bumped", "test_every_row_reaches_b"],
+        ),
+        "always_float32": edit(
+            ".clone()",
+            ".float().clone()",
+            "Believes that everything is float32.",
+            fails=["test_only_the_first_row_is_bumped", "test_every_row_reaches_b"],
+            public=True,
+        ),
+        "rounded_to_float32": edit(
+            "m[0] += bump",
+            "m[0] += torch.tensor(bump)",
+            "Makes a float32 of the number, which a float64 row then gets.",
+            fails=["test_only_the_first_row_is_bumped"],
+            public=True,
+        ),
+    },
+)
+
+
+@wrong("q4", fails=["test_only_the_first_row_is_bumped"])
+def all_rows_bumped(b, n, bump):
+    """Adds to b before it is expanded, so every row is bumped."""
+    return (b + bump).expand(n, -1)
+
+
+@wrong("q4", fails=["test_only_the_first_row_is_bumped", "test_b_is_not_bumped"])
+def bumped_through_data(b, n, bump):
+    """Writes through .data of the expanded view, to b itself."""
+    m = b.expand(n, -1)
+    m.data[0].add_(bump)
+    return m
+
+
+@wrong("q4", fails=["test_only_the_first_row_is_bumped", "test_every_row_reaches_b"])
+def row_of_numbers(b, n, bump):
+    """Copies the first row as numbers, so its gradient is lost."""
+    m = b.expand(n, -1).clone()
+    m[0] = torch.tensor((b + bump).tolist())
+    return m
+
+
+@wrong(
+    "q4",
+    stops="RuntimeError",
+    fails=["test_only_the_first_row_is_bumped", "test_every_row_reaches_b", "test_b_is_not_bumped"],
+)
+def cloned_after_the_write(b, n, bump):
+    """Clones after the write, when b has changed."""
+    m = b.expand(n, -1)
+    m[0] += bump
+    return m.clone()
+
+
+@wrong("q4", fails=["test_every_row_reaches_b"])
+def only_one_row_learns(b, n, bump):
+    """Believes that the other rows are constants, for they are only copied."""
+    return torch.cat([(b + bump)[None], b.detach().expand(n - 1, -1)])
+
+
+# q5: drop_attention
+
+
+@accepted("q5")
+def cloned_before_the_write(scores, drop):
+    """The clone may be overwritten; softmax keeps its output."""
+    a = F.softmax(scores, -1).clone()
+    a[drop] = 0.0
+    return a
+
+
+@accepted("q5")
+def multiplied_by_a_mask(scores, drop):
+    """The product is out of place."""
+    return scores.softmax(-1) * (~drop).to(scores.dtype)
+
+
+@accepted("q5")
+def by_exp(scores, drop):
+    """The formula by hand, for scores of moderate size."""
+    e = scores.exp()
+    return torch.where(drop, 0.0, e / e.sum(-1, keepdim=True))
+
+
+@accepted("q5")
+def chosen_of_two(scores, drop):
+    """where chooses between zeros and the weights."""
+    a = torch.softmax(scores, dim=-1)
+    return torch.where(drop, torch.zeros_like(a), a)
+
+
+@accepted("q5")
+def by_log_softmax(scores, drop):
+    """-inf after log_softmax is 0 after exp, and nothing renormalises."""
+    return scores.log_softmax(-1).masked_fill(drop, float("-inf")).exp()
+
+
+wrong_edits(
+    "q5",
+    {
+        "filled_in_place": edit(
+            "masked_fill",
+            "masked_fill_",
+            "Believes that a chain makes new tensors; masked_fill_ overwrites what softmax saved.",
+            fails=["test_all_scores_get_their_gradients"],
+        ),
+        "scaled_like_dropout": edit(
+            ".masked_fill(drop, 0.0)",
+            ".masked_fill(drop, 0.0) / (1 - drop.to(scores.dtype).mean())",
+            "Scales what is left, as nn.Dropout does.",
+            fails=["test_weights_are_dropped", "test_all_scores_get_their_gradients"],
+        ),
+        "kept_instead": edit(
+            "(drop, 0.0)",
+            "(~drop, 0.0)",
+            "Takes the mask the other way round.",
+            fails=["test_weights_are_dropped", "test_all_scores_get_their_gradients"],
+        ),
+        "over_the_rows": edit(
+            "softmax(-1)",
+            "softmax(-2)",
+            "Sums over another dimension.",
+            fails=["test_weights_are_dropped", "test_all_scores_get_their_gradients"],
+        ),
+        "weights_detached": edit(
+            "softmax(-1)",
+            "softmax(-1).detach()",
+            "Detaches, and nothing goes back.",
+            fails=["test_all_scores_get_their_gradients"],
+        ),
+        "almost_0": edit(
+            "0.0",
+            "1e-9",
+            "Believes that a very small weight is as good as 0.",
+            fails=["test_weights_are_dropped"],
+        ),
+        "in_float32": edit(
+            "softmax(-1)",
+            "softmax(-1, dtype=torch.float32).to(scores.dtype)",
+            "Computes in float32.",
+            fails=["test_weights_are_dropped", "test_all_scores_get_their_gradients"],
+            public=True,
+        ),
+        "dropped_scores_are_constants": edit(
+            "scores.softmax(-1)",
+            "torch.where(drop, scores.detach(), scores).softmax(-1)",
+            "Believes that a dropped score gets no gradient.",
+            fails=["test_all_scores_get_their_gradients"],
+        ),
+        "a_view_first": edit(
+            "scores.softmax(-1).masked_fill(drop, 0.0)",
+            "scores.softmax(-1).view_as(scores).masked_fill_(drop, 0.0)",
+            "Believes that a view is a copy.",
+            fails=["test_all_scores_get_their_gradients"],
+        ),
+        "mask_inverted_in_place": edit(
+            "scores.softmax(-1).masked_fill(drop, 0.0)",
+            "scores.softmax(-1) * drop.logical_not_()",
+            "Inverts the caller's mask in place.",
+            fails=["test_scores_are_left_alone"],
+            public=True,
+        ),
+    },
+)
+
+
+@wrong("q5", fails=["test_all_scores_get_their_gradients"])
+def zeroed_through_data(scores, drop):
+    """a.data[drop] = 0: right weights, no error, and the gradient of the dropped scores is lost."""
+    a = scores.softmax(-1)
+    a.data[drop] = 0.0
+    return a
+
+
+@wrong("q5", fails=["test_weights_are_dropped", "test_all_scores_get_their_gradients"])
+def masked_before_softmax(scores, drop):
+    """Masks the scores by -inf, which is a causal mask and no dropout: the rest renormalises."""
+    return scores.masked_fill(drop, float("-inf")).softmax(-1)
+
+
+@wrong("q5", fails=["test_all_scores_get_their_gradients"])
+def detached_before_the_write(scores, drop):
+    """Detaches before the write, and there is no gradient."""
+    a = scores.softmax(-1).detach()
+    a[drop] = 0.0
+    return a
+
+
+@wrong(
+    "q5",
+    fails=["test_weights_are_dropped", "test_all_scores_get_their_gradients", "test_scores_are_left_alone"],
+)
+def scores_overwritten(scores, drop):
+    """scores.data[...] = -1e9 writes to the caller's memory."""
+    scores.data[drop] = -1e9
+    return scores.softmax(-1)
+
+
+@wrong("q5", fails=["test_all_scores_get_their_gradients"])
+def zeroed_without_recording(scores, drop):
+    """no_grad hides the write from the graph, and the counter counts it all the same."""
+    a = scores.softmax(-1)
+    with torch.no_grad():
+        a[drop] = 0.0
+    return a
+
+
+@wrong("q5", fails=["test_all_scores_get_their_gradients"])
+def clone_zeroed_through_data(scores, drop):
+    """A clone is safe from softmax; .data hides that the weights were dropped at all."""
+    a = scores.softmax(-1).clone()
+    a.data[drop] = 0.0
+    return a
+
+
+# Edits of right answers that no promise of the task tells from the answers.
+
+equal("q1", "x -> x.clone()", why="the clone of a row is a row, and leads back to xs")
+equal(
+    "q1",
+    "f(x).reshape(1) -> f(x).reshape(1).clone()",
+    "out -> out.clone()",
+    "out.requires_grad_() -> out.requires_grad_().clone()",
+    why="the clone leads back to what was cloned",
+)
+equal(
+    "q1",
+    "no_grad is put around: out = torch.zeros(len(xs), requires_grad=True).clone()",
+    "torch.zeros(len(xs), requires_grad=True).clone() -> torch.zeros(len(xs), requires_grad=True).data",
+    "torch.zeros(len(xs), requires_grad=True).clone -> torch.zeros(len(xs), requires_grad=True).detach",
+    ".zeros(len(xs), requires_grad=True) -> .zeros(len(xs))",
+    "True -> False",
+    why="what matters is that the buffer may be written to; it becomes attached by the writes",
+    answers=["clone_of_a_leaf"],
+)
+equal(
+    "q1",
+    "out = out + f(x) * F.one_hot(torch.tensor(i), len(xs))"
+    " -> out += f(x) * F.one_hot(torch.tensor(i), len(xs))",
+    "F.one_hot(torch.tensor(i), len(xs)) -> F.one_hot(torch.tensor(i), len(xs)).detach()",
+    why="nothing has saved the old sum, and the indicator is a constant",
+    answers=["added_to_its_place"],
+)
+
+equal(
+    "q3",
+    "no_grad is put around: s = h[:, k:].detach().std()",
+    "h[:, k:].detach().std() -> h[:, k:].detach().std().item()",
+    "h[:, k:].detach() -> h[:, k:].data",
+    "s -> s.detach()",
+    "s -> s.item()",
+    why="s is a constant, however often that is said, and nothing is written to the tail",
+)
+equal(
+    "q3", "h[:, k:] -> h[:, k:].clone()", "h[:, :k] -> h[:, :k].clone()", why="a clone of what is only read"
+)
+
+equal(
+    "q4",
+    "no_grad is put around: m[0] += bump",
+    why="bump is a number: with it or without, the row has the gradient of b",
+)
+equal("q4", "m[0] += bump -> m[0] = m[0] + bump", "m[0] += bump -> m[0].add_(bump)", why="the same write")
+equal("q4", "m -> m.clone()", why="the clone leads back to m")
+equal(
+    "q4",
+    "no_grad is put around: m[0] = m[0] + bump",
+    "no_grad is put around: m[0].add_(bump)",
+    "m[0] -> m[0].detach()",
+    "m[0] -> m[0].data",
+    why="bump is a number: the row has the gradient of b, and nothing has saved the old row",
+    answers=["repeated_rows", "written_to_a_buffer"],
+)
+equal("q4", "m[0] -> m[-1]", why="all rows are equal before the write", answers=["repeated_rows"])
+equal(
+    "q4",
+    "(b + bump)[None] -> (b + bump)[None].clone()",
+    "b.expand(n - 1, -1) -> b.expand(n - 1, -1).clone()",
+    "b -> b.clone()",
+    why="a clone of what is only read",
+)
+equal(
+    "q4",
+    "bump * F.one_hot(torch.tensor(0), n).to(b.dtype)[:, None]"
+    " -> (bump * F.one_hot(torch.tensor(0), n).to(b.dtype)[:, None]).detach()",
+    why="what is added is a constant",
+)
+
+equal("q5", "drop -> drop.detach()", "drop -> drop.clone()", why="a mask has no gradient")
+equal("q5", "a -> a.clone()", why="the clone leads back to a", answers=["cloned_before_the_write"])
+equal(
+    "q5",
+    "(~drop).to(scores.dtype) -> (~drop).to(scores.dtype).detach()",
+    "(~drop).to(scores.dtype) -> ~drop",
+    why="a mask has no gradient, and a product with it keeps the dtype",
+)
+equal(
+    "q5",
+    "scores.log_softmax(-1).masked_fill(drop, float('-inf')).exp"
+    " -> scores.log_softmax(-1).masked_fill(drop, float('-inf')).exp_",
+    why="exp needs its output only, and masked_fill has made a new tensor",
+)
+
+equal(
+    "q2",
+    ".glu(h, dim=-1) -> .glu(h)",
+    why="the last dimension is what F.glu takes",
+    answers=["gated_by_torch"],
+)
+equal(
+    "q2",
+    "a *= torch.sigmoid(b) -> a = a * torch.sigmoid(b)",
+    "a *= torch.sigmoid(b) -> a.mul_(torch.sigmoid(b))",
+    "a -> a.clone()",
+    why="a is the function's own memory: it may be written to, or left and copied",
+    answers=["cloned_then_in_place"],
+)
+equal(
+    "q2",
+    "a -> a.clone()",
+    "no_grad is put around: half = own.shape[-1] // 2",
+    "a *= own[..., half:].sigmoid() -> a = a * own[..., half:].sigmoid()",
+    "a *= own[..., half:].sigmoid() -> a.mul_(own[..., half:].sigmoid())",
+    "own[..., :half] -> own[..., :half].clone()",
+    why="a is the function's own memory: it may be written to, or left and copied",
+    answers=["own_copy_of_all"],
+)
+
+equal(
+    "q3",
+    "no_grad is put around: f[k:] = 1 / h[:, k:].detach().std()",
+    "1 / h[:, k:].detach().std() -> (1 / h[:, k:].detach().std()).item()",
+    "f -> f.detach()",
+    why="the factors are constants",
+    answers=["factor_for_each_column"],
+)
+equal(
+    "q3",
+    "h[:, k:].std() -> h[:, k:].std().detach()",
+    "h[:, k:].std() -> h[:, k:].std().item()",
+    why="s is a constant, however often that is said",
+    answers=["chosen_by_where"],
+)
+equal(
+    "q3",
+    "no_grad is put around: s = h[:, k:].std().item()",
+    "h[:, k:].std().item -> h[:, k:].std().detach",
+    why="s is a constant, however that is said",
+    answers=["measured_as_a_number"],
+)
+equal(
+    "q3",
+    "out[:, k:] /= h[:, k:].detach().std() -> out[:, k:] = out[:, k:] / h[:, k:].detach().std()",
+    "out[:, k:] /= h[:, k:].detach().std() -> out[:, k:].div_(h[:, k:].detach().std())",
+    "h[:, k:].detach().std() -> h[:, k:].detach().std().detach()",
+    "out -> out.clone()",
+    why="the same write, a clone of what it made, or a constant that is one already",
+    answers=["written_into_a_clone"],
+)

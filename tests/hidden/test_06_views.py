@@ -1,0 +1,519 @@
+"""The hidden checks of 06_views: whose memory is written to, and whether autograd sees it."""
+
+from inside import count, sizes, with_gaps
+
+from grader import (
+    assert_close,
+    assert_gradients,
+    assert_untouched,
+    blaming_changes,
+    cases,
+    diagnose,
+    is_close,
+    picture,
+    points,
+    probe,
+    raised,
+)
+from grader.inside import attempt, gradients, graph, inside, nn, snap, torch, untouched
+
+WHOSE = "Whose memory does each of your operations write to?"
+
+
+@inside
+def forms(make):
+    """A computed tensor, a leaf and plain data: of each, where gradients are asked for, and what is given.
+
+    Nothing needs the values that are handed over, so that a write to them raises no error of its own.
+    """
+    leaf, data = with_gaps(make(torch.float64)).requires_grad_(), with_gaps(make(torch.float32))
+    start = make(torch.float32).requires_grad_()
+    return {"computed": (start, start * 1), "leaf": (leaf, leaf), "data": (data, data)}
+
+
+def assert_dtype(case, result):
+    """What comes back has the dtype of the argument; else its gradient cannot be compared."""
+    seen, right = case[result]
+    assert seen.dtype == right.dtype, f"What came back has the dtype {seen.dtype}, and so has its gradient."
+
+
+def assert_own_memory(case, result, name):
+    """The argument is as it was, and the result lies elsewhere."""
+    kept, seen = case.seen["kept"], case.seen[result]
+    assert_untouched(kept, hint=WHOSE)
+    assert not raised(seen, BaseException), f"What came back cannot be read: {diagnose(seen)}"
+    there = f"What came back lies in the memory of {name}: to write to the one changes the other."
+    assert seen.storage != kept["before"][name]["tensor"].storage, f"{there}\n\n{WHOSE}"
+
+
+# --- q1: collect
+
+
+@inside
+def functions():
+    """Functions of a row, each with rows and with the tensors that get a gradient.
+
+    Of the rows some begin below 0 and some above, so that a function that decides by that takes both ways.
+    The last two are equal.
+    """
+    rows, width, hidden = sizes(3, 3)
+    w, frozen = torch.randn(width, requires_grad=True), torch.randn(width)
+    model = nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), nn.Linear(hidden, 1))
+    model[0].bias.requires_grad_(False)
+
+    def rows_of(number):
+        xs = torch.randn(width, number, 2)[..., 0].t()
+        xs[:, 0] = xs[:, 0].abs() + 0.5
+        xs[number // 2, 0] *= -1
+        if number > 2:
+            xs[-1] = xs[-2]
+        return xs
+
+    def decided(x):
+        return (w * x).sum().sin() if x[0] > 0 else torch.tensor(40.0)
+
+    used, wanted = {"the tensor that f uses": w}, rows_of(rows).requires_grad_()
+    return {
+        "": (lambda x: (w * x + frozen).sum() ** 2, rows_of(rows), used),
+        "Where some results of f have no history": (decided, rows_of(rows + 1), used),
+        "Where f uses a network": (lambda x: model(x).sum() / 100, rows_of(rows - 1), {"network": model}),
+        "Where xs requires grad": (lambda x: (w * x * x).sum(), wanted, used | {"xs": wanted}),
+        "With a single row": (lambda x: (w * x).sum().exp(), rows_of(1), used),
+    }
+
+
+@probe(cases=functions)
+def results_collected(student, f, xs, used):
+    """The results of several functions, and the gradients of what they use."""
+    result = student.collect(f, xs)
+    return {"result": snap(result), "gradients": gradients(result, used)}
+
+
+@probe(cases=functions)
+def called(student, f, xs, used):
+    """With which rows f is called, and what becomes of xs."""
+    given = []
+
+    def noting_rows(x):
+        given.append(snap(x))
+        return f(x)
+
+    with untouched(xs=xs) as kept:
+        attempt(student.collect, noting_rows, xs)
+    return {"given": given, "kept": kept}
+
+
+@points(1)
+def test_results_are_collected(results_collected):
+    """What comes back is one tensor with f of every row.
+
+    Print f(x) for each row, and beside it the entry of your result.
+    """
+    for case in cases(results_collected):
+        assert_close(*case["result"], "The result is not f of every row, in the order of the rows.")
+
+
+@points(2)
+def test_gradients_reach_what_f_uses(results_collected):
+    """A loss of the result goes back to whatever f uses, and to xs where it requires grad."""
+    why = {
+        "no history": "\n\nWhat becomes of the history of f(x) on its way into your result?",
+        "not connected": "\n\nThe result requires grad. Because of f(x), or by a flag of its own?",
+        "wrong": "\n\nDid autograd see f(x), and how it came into the result, for every row?",
+    }
+    for case in cases(results_collected):
+        assert_gradients(*case["gradients"], of="the result", because=why)
+
+
+@points(1)
+def test_f_is_called_once_for_each_row(called):
+    """Every row goes to f once, in order, and xs stays as it is."""
+    for case in cases(called):
+        seen, right = case["given"]
+        assert len(seen) == len(right), (
+            f"The number of rows is {len(right)}, that of the calls of f {len(seen)}."
+        )
+        for row in seen:
+            assert row.shape == right[0].shape, f"f was called with the shape {row.shape}, which no row has."
+        assert_close(seen, right, "f was not called with the rows of xs, from the first to the last.")
+        assert_untouched(case.seen["kept"], hint=WHOSE)
+
+
+@picture
+def results_of_three_rows(student):
+    """The result for three rows: backward has to find w."""
+    w = torch.randn(2, requires_grad=True)
+    return graph(result=student.collect(lambda x: (w * x).sum(), torch.randn(3, 2)), w=w)
+
+
+# --- q2: glu
+
+
+@inside
+def gated_inputs():
+    """An h of every form, of one to three dimensions; no size stands twice, and all are even.
+
+    Of a leaf the gates reach from -1000 to 1000, beyond the range of exp.
+    """
+    pairs, *others = sizes(3)
+    rows, depth = (2 * size for size in others)
+    matrix = forms(lambda dtype: 3 * torch.randn(rows, 2 * pairs, dtype=dtype))
+    cube = forms(lambda dtype: torch.randn(depth, rows, 2 * pairs, dtype=dtype))
+    vector = forms(lambda dtype: torch.randn(2 * pairs, dtype=dtype))
+    far = torch.randn(rows, 2 * pairs)
+    far[0, pairs], far[-1, -1] = -1000.0, 1000.0
+    far.requires_grad_()
+    return {
+        "": matrix["computed"],
+        "Where h is a float64 leaf": matrix["leaf"],
+        "Where h has three dimensions": cube["computed"],
+        "Where h is a leaf of three dimensions": cube["leaf"],
+        "Where h is a vector": vector["computed"],
+        "Where h is plain data": cube["data"],
+        "Where gates are as far from 0 as 1000": (far, far),
+    }
+
+
+@probe(cases=gated_inputs)
+def gated(student, start, h):
+    """Gated units of every h: the values, the gradients, and what becomes of h."""
+    with untouched(h=h) as kept:
+        y = student.glu(h)
+    return {"kept": kept, "y": attempt(snap, y), "gradients": attempt(gradients, y, h=start)}
+
+
+@points(1)
+def test_values_are_gated(gated):
+    """The first half of h is multiplied by the sigmoid of the second.
+
+    Which half is multiplied, which is the gate, and along which dimension is h cut?
+    """
+    for case in cases(gated):
+        told = "The result is not the first half of h times the sigmoid of the second."
+        assert_close(*case["y"], told, all_digits=True)
+
+
+def of_the_halves(gradient, right):
+    """What a wrong gradient of h says of its two halves."""
+    width = right.shape[-1]
+    halves = {}
+    for name, is_first in (("first", True), ("second", False)):
+        halves[name] = [
+            [entry for place, entry in enumerate(side.value) if (place % width < width // 2) is is_first]
+            for side in (gradient, right)
+        ]
+    for name, part in (("second", "the gates"), ("first", "what is multiplied by the gates")):
+        if not any(halves[name][0]):
+            return f"The {name} half of h, {part}, gets 0 everywhere.\n\nIs there a way back to it?"
+    other = [name for name in halves if not is_close(*halves[name])]
+    only = f" Only the {other[0]} half is wrong." if len(other) == 1 else ""
+    return f"{only}\n\nDid autograd see every operation that made the result?".lstrip(" ")
+
+
+@points(2)
+def test_both_halves_get_their_gradients(gated):
+    """Both halves of h get the gradient of the product."""
+    far = "\n\nWhich of your operations overflows where a gate is -1000 or 1000?"
+    for case in cases(gated):
+        why = {"h:wrong": of_the_halves, "nan": far}
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["gradients"], of="the result", because=why, all_digits=True)
+
+
+@points(1)
+def test_h_is_left_to_its_owner(gated):
+    """The caller's h stays as it is, and the result has memory of its own."""
+    for case in cases(gated):
+        assert_own_memory(case, "y", "h")
+
+
+@picture
+def gated_unit(student):
+    """The gated unit y, and the h that another branch still needs."""
+    x = torch.randn(1, 2, requires_grad=True)
+    h = x * 1
+    return graph(y=student.glu(h), h=h, x=x)
+
+
+# --- q3: scale_tail
+
+
+@inside
+def tails():
+    """An h of every form with its k: in the middle, 0, the last; a tail that hardly varies, and a wide one.
+
+    The head is large where the tail is small, so that a statistic of all columns is another one.
+    """
+    rows, columns = sizes(2, 3)
+    k = count(1, columns - 2)
+
+    def made(k, scale):
+        h = torch.randn(rows, columns) + 1
+        h[:, :k] *= 30
+        h[:, k:] *= scale
+        return h
+
+    start, leaf, few = made(k, 4).requires_grad_(), with_gaps(made(0, 0.3)).requires_grad_(), made(k, 1e-4)
+    data = with_gaps(made(columns - 1, 50))
+    few.requires_grad_()
+    return {
+        "": (start, start * 1, k),
+        "With k = 0, where h is a leaf": (leaf, leaf, 0),
+        "Where the tail is the last column, and h is plain data": (data, data, columns - 1),
+        "Where the tail hardly varies": (few, few * 1, k),
+    }
+
+
+@probe(cases=tails)
+def scaled(student, start, h, k):
+    """What is scaled, what goes back, and what becomes of h."""
+    s = h[:, k:].detach().std().item()
+    with untouched(h=h) as kept:
+        y = student.scale_tail(h, k)
+    return {"kept": kept, "k": k, "s": s, "y": snap(y), "gradients": gradients(y, h=start)}
+
+
+@probe
+def scaled_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    h = torch.randn(4, 3)
+    with torch.no_grad(), untouched() as kept:
+        attempt(student.scale_tail, h, 1)
+    return kept
+
+
+@points(1)
+def test_tail_is_scaled(scaled):
+    """The columns from k on are divided by their standard deviation, the others stay.
+
+    Of which entries is the standard deviation taken, and by how many numbers is it one?
+    """
+    for case in cases(scaled):
+        assert_close(
+            *case["y"], "The result is not h with its tail divided by the tail's standard deviation."
+        )
+
+
+def about_the_tail(case):
+    """What a wrong gradient of h comes of: no way back to the tail, no division, or another one."""
+    k, s = case.expected["k"], case.expected["s"]
+
+    def told(gradient, right):
+        width = right.shape[-1]
+        head, tail = (
+            [
+                pair
+                for place, pair in enumerate(zip(gradient.value, right.value, strict=True))
+                if (place % width >= k) is late
+            ]
+            for late in (False, True)
+        )
+        if not is_close([seen for seen, _ in head], [wanted for _, wanted in head]):
+            return "\n\nDid autograd see how each column came into the result?"
+        if not any(seen for seen, _ in tail):
+            return "It is 0 for the columns from k on.\n\nIs there a way back to them?"
+        if is_close([seen for seen, _ in tail], [wanted * s for _, wanted in tail]):
+            return "The factor 1 / s is missing from the columns from k on.\n\nDid autograd see the division?"
+        return (
+            "Only the columns from k on are wrong.\n\nWhat do you divide by, and does it count as a constant?"
+        )
+
+    return told
+
+
+@points(2)
+def test_gradient_of_the_scaled_tail(scaled):
+    """The gradient knows of the division, and takes the standard deviation for a constant."""
+    for case in cases(scaled):
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["gradients"], of="the result", because={"wrong": about_the_tail(case)})
+
+
+@points(1)
+def test_h_keeps_its_tail(scaled, scaled_while_switched_off):
+    """The caller's h stays as it is, the result has memory of its own, and no mode is left changed."""
+    for case in cases(scaled):
+        assert_own_memory(case, "y", "h")
+    assert_untouched(scaled_while_switched_off.seen, case="Called while gradients are switched off")
+
+
+@picture
+def scaled_tail(student):
+    """The result y for k = 1, and the h that was handed over."""
+    x = torch.randn(2, 3, requires_grad=True)
+    h = x * 1
+    return graph(y=student.scale_tail(h, 1), h=h, x=x)
+
+
+# --- q4: row_bias
+
+
+@inside
+def biases():
+    """A b of every form with n and bump: many rows and a single row, bumps of either sign, a b of length 1.
+
+    The bump of float64 has more digits than a float32 holds.
+    """
+    width, other = sizes(2)
+    made = forms(lambda dtype: torch.randn(width, dtype=dtype))
+    few = forms(lambda dtype: torch.randn(other, dtype=dtype))
+    short = forms(lambda dtype: torch.randn(1, dtype=dtype))
+    return {
+        "": (*made["computed"], width + count(1, 3), 10 * torch.rand(()).item() + 1),
+        "With a single row": (*few["computed"], 1, -2.5),
+        "Where b is a float64 leaf": (*made["leaf"], 2 + other, -700.3),
+        "Where b is plain data": (*made["data"], 2, 0.25),
+        "Where b is plain data, and there is a single row": (*few["data"], 1, 40.0),
+        "Where b has a single entry": (*short["computed"], 3, 1.5),
+    }
+
+
+@probe(cases=biases)
+def bumped(student, start, b, n, bump):
+    """The rows, what goes back from them, and what becomes of b."""
+    with untouched(b=b) as kept:
+        m = student.row_bias(b, n, bump)
+    return {"kept": kept, "m": snap(m), "gradients": gradients(m, b=start)}
+
+
+@points(1)
+def test_only_the_first_row_is_bumped(bumped):
+    """There are n rows, all equal to b, and bump is added to the first."""
+    every = "bump was added to every row.\n\nHow many rows of memory are there when you add it?"
+    for case in cases(bumped):
+        seen, right = case["m"]
+        if len(right.shape) == 2 and right.shape[0] > 1 and seen.shape == right.shape:
+            first = right.value[: right.shape[1]]
+            assert not is_close(list(seen.value), list(first * right.shape[0])), (
+                f"The rows are all alike: {every}"
+            )
+        assert_close(seen, right, "The rows are not b, with bump added to the first.", all_digits=True)
+
+
+@points(2)
+def test_every_row_reaches_b(bumped):
+    """The gradient of b is the sum over all rows.
+
+    Which of the rows leads back to b? Print the grad_fn of what you return.
+    """
+    for case in cases(bumped):
+        with blaming_changes(case.seen["kept"]):
+            assert_dtype(case, "m")
+            assert_gradients(*case["gradients"], of="the result", all_digits=True)
+
+
+@points(1)
+def test_b_is_not_bumped(bumped):
+    """The caller's b stays as it is, and the result has memory of its own."""
+    for case in cases(bumped):
+        assert_own_memory(case, "m", "b")
+
+
+@picture
+def rows_of_b(student):
+    """The rows m, and the b that was handed over."""
+    x = torch.randn(2, requires_grad=True)
+    b = x * 1
+    return graph(m=student.row_bias(b, 3, 1.0), b=b, x=x)
+
+
+# --- q5: drop_attention
+
+
+@inside
+def attentions():
+    """Scores of every form with what is dropped: some of a row, a whole row, none of a row; or nothing."""
+    batch, heads, rows, columns = sizes(4, 3)
+
+    def dropped(*shape):
+        drop = torch.zeros(shape, dtype=torch.bool)
+        drop[..., 0, :] = True
+        drop[..., 1, :] = False
+        drop[..., 2:, 1] = True
+        drop[..., 2:, -1] = torch.rand(drop[..., 2:, -1].shape) < 0.5
+        return drop
+
+    matrix = forms(lambda dtype: 2 * torch.randn(rows, columns, dtype=dtype))
+    many = forms(lambda dtype: torch.randn(batch, heads, rows, columns, dtype=dtype))
+    wide = forms(lambda dtype: 5 * torch.randn(columns, rows, dtype=dtype).clamp(-3, 3))
+    return {
+        "": (*matrix["computed"], dropped(rows, columns)),
+        "Where scores is a float64 leaf": (*matrix["leaf"], dropped(rows, columns)),
+        "With four dimensions": (*many["computed"], dropped(batch, heads, rows, columns)),
+        "Where scores is plain data": (*wide["data"], dropped(columns, rows)),
+        "With nothing dropped": (*wide["computed"], torch.zeros(columns, rows, dtype=torch.bool)),
+    }
+
+
+@probe(cases=attentions)
+def dropped_weights(student, start, scores, drop):
+    """The weights, what goes back to the scores, and what becomes of these."""
+    with untouched(scores=scores, drop=drop) as kept:
+        a = student.drop_attention(scores, drop)
+    return {"kept": kept, "a": snap(a), "gradients": gradients(a, scores=start)}
+
+
+def dropped_of(case):
+    """Which of the entries are dropped."""
+    return case.expected["kept"]["before"]["drop"]["tensor"].value
+
+
+@points(1)
+def test_weights_are_dropped(dropped_weights):
+    """The weights are those of the full softmax, and 0 where they are dropped."""
+    hint = "\n\nWhen are weights dropped: before softmax sums up the row, or after?"
+    for case in cases(dropped_weights):
+        seen, right = case["a"]
+        told = "The weights are not the softmax of all scores, with 0 where drop is true."
+        assert_close(seen, right, f"{told}{hint}", all_digits=True)
+        left = [
+            entry
+            for entry, is_dropped in zip(seen.value, dropped_of(case), strict=True)
+            if is_dropped and entry
+        ]
+        assert not left, f"A weight that was to be dropped is {left[0]:.3g}, and not exactly 0."
+
+
+def about_the_dropped(case):
+    """What a wrong gradient of the scores says: the dropped get none, or others."""
+    drop = dropped_of(case)
+
+    def told(gradient, right):
+        pairs = list(zip(gradient.value, right.value, drop, strict=True))
+        of_kept = [(seen, wanted) for seen, wanted, is_dropped in pairs if not is_dropped]
+        if is_close(*map(list, zip(*of_kept, strict=True))) and not any(
+            seen for seen, _, gone in pairs if gone
+        ):
+            return (
+                "It is right but for the dropped scores, which get 0. They have a part in the sum by which "
+                "softmax divides.\n\nWhat does softmax keep for backward, and what stands there now?"
+            )
+        return "\n\nWhat does softmax keep for backward, and what stands there when backward comes?"
+
+    return told
+
+
+@points(3)
+def test_all_scores_get_their_gradients(dropped_weights):
+    """Kept and dropped scores get the gradient of what was computed."""
+    for case in cases(dropped_weights):
+        why = {
+            "overwritten": "\n\nWhat does the backward of softmax need, its input or its output?",
+            "wrong": about_the_dropped(case),
+        }
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["gradients"], of="the result", because=why, all_digits=True)
+
+
+@points(1)
+def test_scores_are_left_alone(dropped_weights):
+    """The caller's scores and drop stay as they are, and the result has memory of its own."""
+    for case in cases(dropped_weights):
+        assert_own_memory(case, "a", "scores")
+
+
+@picture
+def weights_before_backward(student):
+    """The weights a before their backward: is what softmax has saved still what it was?"""
+    scores = torch.randn(1, 2, requires_grad=True)
+    return graph(a=student.drop_attention(scores, torch.tensor([[False, True]])), scores=scores)
