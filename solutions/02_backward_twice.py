@@ -1,0 +1,1078 @@
+# %% [markdown]
+# # 2. Backward, twice
+#
+# `loss.backward()` does three things, and only the first is in its name. It walks the autograd graph back to
+# the leaves. It *adds* what arrives there to `.grad`. And on its way it *frees* what the forward pass had saved
+# for it. As long as you have one loss, one backward and one step, you notice nothing of this. With two losses,
+# two backwards or two updates you do.
+#
+# You will read that `retain_graph=True` cures whatever goes wrong then. It cures one error, and it hides
+# others. This notebook shows what is freed, what is added, what is merely kept alive, and what a step of the
+# optimizer does to a graph that still waits.
+#
+# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
+# cell, then run the check below it. These checks look for the bug you start with. The hidden checks look
+# further: most wrong repairs raise no error at all. So the text of the task is what counts. Every claim below was run
+# on torch 2.13.
+#
+# No function may leave anything switched: gradients are recorded after a call as they were before, parts stay
+# in `train()` or `eval()`, and no hook of yours stays behind.
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## What backward frees
+#
+# A popular answer says: "the first `backward()` destroys the graph, so no graph is found for the second loss".
+# Look for yourself.
+
+# %%
+x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+shared = x**2 * 2  # x**2 saves x, because its derivative is 2 * x
+first, second = shared.mean(), shared.sum()
+
+first.backward()
+print(x.grad.tolist())  # about [0.1, 0.2, 0.3, 0.4], because the gradient of first has arrived
+print(second.grad_fn is not None)  # True, because all nodes of the graph are still there
+try:
+    second.backward()
+except RuntimeError as error:
+    print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
+print(x.grad.tolist())  # the same as before, because nothing of it was lost
+
+# %% [markdown]
+# The graph *is* found, and the gradient of the first pass *is* kept. Only the **saved tensors** are gone:
+# `x**2` had saved `x`, and the first backward let go of it. The two losses share that node.
+
+# %% tags=["drawn"]
+# Two losses on one trunk, after the backward of the first. Both paths meet in the square, which has already let
+# go of what it had saved. The second loss can no longer pass.
+x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+shared = x**2 * 2
+first, second = shared.mean(), shared.sum()
+first.backward()
+xray(second=second, first=first, x=x)
+
+# %% [markdown]
+# There are three ways out.
+#
+# - `first.backward(retain_graph=True)`: this backward frees nothing, and the next one finds all it needs.
+# - `(first + second).backward()`: one loss, one backward.
+# - `torch.autograd.backward([first, second])`: the same without a sum.
+#
+# So it is not true that two losses *need* `retain_graph=True`. And it is not true that a retained graph is
+# never freed. It goes as soon as no tensor refers to it any more. But until then it keeps every saved tensor
+# of your network in memory.
+#
+# **Guess first.** A graph that saved nothing has nothing to lose. Which of these three lines raises?
+
+# %%
+a = torch.ones(3, requires_grad=True)
+for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a", lambda: a * a)):
+    loss = make().sum()
+    loss.backward()
+    try:
+        loss.backward()
+        print(name, "went back twice")
+    except RuntimeError:
+        print(name, "raised")
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# Only `a * a` raises. The derivative of `a + 1` is 1 and that of `a * 2` is 2: neither needs the value of `a`, so
+# nothing was saved. So "it worked with my example" proves little. Try a repair with an operation that saves
+# something.
+#
+# </details>
+
+# %% [markdown]
+# ## q1 · Two losses, one trunk, one forward
+#
+# `backward_both(trunk, x)` computes `t = trunk(x)` and two scalars, `d = t.mean()` and `e = t.sum()`. It should
+# add the gradient of `d + e` to `x.grad`, and return the pair `(d, e)`.
+#
+# People meet this where one expensive network feeds two losses: depth and segmentation from one image, policy
+# and value from one state. The code below stops in its second `backward()`. Repair it.
+#
+# - `trunk` is a callable, such as a module. `x` is a leaf that requires grad, of float32 or float64 and of any
+#   shape, contiguous or not. The result `t` has the dtype of `x`, and a shape of its own.
+# - The trunk is expensive: call it exactly once.
+# - What `x.grad` holds beforehand stays part of it, as with every `backward()`. It may also be `None`.
+# - Afterwards nothing waits for another backward: what the trunk saved is freed, or at least cannot be reached
+#   from `d`, `e` and `x.grad`. Somebody may keep `d` and `e` for a long time, to plot them.
+# - `d` and `e` are scalar tensors. Whether they have a history is up to you.
+# - All else about `x` and `trunk` stays as it is. Only what arrives in the `.grad` of the trunk's own parameters
+#   is up to you.
+#
+# <details><summary>Hint 1</summary>
+#
+# Read the error. Which part of the graph do `d` and `e` share, and what did `d.backward()` do to it?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# A backward that is not the last has to leave the saved tensors where they are. The last one has to free them.
+# Or do you need two backwards at all?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Pass `retain_graph=True` to one of the two calls, and only to that one. Or go back once, from the sum.
+#
+# </details>
+
+
+# %% tags=["question q1"]
+def backward_both(trunk, x):
+    """Add the gradient of t.mean() + t.sum(), for t = trunk(x), to x.grad.
+
+    trunk: a callable that is called once.
+    x: a leaf that requires grad.
+    Returns (t.mean(), t.sum()), two scalar tensors.
+    """
+    # BEGIN SOLUTION
+    t = trunk(x)
+    d, e = t.mean(), t.sum()
+    d.backward(retain_graph=True)
+    e.backward()
+    return d, e
+    # STUB
+    # t = trunk(x)
+    # d, e = t.mean(), t.sum()
+    # d.backward()
+    # e.backward()
+    # return d, e
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_both_losses_arrive(backward_both):
+    """Of x = [0.1, 0.2, 0.3, 0.4] and the trunk 2 * x**2, the gradient of both losses is 5 * x."""
+    import torch
+
+    x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+    try:
+        backward_both(lambda v: v**2 * 2, x)
+    except RuntimeError as error:
+        reason = str(error).partition(" (")[0]
+        raise AssertionError(f"backward_both did not come to its end; torch says: {reason}") from None
+    assert x.grad is not None, "x.grad is None: no backward has arrived there"
+    seen = x.grad.tolist()
+    assert all(abs(value - 0.5 * place) < 1e-5 for place, value in enumerate(seen, start=1)), (
+        f"x.grad is {[round(value, 4) for value in seen]}, not [0.5, 1.0, 1.5, 2.0]"
+    )
+
+
+def test_the_trunk_runs_once(backward_both):
+    """The trunk is called once."""
+    import torch
+
+    calls = []
+
+    def trunk(v):
+        calls.append(v)
+        return v**2
+
+    try:
+        backward_both(trunk, torch.ones(3, requires_grad=True))
+    except RuntimeError as error:
+        reason = str(error).partition(" (")[0]
+        raise AssertionError(f"backward_both did not come to its end; torch says: {reason}") from None
+    assert len(calls) == 1, f"the trunk was called {len(calls)} times"
+
+
+# %% [markdown]
+# ## To add, or to ask
+#
+# `backward()` does not return a gradient, and it does not set `.grad`. It adds to it, in place.
+
+# %%
+w = torch.tensor(1.0, requires_grad=True)
+(2 * w).backward()
+grad = w.grad
+(3 * w).backward()
+print(w.grad)  # tensor(5.), because the second backward added 3 to the 2 that were there
+print(w.grad is grad)  # True, because it wrote into the same tensor
+
+# %% [markdown]
+# For training with two losses that is just what you want: go back from each of them, then make one step. The
+# recipe `loss1.backward(retain_graph=True)`, `loss2.backward()`, `optimizer.step()` trains on both losses, and so does
+# `(loss1 + loss2).backward()`: the gradients are equal.
+#
+# To *measure* a gradient you want another tool. `torch.autograd.grad(loss, tensors)` returns the gradients, and no
+# `.grad` is touched. But it frees the graph, exactly as `backward()` does.
+
+# %%
+w = torch.tensor(3.0, requires_grad=True)
+loss = w**2
+(asked,) = torch.autograd.grad(loss, [w])
+print(asked, w.grad)  # tensor(6.) None, because the gradient was returned and not stored
+try:
+    loss.backward()
+except RuntimeError as error:
+    print(str(error).partition(" (")[0])  # the error of above, because grad() freed what w**2 had saved
+
+# %% [markdown]
+# A loss need not depend on every tensor you ask about. `autograd.grad` takes that for a mistake and raises,
+# unless you say `allow_unused=True`. Then it returns `None` there.
+
+# %%
+w, bystander = torch.tensor(3.0, requires_grad=True), torch.tensor(1.0, requires_grad=True)
+print(torch.autograd.grad(w**2, [w, bystander], allow_unused=True))  # (tensor(6.), None)
+
+# %% tags=["drawn"]
+# Two losses, two parameters. The left loss leads to the left parameter only, so its gradient with respect to the other is None, not 0.
+left, right = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+xray(loss1=left**2, loss2=left**2 * right, left=left, right=right)
+
+# %% [markdown]
+# ## q2 · Measure the gradient norm of every task
+#
+# Two tasks that share a network can pull it in different directions, or one can drown the other. To see it,
+# people log how long the gradient of each loss is. (GradNorm even steers the training by it.)
+#
+# `task_grad_norms(losses, params)` should return a list with one Python float for each loss: the L2 norm of the gradient of
+# *this* loss with respect to all of `params` together, as if their gradients were one long vector.
+#
+# - `losses` is a list of scalar tensors, at least one. They share parts of their graphs, and one loss may stand
+#   in the list twice. `params` is a list of leaves that require grad, of any shapes, float32 or float64. It
+#   holds every leaf that any loss depends on.
+# - A loss depends on at least one of `params`, but not always on all. What it does not depend on adds nothing
+#   to its norm.
+# - It is a measurement. No `.grad` is another one afterwards, whether it held something or `None`. The losses
+#   and parameters stay as they are.
+# - After the measurement the training goes on: the caller computes `sum(losses).backward()`. This must work, also
+#   after a second measurement.
+#
+# The code below returns a right first number. The others are wrong, and the training after it goes wrong, too.
+# Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Call the given function with the same loss twice in the list. Why is the second number not the first?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# You want to ask for gradients, not to add them up anywhere. And whose backward comes last: yours or the
+# caller's?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Use `torch.autograd.grad` for each loss, and look at three of its arguments: `inputs`, `retain_graph` and
+# `allow_unused`. Skip a gradient that is `None` before you square.
+#
+# </details>
+
+
+# %% tags=["question q2"]
+def task_grad_norms(losses, params):
+    """Measure the L2 norm of the gradient of each loss with respect to all of params.
+
+    losses: a list of scalar tensors whose graphs the caller still needs.
+    params: a list of leaves that require grad; a loss need not depend on all of them.
+    Returns a list of Python floats, one for each loss. No .grad changes.
+    """
+    # BEGIN SOLUTION
+    norms = []
+    for loss in losses:
+        grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
+        squares = [grad.pow(2).sum() for grad in grads if grad is not None]
+        norms.append(sum(squares).sqrt().item())
+    return norms
+    # STUB
+    # norms = []
+    # for loss in losses:
+    #     loss.backward(retain_graph=True)
+    #     squares = [p.grad.pow(2).sum() for p in params if p.grad is not None]
+    #     norms.append(sum(squares).sqrt().item())
+    # return norms
+    # END SOLUTION
+
+
+# %% tags=["check q2"]
+def test_each_loss_has_its_own_norm(task_grad_norms):
+    """At w = 3 and v = 2, the losses w**2 and v**2 have gradients of the lengths 6 and 4."""
+    import torch
+
+    w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+    losses = [(w**2).sum(), (v**2).sum()]
+    norms = task_grad_norms(losses, [w, v])
+    assert len(norms) == 2, f"{len(norms)} numbers came back for 2 losses"
+    for place, (seen, right) in enumerate(zip(norms, (6.0, 4.0))):
+        assert abs(seen - right) < 1e-4, (
+            f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
+        )
+
+
+def test_it_is_a_measurement(task_grad_norms):
+    """The .grad of the parameters is afterwards what it was before."""
+    import torch
+
+    w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+    w.grad = torch.tensor([7.0])
+    task_grad_norms([(w * v).sum()], [w, v])
+    assert w.grad is not None, "w.grad was 7 before the call and is None after it"
+    assert w.grad.item() == 7, f"w.grad was 7 before the call and is {w.grad.item()} after it"
+    assert v.grad is None, f"v.grad was None before the call and is {v.grad} after it"
+
+
+# %% [markdown]
+# ## A retained graph keeps memory, not values
+#
+# With `retain_graph=True`, so the folklore goes, you may call `backward()` whenever you like. That holds as long as
+# nobody writes to what was saved. And `optimizer.step()` is a write: it changes every weight, in place.
+
+# %%
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loss = net(torch.randn(4, 2)).pow(2).mean()
+loss.backward(retain_graph=True)
+print(net[2].weight._version)  # 1, because nn.Linear has filled its weight in place
+optimizer.step()
+print(net[2].weight._version)  # 2, because step() has written to it
+try:
+    loss.backward()
+except RuntimeError as error:
+    print(str(error).partition(":")[0])  # one of the variables needed ... modified by an inplace operation
+
+# %% [markdown]
+# To *save* a tensor makes no copy. The graph refers to the weight itself and notes its version. `backward()` compares the two
+# versions and refuses. It is right to refuse: the loss was computed with the old weights, so its gradient needs
+# the old weights, and they are gone. (Until torch 1.4 this went through without an error, and the gradient was
+# wrong. Much old code relied on it.)
+
+# %% tags=["drawn"]
+# A loss that waits, after a step. The product had saved the weight w as it was; w has been written to since. This loss has no gradient any more.
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = (w * w).sum()
+optimizer = torch.optim.SGD([w], lr=0.1)
+loss.backward(retain_graph=True)
+optimizer.step()
+xray(loss=loss, w=w)
+
+# %% [markdown]
+# **Guess first.** Here is the same with a single layer. Does the second `backward()` raise?
+
+# %%
+layer = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+loss = layer(torch.randn(4, 2)).pow(2).mean()
+loss.backward(retain_graph=True)
+before = layer.weight.grad.clone()
+optimizer.step()
+layer.weight.grad = None
+try:
+    loss.backward()
+    print("went back; the same gradient as before:", torch.equal(layer.weight.grad, before))
+except RuntimeError:
+    print("raised")
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# It goes back, and the gradient is the same as before the step. The gradient of a single layer needs its *input*, not its
+# weight. So nothing that was saved has been overwritten, and nobody complains. But the gradient is still
+# that of the *old* weights. "No error" does not mean "the gradient you wanted".
+#
+# </details>
+
+# %% [markdown]
+# ## q3 · A step between two backwards
+#
+# `two_updates(net, opt, x, y1, y2)` should make two updates in a row, as two rounds of any training loop do. The first
+# goes down on `F.mse_loss(net(x), y1)`. The second goes down on `F.mse_loss(net(x), y2)`, *at the weights that
+# the first has left*. It returns both losses as a tuple of Python floats: each is the loss that its update goes
+# down on, before that update.
+#
+# - Each update is one `opt.step()`, with the gradient of its own loss only. What stands in `.grad` beforehand
+#   belongs to neither loss and enters no step.
+# - `net` is a module of any kind: parts may be in eval mode, and a weight may be shared by two parts. All its
+#   parameters require grad, take part in the output, and are held by `opt`, which may be any optimizer of
+#   `torch.optim` that steps without a closure. Each keeps its own memory, such as momentum.
+# - `x`, `y1` and `y2` are data, of the dtype of `net`, and stay as they are. `y1` and `y2` have the shape of
+#   `net(x)`. What you leave in `.grad` is up to you.
+#
+# The code below wants to save a forward pass. It stops with the error "modified by an inplace operation". And for a `net` of
+# one layer it does *not* stop, and is wrong all the same. (A friend's advice, `p.data.sub_(...)` instead of
+# `opt.step()`, silences the error: the version is no longer counted. Then the gradient mixes old activations with new
+# weights.) Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Between the two backwards, which tensors change, and who changes them?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# At which weights was `loss2` computed? At which weights should it be?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# The prediction for the second loss has to come from the updated weights, so one forward pass cannot serve
+# both updates. With this change, no graph has to be retained.
+#
+# </details>
+
+
+# %% tags=["question q3"]
+def two_updates(net, opt, x, y1, y2):
+    """Update net on y1, then, at the new weights, on y2.
+
+    net: a module; opt: an optimizer of its parameters.
+    x, y1, y2: an input and two targets for it.
+    Returns the two losses, each before its update, as a tuple of Python floats.
+    """
+    # BEGIN SOLUTION
+    losses = []
+    for y in (y1, y2):
+        loss = F.mse_loss(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return tuple(losses)
+    # STUB
+    # out = net(x)
+    # loss1, loss2 = F.mse_loss(out, y1), F.mse_loss(out, y2)
+    # opt.zero_grad()
+    # loss1.backward(retain_graph=True)
+    # opt.step()
+    # opt.zero_grad()
+    # loss2.backward()
+    # opt.step()
+    # return loss1.item(), loss2.item()
+    # END SOLUTION
+
+
+# %% tags=["check q3"]
+def test_the_second_update_starts_from_the_first(two_updates):
+    """With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5."""
+    import torch
+
+    net = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(net.weight)
+    opt = torch.optim.SGD(net.parameters(), lr=0.25)
+    one = torch.ones(1, 1)
+    losses = two_updates(net, opt, one, 2 * one, 0 * one)
+    assert abs(net.weight.item() - 0.5) < 1e-5, (
+        f"the weight is {net.weight.item():.4f}, not 0.5: at which weights was the second gradient computed?"
+    )
+    assert len(losses) == 2, f"{len(losses)} losses came back, expected 2"
+    for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
+        assert abs(seen - right) < 1e-5, f"loss {place} is {seen}, not {right}: at which weights was it computed?"
+
+
+def test_two_layers_run(two_updates):
+    """A net of two layers raises no error."""
+    import torch
+
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    try:
+        two_updates(net, opt, torch.ones(4, 2), torch.ones(4, 1), torch.zeros(4, 1))
+    except RuntimeError as error:
+        reason = str(error).partition(":")[0]
+        raise AssertionError(f"the two updates did not run; torch says: {reason}") from None
+
+
+# %% [markdown]
+# ## Code from 2017
+#
+# Much code you find about `retain_graph` is older than the name. Three relics, and what torch does with them
+# today:
+
+# %%
+w = torch.tensor(2.0, requires_grad=True)
+try:
+    (w * w).backward(retain_variables=True)
+except TypeError as error:
+    print(error)  # it got an unexpected keyword argument: retain_variables is gone, not only deprecated
+
+old = torch.autograd.Variable(torch.ones(2), requires_grad=True)
+print(type(old))  # <class 'torch.Tensor'>, because Variable is only another name for a tensor now
+
+
+class Loud(nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self):
+        print("my backward was called")
+
+
+Loud()(w).backward()  # prints nothing, because autograd never calls a module's method backward
+
+# %% [markdown]
+# An `nn.Module` needs no method `backward`. Autograd records what `forward` computes, and differentiates that.
+#
+# One thing of 2017 is as true as ever. A *constant* that was computed by a network, such as a target, has to be
+# cut off from that network. `detach()` does that, but it does not copy: the result shares its memory with
+# the original.
+
+# %%
+activation = torch.tensor([-1.0, 2.0])
+view, copy = activation.detach(), activation.detach() * 1.0
+F.relu(activation, inplace=True)
+print(view.tolist())  # [0.0, 2.0], because it shares the memory that relu has overwritten
+print(copy.tolist())  # [-1.0, 2.0], because the product has memory of its own
+
+# %% tags=["drawn"]
+# A loss whose target was not detached. Backward walks into both networks, the one that makes the image and the one that made the target.
+image, style = torch.tensor([1.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
+target = style * 2
+xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
+
+# %% [markdown]
+# ## q4 · ContentLoss for today
+#
+# In *neural style transfer* you do not train a network, you train an image. Small modules sit between the
+# layers of a network, watch what passes, and say how far it is from what passed for another image.
+#
+# `ContentLoss(target, weight)` is such a module, from a tutorial of 2017. Its `forward(input)` stores the loss
+# `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input` unchanged, so that it can sit in an
+# `nn.Sequential`. Make it work today:
+#
+# - `target` is a tensor that a network has computed; it has a history. For the loss it is a *constant*: no
+#   gradient goes from `loss` into that network. The module has nothing to train.
+# - The constant is the value that `target` has when the module is made. Later `target` is overwritten: the
+#   networks contain `nn.ReLU(inplace=True)`. The module does nothing to the caller's `target`: it keeps its
+#   values, and its history.
+# - What `forward` returns has the values of `input`, and a gradient that arrives there goes on to `input` as it is.
+#   (You may return `input` itself.) `input` is not written to.
+# - A layer behind the module may overwrite what `forward` returned, in place. `loss` still goes back after that.
+# - The caller runs `forward`, then one plain `sum(m.loss for m in modules).backward()`, in each of many iterations. Every `forward`
+#   makes a new loss; nobody else calls a backward.
+# - `input` and `target` have one shape and one dtype, float32 or float64. `weight` is a Python float.
+#
+# With the code below, the first iteration works, and the second stops. Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `m.target.grad_fn` of the given module. How far does the first `backward()` go, and what does it
+# free there?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# Which of `retain_variables`, the method `backward` and the missing `detach` still mean something? And whose
+# memory does your constant live in, if an in-place ReLU comes later?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Detach the target once, when the module is made, and multiply what you detached by `weight`: the product has its own memory.
+# Drop the method `backward`.
+#
+# </details>
+
+
+# %% tags=["question q4"]
+class ContentLoss(nn.Module):
+    """Passes its input on and stores in self.loss how far it is from a constant target.
+
+    target: a tensor, as it is when the module is made.
+    weight: a float; loss is mse_loss(input * weight, target * weight).
+    """
+
+    # BEGIN SOLUTION
+    def __init__(self, target, weight):
+        super().__init__()
+        self.target = target.detach() * weight
+        self.weight = weight
+
+    def forward(self, input):
+        self.loss = F.mse_loss(input * self.weight, self.target)
+        return input
+
+    # STUB
+    # def __init__(self, target, weight):
+    #     super().__init__()
+    #     self.target = target * weight
+    #     self.weight = weight
+    #     self.criterion = nn.MSELoss()
+    #
+    # def forward(self, input):
+    #     self.loss = self.criterion(input * self.weight, self.target)
+    #     self.output = input
+    #     return self.output
+    #
+    # def backward(self, retain_variables=True):
+    #     self.loss.backward(retain_variables=retain_variables)
+    #     return self.loss
+    # END SOLUTION
+
+
+# %% tags=["check q4"]
+def test_two_iterations(ContentLoss):
+    """Two iterations, each with one plain backward, bring a gradient to the image and none to the network."""
+    import torch
+
+    made_by = torch.tensor([1.0, 2.0], requires_grad=True)
+    module = ContentLoss(made_by**2, 2.0)
+    image = torch.tensor([1.0, 5.0], requires_grad=True)
+    for number in (1, 2):
+        image.grad = None
+        module(image)
+        try:
+            module.loss.backward()
+        except RuntimeError as error:
+            reason = str(error).partition(" (")[0]
+            raise AssertionError(f"iteration {number} stopped; torch says: {reason}") from None
+        assert image.grad is not None, f"the image has no gradient in iteration {number}"
+        assert image.grad.tolist() == [0.0, 4.0], f"the gradient of the image is {image.grad.tolist()}, not [0, 4]"
+        assert made_by.grad is None, "a gradient went into the network that had made the target"
+
+
+def test_the_input_passes(ContentLoss):
+    """What forward returns has the values of its input."""
+    import torch
+
+    result = ContentLoss(torch.zeros(2), 3.0)(torch.tensor([1.0, 5.0]))
+    assert isinstance(result, torch.Tensor), f"a {type(result).__name__} came back from forward"
+    assert result.tolist() == [1.0, 5.0], f"forward returned {result.tolist()} for the input [1, 5]"
+
+
+# %% [markdown]
+# ## Gradients add up, means do not
+#
+# The gradient of a sum is the sum of the gradients. Because `backward()` adds, you can go back piece by piece,
+# and never have more than one piece in memory. That is how batches that do not fit on a GPU are trained: cut
+# into *micro-batches*, forward and backward for each, one step for all.
+#
+# A *mean* is another matter. **Guess first:** five samples have these losses. Is the mean of the two means the
+# mean of all?
+
+# %%
+losses = torch.tensor([1.0, 1.0, 1.0, 9.0, 9.0])
+print(losses.mean())
+print(losses[:3].mean() + losses[3:].mean())
+print((losses[:3].mean() + losses[3:].mean()) / 2)
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# 4.2, 10 and 5. The sum of the means is too large, because each mean was divided by the number of its own samples. Half of
+# it is not right either: the 2 samples behind weigh as much as the 3 before them. If the pieces differ in size,
+# no single factor mends it.
+#
+# </details>
+#
+# Nothing complains about a gradient of the wrong length. It acts like another learning rate, and Adam hides even
+# that. People find it when the same settings train differently on a machine with less memory.
+#
+# ### What is held, and how long
+#
+# The forward saves what the derivatives need, and `backward()` lets go of it. Loops differ in *when*:
+
+# %%
+held = []
+
+
+class Parcel:
+    """A tensor that is saved for backward; it counts in `held` as long as autograd keeps it."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+        held.append(1)
+
+    def __del__(self):
+        held.pop()
+
+
+leaf = torch.ones(3, requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(Parcel, lambda parcel: parcel.tensor):
+    total = leaf.tanh().sum() + leaf.tanh().sum()
+    print(len(held))  # 2, because both pieces wait for one backward
+    total.backward()
+    print(len(held))  # 0, because backward has been there
+    for _ in range(2):
+        part = leaf.tanh().sum()
+        print(len(held))  # 1, both times, because a piece is used up before the next is made
+        part.backward()
+
+# %% tags=["drawn"]
+# One backward for two pieces: the sum holds the graphs of both, with all they have saved, until it goes back.
+leaf = torch.ones(3, requires_grad=True)
+xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
+
+# %% [markdown]
+# ## q5 · Micro-batches that add up to the batch
+#
+# `accumulate(model, X, Y, micro)` should add to the `.grad` of the model's parameters what
+# `F.mse_loss(model(X), Y).backward()` would add there, with the *mean* loss of the whole batch. But the whole batch
+# does not fit into memory: at no time is anything saved for backward of more than `micro` samples.
+#
+# - `X` and `Y` are float tensors of the dtype of the model, float32 or float64. Each holds a sample in
+#   each row, the same number of rows, at least one. Behind the rows they may have any shape, as `(N, 5)`, `(N, 4, 3)` or,
+#   `Y` only, `(N,)`. They do not require grad. `model(x)` has the shape of the rows of `Y` that belong to `x`.
+# - `micro` is an int, at least 1. It need not divide the number of samples, and may be greater than it.
+# - What is in `.grad` beforehand stays part of it: you add, as `backward()` adds. Two calls add twice, also if `X` and
+#   `Y` hold other values by then.
+# - All parameters of the model require grad and take part. One may stand in two places of the model; it
+#   still gets its gradient once.
+# - The model computes each row by itself and draws no random numbers. Run it in the modes in which you find
+#   it: some parts may be in training mode and others in eval mode. (A batch norm in training mode would mix the rows, and
+#   no way of adding up could repair that. If there is one here, it is in eval mode.)
+# - In float64 the gradient has all the digits of a float64.
+# - All else is afterwards as it was: `X`, `Y`, the values and buffers of the model, its modes, its hooks. What
+#   you return does not matter.
+#
+# The code below needs little memory, and brings a gradient that is too long. Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Take `nn.Linear(3, 2)` and a batch of 6. Call the function with `micro=2`, print `model.weight.grad`, and divide
+# it by the gradient of one backward over the whole batch. What is the ratio? And with a batch of 5?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The mean over a micro-batch divides by the number of *its* samples. By what would the mean over the batch divide
+# the same squares?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Each micro-batch counts for its share of the samples: multiply its loss by that share before its `backward()`.
+#
+# </details>
+
+
+# %% tags=["question q5"]
+def accumulate(model, X, Y, micro):
+    """Add the gradient of F.mse_loss(model(X), Y) to the .grad of the model's parameters, piece by piece.
+
+    X, Y: float tensors with one sample in each row, of one dtype with the model.
+    micro: the number of samples of which something may be saved for backward at the same time.
+    What is returned does not matter.
+    """
+    for x, y in zip(X.split(micro), Y.split(micro)):
+        # BEGIN SOLUTION
+        share = len(x) / len(X)
+        (F.mse_loss(model(x), y) * share).backward()
+        # STUB
+        # F.mse_loss(model(x), y).backward()
+        # END SOLUTION
+
+
+# %% tags=["check q5"]
+def test_gradient_of_the_batch(accumulate):
+    """Five samples, two at a time, bring the gradient of the five."""
+    import torch
+    from torch import nn
+
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.ones_(model.weight)
+    X = torch.tensor([[1.0], [2.0], [1.0], [2.0], [3.0]])
+    accumulate(model, X, torch.zeros(5, 1), 2)
+    seen = model.weight.grad
+    assert seen is not None, "model.weight.grad is None: no backward has arrived there"
+    assert abs(seen.item() - 7.6) < 1e-4, (
+        f"model.weight.grad is {seen.item():.4f} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
+        "by what number does each of your means divide?"
+    )
+
+
+# %% [markdown]
+# ## None is not zero
+#
+# `.grad` knows two kinds of nothing. `None` means: no gradient has arrived. A tensor of zeros means: a gradient
+# has arrived, and it is 0. Only leaves that a loss has reached get a `.grad` at all.
+#
+# For plain gradient descent the two are the same. For nearly every other optimizer they are not.
+
+# %%
+for nothing in (None, torch.zeros(1)):
+    w = torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9, weight_decay=0.1)
+    w.grad = torch.ones(1)
+    optimizer.step()  # a first step, so that there is momentum
+    before = w.item()
+    w.grad = nothing
+    optimizer.step()
+    print(w.item() != before)  # False, then True: None is skipped, zeros still mean momentum and decay
+
+# %% [markdown]
+# `optimizer.step()` skips a parameter whose `.grad` is `None`. A `.grad` of zeros is a gradient like any
+# other: weight decay is added to it, and the momentum of earlier steps goes on. The optimizer asks nothing else. It does
+# not look at `requires_grad`: a parameter that you freeze with an old `.grad` in it keeps moving.
+#
+# So what does `zero_grad()` leave? Since torch 2.0 it sets every `.grad` to `None`. Before, it wrote zeros, and
+# with `set_to_none=False` it still does.
+
+# %%
+layer = nn.Linear(1, 1, bias=False)
+layer(torch.ones(1, 1)).sum().backward()
+layer.zero_grad(set_to_none=False)
+print(layer.weight.grad)  # tensor([[0.]]), because zeros were written into the old tensor
+layer.zero_grad()
+print(layer.weight.grad)  # None, because that is the default since torch 2.0
+
+# %% tags=["drawn"]
+# A loss of the first of two heads. No path leads from it to the second head, so backward never touches the .grad of that: it stays what it was.
+trunk, head1, head2 = (torch.tensor([value], requires_grad=True) for value in (1.0, 2.0, 3.0))
+xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
+
+# %% [markdown]
+# ## q6 · grad None is not grad zero
+#
+# A model has one trunk and several heads, one for each task. Each minibatch belongs to one task, and should
+# train the trunk and the head of this task, and no other head.
+#
+# `train_task(model, opt, task, x, y)` makes one such step. The loss is `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
+#
+# - `opt` holds all parameters of the model. It has momentum and weight decay, or is another optimizer of
+#   `torch.optim` that remembers earlier steps. Call its `step()` once.
+# - The trunk and the head of the task get the step that belongs to the gradient of this loss, and of nothing else.
+#   What stands in `.grad` beforehand does not enter.
+# - The other heads do not move in this step: not their values, and not what `opt` remembers of them. That holds whatever
+#   they had in `.grad` before the call.
+# - Other tasks are trained in later calls, in any order. So everything stays trainable: `requires_grad`, the modes
+#   and the optimizer's groups are as they were. What you leave in `.grad` is up to you, but it must not enter the step of a later call.
+# - `model.trunk` is a module, `model.heads` an `nn.ModuleList` of at least two modules, `task` an index, at least 0. All
+#   parameters require grad, and each belongs either to the trunk or to one head. `x` and `y` are data and stay as they are.
+#
+# With the code below every loss falls, and yet each task slowly ruins the heads of the others. Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Train task 0, then task 1, then task 0. Before the third step, print `model.heads[1].weight.grad`.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# What does an optimizer with momentum and weight decay do with a gradient of 0? For which `.grad` does it do nothing at
+# all?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Before the backward, set every `.grad` to `None`. `opt.zero_grad` can do that: look at its only argument.
+#
+# </details>
+
+
+# %% tags=["question q6"]
+def train_task(model, opt, task, x, y):
+    """Make one step of opt on the trunk and on one head; the other heads do not move.
+
+    model: has a trunk and a list of heads; opt: an optimizer of all of it, with momentum and weight decay.
+    task: the index of the head.
+    x, y: an input and its target.
+    What is returned does not matter.
+    """
+    # BEGIN SOLUTION
+    opt.zero_grad(set_to_none=True)
+    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
+    opt.step()
+    # STUB
+    # opt.zero_grad(set_to_none=False)
+    # F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
+    # opt.step()
+    # END SOLUTION
+
+
+# %% tags=["check q6"]
+def test_the_other_head_stands_still(train_task):
+    """In the third step, of task 0, the head of task 1 does not move."""
+    import torch
+
+    model = torch.nn.Module()
+    model.trunk = torch.nn.Linear(2, 2)
+    model.heads = torch.nn.ModuleList([torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)])
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1)
+    x, y = torch.ones(3, 2), torch.full((3, 1), 5.0)
+    for task in (0, 1):
+        before = model.heads[task].weight.tolist()
+        train_task(model, opt, task, x, y)
+        assert model.heads[task].weight.tolist() != before, f"the step on task {task} did not move its own head"
+    before = model.heads[1].weight.tolist()
+    train_task(model, opt, 0, x, y)
+    after = model.heads[1].weight.tolist()
+    assert after == before, f"a step on task 0 moved the weight of heads[1] from {before} to {after}"
+
+
+# %% [markdown]
+# ## What a running sum remembers
+#
+# A graph lives as long as a tensor refers to it. That is why nothing has to "free the graph" in a normal loop: the name
+# `loss` moves on to the next loss, and the graph of the last one goes. Unless you keep it.
+
+
+# %%
+def graph_size(tensor):
+    """Count the autograd nodes behind a tensor."""
+    found, waiting = set(), [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            waiting.extend(parent for parent, _ in node.next_functions)
+    return len(found)
+
+
+w = torch.ones(3, requires_grad=True)
+total = 0.0
+for _ in range(3):
+    total += (w * w).sum()
+    print(graph_size(total))  # 4, 7, 10, because the sum refers to the graph of every loss so far
+
+# %% tags=["drawn"]
+# The running sum after three losses. Each addition holds the sum before it and a whole graph beside it.
+w = torch.ones(3, requires_grad=True)
+total = 0.0
+for _ in range(3):
+    total += (w * w).sum()
+xray(total=total, w=w)
+
+# %% [markdown]
+# `total` began as a Python float. The first `+=` made it a tensor with a history, and nobody noticed. In training, `backward()`
+# frees the saved tensors of each loss, so that only the nodes pile up. In validation nobody calls `backward()`: there every
+# activation of every batch stays in memory, until the last `total` goes.
+#
+# `model.eval()` does not help. It switches dropout and batch norm to their other behaviour, and autograd
+# records as before:
+
+# %%
+layer = nn.Linear(2, 1).eval()
+print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does not switch the recording off
+
+# %% [markdown]
+# Three things do help: `loss.item()` is a number, `loss.detach()` is a tensor without a history, and under
+# `torch.no_grad()` no history comes into being.
+
+# %% [markdown]
+# ## q7 · The running loss that ate the memory
+#
+# `validation_loss(model, loader)` should return the mean over the batches of `F.mse_loss(model(x), y)`, as a Python float.
+# Every batch counts the same, also if the last one is smaller.
+#
+# - `loader` is a list of pairs `(x, y)`, or something like a `DataLoader`: it has a `len`, at least 1, and you can
+#   go through it. Its tensors are data.
+# - When a batch enters the model, the graph of at most *one* earlier batch is still alive. After the call none is,
+#   even if the caller keeps what you returned.
+# - The caller has put the model into eval mode. The model stays as it is: its modes, its values, its `.grad`. `x` and
+#   `y` stay as they are, too.
+#
+# The code below is right on small sets. On large ones the memory grows with every batch, until the process dies.
+# Repair it.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `type(total)` and `total.grad_fn` at the end of each round. What does `grad_fn` hold on to?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# A number has no history. When does it have to become a number: after the loop, or within it?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Add `loss.item()` in each round, not `loss`. And nobody needs a graph here: `with torch.no_grad():` around the loop
+# saves the time, too.
+#
+# </details>
+
+
+# %% tags=["question q7"]
+def validation_loss(model, loader):
+    """Return the mean over the batches of F.mse_loss(model(x), y), and keep no graph alive.
+
+    model: a module in eval mode.
+    loader: has a len, and gives pairs (x, y).
+    Returns a Python float.
+    """
+    # BEGIN SOLUTION
+    total = 0.0
+    with torch.no_grad():
+        for x, y in loader:
+            total += F.mse_loss(model(x), y).item()
+    return total / len(loader)
+    # STUB
+    # total = 0.0
+    # for x, y in loader:
+    #     loss = F.mse_loss(model(x), y)
+    #     total += loss
+    # return total / len(loader)
+    # END SOLUTION
+
+
+# %% tags=["check q7"]
+def test_the_mean_is_a_number(validation_loss):
+    """The mean over three batches comes back as a Python float."""
+    import torch
+
+    model = torch.nn.Linear(1, 1).eval()
+    torch.nn.init.zeros_(model.weight)
+    torch.nn.init.zeros_(model.bias)
+    loader = [(torch.ones(2, 1), torch.full((2, 1), value)) for value in (1.0, 2.0, 3.0)]
+    mean = validation_loss(model, loader)
+    assert isinstance(mean, float), f"a {type(mean).__name__} came back: what does it hold on to?"
+    assert abs(mean - 14 / 3) < 1e-4, f"the mean over the three batches is {mean:.4f}, not 4.6667"
+
+
+def test_no_graph_stays_alive(validation_loss):
+    """When a batch enters the model, the graph of at most one earlier batch is alive."""
+    import gc
+    import weakref
+
+    import torch
+
+    predictions, peak = [], []
+
+    class Watched(torch.nn.Linear):
+        def forward(self, x):
+            gc.collect()
+            peak.append(sum(ref() is not None for ref in predictions))
+            y = super().forward(x)
+            node = y.grad_fn
+            if node is not None:
+                node.metadata["life"] = life = torch.nn.Identity()
+                predictions.append(weakref.ref(life))
+            return y
+
+    validation_loss(Watched(1, 1).eval(), [(torch.ones(2, 1), torch.zeros(2, 1)) for _ in range(4)])
+    assert max(peak, default=0) <= 1, f"the graphs of {max(peak)} batches were alive at the same time"
+
+
+# %% [markdown]
+# ## What to keep
+#
+# - `backward()` frees the *saved tensors*, not the nodes and not the gradients. Only a backward that is followed by another
+#   one through the same graph needs `retain_graph=True`. The last one never does.
+# - `backward()` adds to `.grad`. `torch.autograd.grad` returns gradients and leaves `.grad` alone.
+# - A retained graph does not keep values. After `optimizer.step()` compute the loss again.
+# - A constant target is detached, and has memory of its own.
+# - A mean knows only the samples it was given: weigh each micro-batch by its share of the batch. Go back after each of them.
+# - A `.grad` of zeros is a gradient; `None` is none. Optimizers skip only `None`.
+# - A running sum of losses is a graph. Add numbers.
+#
+# More in PyTorch's documentation: [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html),
+# [torch.autograd.grad](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html),
+# [torch.optim.Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html),
+# [Frequently Asked Questions: My model reports "cuda runtime error(2): out of memory"](https://docs.pytorch.org/docs/stable/notes/faq.html).
+#
+# Next: `03_truncated_bptt`, where the second backward arrives through a recurrent state.

@@ -1,0 +1,1114 @@
+"""The hidden checks of 02_backward_twice: what a backward frees, what it adds to, and what still waits for one."""
+
+from inside import MixedModel, count, sizes, with_gaps
+
+from grader import (
+    assert_changed,
+    assert_close,
+    assert_gradients,
+    assert_untouched,
+    assert_updates,
+    blaming_changes,
+    cases,
+    diagnose,
+    is_close,
+    picture,
+    points,
+    probe,
+    raised,
+)
+from grader.inside import (
+    F,
+    alive,
+    attempt,
+    freed,
+    gradients,
+    graph,
+    inside,
+    mark,
+    nn,
+    reaches,
+    saved,
+    snap,
+    spy,
+    torch,
+    untouched,
+    updates,
+    vjp,
+)
+
+
+@inside
+def trained_model(inputs, outputs):
+    """A model of every part whose parameters all require grad; one is tied, and norm and drop are in eval mode."""
+    model = MixedModel(inputs, outputs)
+    model.embed.bias.requires_grad_(True)
+    return model
+
+
+# --- q1: backward_both
+
+
+@inside
+def gone_back(student, trunk, x):
+    """What comes back and what arrives; which gradients may be mistaken for it; and what still waits."""
+    t, held = trunk(x), snap(x.grad)
+    of_d, of_e = (torch.autograd.grad(s, x, retain_graph=True)[0] for s in (t.mean(), t.sum()))
+    del t
+    calls = spy(trunk)
+    with untouched(x=x, trunk=trunk) as kept:
+        d, e = student.backward_both(trunk, x)
+    number = len(calls)
+    waiting = {"d": d, "e": e, "x.grad": x.grad}
+    return {
+        "d": snap(d),
+        "e": snap(e),
+        "x.grad": snap(x.grad),
+        "calls": number,
+        "kept": kept,
+        "waiting": [name for name, s in waiting.items() if reaches(s, x) and not freed(s)],
+        "held": held,
+        "of d": of_d,
+        "of e": of_e,
+    }
+
+
+@probe
+def both(student):
+    """Trunks of every kind; x with and without a .grad; and a second call with other values in the same x."""
+    rows, inputs, outputs = sizes(3)
+    trunk, small = MixedModel(inputs, outputs).double(), nn.Sequential(nn.Linear(inputs, 1), nn.Tanh())
+    x = torch.randn(rows, inputs, dtype=torch.float64, requires_grad=True)
+    first, later, grads = with_gaps(3 * torch.randn(rows, inputs)), torch.randn_like(x), torch.randn(2, rows, inputs)
+    first.requires_grad_().grad = 10 * grads[0]
+    found = {"": attempt(gone_back, student, trunk, x)}
+    with torch.no_grad():
+        x.copy_(later)
+    x.grad = grads[1].double()
+    found["In a second call, with other values in x and something in x.grad"] = attempt(gone_back, student, trunk, x)
+    found["With an x that is not contiguous and something in x.grad"] = attempt(gone_back, student, small, first)
+    return found
+
+
+ARRIVING = ["x:grad", "trunk.*:grad"]
+
+
+def gone(case):
+    """What was seen of a case, if its call came to an end and something arrived in x.grad."""
+    assert not raised(case.seen, BaseException), f"Your function stops: {diagnose(case.seen)}"
+    nothing = "x.grad is what it was before: nothing arrived there.\n\nFrom which tensor does your backward begin?"
+    assert_changed(case.seen["kept"], nothing, only=["x:grad"])
+    return case.seen
+
+
+@points(2)
+def test_both_gradients_arrive(both):
+    """The gradients of d and of e are added to what x.grad holds.
+
+    Which of the three does x.grad hold now: what was there before, the gradient of d, the gradient of e?
+    """
+    for case in cases(both):
+        seen, right = gone(case), case.expected
+        others = {"the gradient of d": right["of d"], "the gradient of e": right["of e"]}
+        if right["held"] is not None:
+            others["what it held before"] = right["held"]
+        with blaming_changes(seen["kept"], but=ARRIVING):
+            told = "x.grad is not what it held before, with the gradients of d and e added."
+            assert seen["x.grad"] is not None, "x.grad held something and is None now."
+            assert_close(seen["x.grad"], right["x.grad"], told, others)
+
+
+@points(1)
+def test_the_trunk_is_called_once(both):
+    """One call of the trunk gives both d and e.
+
+    Where does each of your two scalars come from?
+    """
+    for case in cases(both):
+        seen = gone(case)
+        assert seen["calls"] == 1, f"The trunk was called {seen['calls']} times."
+        for name in "de":
+            assert_close(*case[name], f"The value of {name} is wrong.", {"d": case.expected["d"], "e": case.expected["e"]})
+
+
+@points(2)
+def test_nothing_waits_for_another_backward(both):
+    """What the trunk saved is freed, and all else stays as it is.
+
+    Which of your backward passes is the last? Is anything of the graph needed after it?
+    """
+    for case in cases(both):
+        seen = gone(case)
+        assert_untouched(seen["kept"], but=ARRIVING, hint="What did the caller give you, and who uses it next?")
+        names = " and ".join(seen["waiting"])
+        assert not seen["waiting"], f"Another backward from {names} would still go through: all that the trunk saved is held."
+
+
+@picture
+def two_losses_after_the_call(student):
+    """The scalars d and e after your call, and the trunk x**2 * 2: what is still saved for another backward?"""
+    x = torch.randn(2, requires_grad=True)
+    d, e = student.backward_both(lambda v: v**2 * 2, x)
+    return graph(d=d, e=e, x=x)
+
+
+# --- q2: task_grad_norms
+
+
+@inside
+def tasks(dtype):
+    """Losses and all of their leaves: one loss is large, one tiny, one stands twice, two have one value.
+
+    The first leaf has no .grad; no loss depends on all of them, and one on the last alone.
+    """
+    rows, inputs, outputs = sizes(3)
+    x = torch.randn(rows, inputs, dtype=dtype)
+    w, v = torch.randn(inputs, outputs, dtype=dtype), torch.randn(outputs, dtype=dtype)
+    scale, shift = torch.randn((), dtype=dtype), torch.randn(count(2, 4), dtype=dtype)
+    params = [t.requires_grad_() for t in (w, v, scale, shift)]
+    for param in params[1:]:
+        param.grad = torch.randn_like(param)
+    trunk = torch.tanh(x @ w)
+    large, tiny = 50 * (trunk @ v).pow(2).sum(), 1e-3 * shift.exp().sum()
+    alike = [(trunk * trunk).sum(), (trunk * trunk.detach()).sum()]
+    more = [((n + scale) * trunk.mean()).exp() for n in range(count(1, 3))]
+    return [large, tiny, *alike, tiny, *more], params
+
+
+@inside
+def all_tasks():
+    """Lists of losses: several, a single one, and several of float64."""
+    losses, params = tasks(torch.float32)
+    single, its_params = tasks(torch.float32)
+    return {
+        "": (losses, params),
+        "With one loss in the list": (single[:1], its_params[:2]),
+        "With float64": tasks(torch.float64),
+    }
+
+
+@probe(cases=all_tasks)
+def norms_returned(student, losses, params):
+    """The numbers, and those of a second call with the losses the other way round."""
+
+    def called(losses):
+        norms = student.task_grad_norms(losses, params)
+        return [float(n) if isinstance(n, float) else n for n in norms] if isinstance(norms, list) else norms
+
+    return {"first": called([*losses]), "second": attempt(called, losses[::-1])}
+
+
+@probe(cases=all_tasks)
+def measured(student, losses, params):
+    """What two measurements leave behind, and whether the training goes on after them."""
+
+    def twice():
+        return [student.task_grad_norms([*losses], params) for _ in range(2)]
+
+    with untouched(losses=losses, params=params) as kept:
+        result = attempt(twice)
+    numbers = attempt(lambda: [float(n) > 0 for norms in result for n in norms])
+    return {"result": numbers, "kept": kept, "back": gradients(lambda: sum(losses), params=params)}
+
+
+def measurements(measured):
+    """The cases, if something was measured: who does nothing is not praised for harming nobody."""
+    for case in cases(measured):
+        result = case.seen["result"]
+        assert not raised(result, BaseException), f"Two measurements were not made: {diagnose(result)}"
+        assert result and all(result), "There is no positive number for each loss: nothing was measured."
+        yield case
+
+
+@points(2)
+def test_norms_are_of_one_loss_each(norms_returned):
+    """Each number is the L2 norm of the gradient of one loss with respect to all parameters.
+
+    Take a loss apart: to which parameters does its gradient go, and how do their squares come together?
+    """
+    for case in cases(norms_returned):
+        for call in ("first", "second"):
+            norms, rights = case[call]
+            where = "" if call == "first" else " in a second call with the list the other way round"
+            assert not raised(norms, BaseException), f"A second call stops: {diagnose(norms)}"
+            assert isinstance(norms, list), f"A {type(norms).__name__} came back, not a list."
+            assert len(norms) == len(rights), f"{len(norms)} numbers came back for {len(rights)} losses."
+            others = {f"the norm of losses[{place}]": right for place, right in enumerate(rights)}
+            for place, (norm, right) in enumerate(zip(norms, rights, strict=True)):
+                told = f"The norm of losses[{place}]{where} is wrong."
+                assert_close(norm, right, told, {name: other for name, other in others.items() if other != right})
+
+
+@points(2)
+def test_no_grad_changes(measured):
+    """Parameters, losses and every .grad are what they were."""
+    hint = "Which of your lines writes to a .grad, or to something else that is not yours?"
+    for case in measurements(measured):
+        assert_untouched(case.seen["kept"], hint=hint)
+
+
+@points(2)
+def test_training_goes_on(measured):
+    """After two measurements, the sum of the losses goes back and brings the right gradients."""
+    freed_by = "A backward of yours was the last one through it, and freed what the caller needs.\n\nWhich of yours?"
+    for case in measurements(measured):
+        assert_gradients(*case["back"], of="the sum of the losses", because={"freed": freed_by})
+
+
+@picture(reference=True)
+def after_a_measurement(student):
+    """Two losses after your measurement: can a training still go back through them, and is a .grad filled?"""
+    w, v = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
+    loss1, loss2 = (w**2).sum(), (w**2 * v).sum()
+    attempt(student.task_grad_norms, [loss1, loss2], [w, v])
+    return graph(loss1=loss1, loss2=loss2, w=w, v=v)
+
+
+# --- q3: two_updates
+
+
+@inside
+def problems():
+    """Nets of every kind with their optimizers; something stands in most .grad before."""
+
+    def problem(net, optimizer, rows, inputs, outputs, **options):
+        net = net.double()
+        for parameter in [*net.parameters()][:-1]:
+            parameter.grad = 10 * torch.randn_like(parameter)
+        x, y1 = torch.randn(rows, inputs).double(), 3 + torch.randn(rows, outputs).double()
+        return net, optimizer(net.parameters(), **options), x, y1, 5 * torch.randn(rows, outputs).double() - 4
+
+    rows, a, b = sizes(3)
+    hidden = a + b
+    deep = nn.Sequential(nn.Linear(a, hidden), nn.Tanh(), nn.Linear(hidden, b))
+    return {
+        "": problem(deep, torch.optim.SGD, rows, a, b, lr=0.05),
+        "With a net of one layer": problem(nn.Linear(a, b), torch.optim.SGD, rows, a, b, lr=0.1),
+        "With momentum and weight decay": problem(
+            trained_model(a, b), torch.optim.SGD, rows, a, b, lr=0.02, momentum=0.9, weight_decay=0.1
+        ),
+        "With Adam": problem(trained_model(b, a), torch.optim.Adam, rows, b, a, lr=0.1, eps=1.0),
+    }
+
+
+@probe(cases=problems)
+def updated(student, net, opt, x, y1, y2):
+    """What opt is given in two updates, and the gradient of the second loss at the weights before both."""
+    stale = torch.autograd.grad(F.mse_loss(net(x), y2), [*net.parameters()])
+    old = torch.cat([gradient.flatten() for gradient in stale])
+    with updates(opt, net=net) as made, untouched(net=net, opt=opt, x=x, y1=y1, y2=y2) as kept:
+        student.two_updates(net, opt, x, y1, y2)
+    return {"made": made, "kept": kept, "old": old}
+
+
+@probe(cases=problems)
+def losses_returned(student, net, opt, x, y1, y2):
+    """The losses of two calls, and what the second loss is before any update."""
+    old = F.mse_loss(net(x), y2).item()
+
+    def called():
+        losses = [*student.two_updates(net, opt, x, y1, y2)]
+        return [float(loss) if isinstance(loss, float) else loss for loss in losses]
+
+    return {"first": called(), "second": attempt(called), "old": old}
+
+
+LEARNED = ["net.*:value", "net.*:version", "net.*:grad"]
+
+
+@points(2)
+def test_each_update_has_its_own_gradient(updated):
+    """Each step is given the gradient of its own loss, at the weights that it starts from.
+
+    What is in .grad when opt.step() is called, and at which weights was it computed?
+    """
+    for case in cases(updated):
+        made, right = case["made"]
+        if len(made["steps"]) == len(right["steps"]) == 2:
+            second = made["steps"][1]["gradient"]
+            assert second is None or not is_close(second, case.expected["old"]), (
+                "The second step was given the gradient of the second loss at the weights before the first step: "
+                "it does not know that the weights have moved.\n\nWhen is net called for the second loss?"
+            )
+        with blaming_changes(case.seen["kept"], only=["*:training", "*:requires_grad"]):
+            assert_updates(made, right, each="update", hint="Which gradients are in .grad when the step is made?")
+
+
+@points(2)
+def test_losses_before_their_updates(losses_returned):
+    """Both losses come back as Python floats, each from the weights that its update starts from.
+
+    At which weights was each loss computed?
+    """
+    for case in cases(losses_returned):
+        for call, where in (("first", ""), ("second", " in a second call")):
+            losses, rights = case[call]
+            assert not raised(losses, BaseException), f"A second call stops: {diagnose(losses)}"
+            assert len(losses) == len(rights), f"{len(losses)} losses came back."
+            others = {"the first loss": rights[0], "the second loss": rights[1]}
+            if call == "first":
+                others["the second loss before any update"] = case.expected["old"]
+            for name, loss, right in zip(("first", "second"), losses, rights, strict=True):
+                assert_close(loss, right, f"The {name} loss{where} is wrong.", others)
+
+
+@points(1)
+def test_only_the_parameters_move(updated):
+    """Only the parameters, their .grad and the memory of opt change."""
+    hint = "What did the caller give you, and who uses it next?"
+    for case in cases(updated):
+        assert_changed(case.seen["kept"], "No parameter of net has moved.", only=["net.*:value"])
+        assert_untouched(case.seen["kept"], but=[*LEARNED, "opt.state"], hint=hint)
+
+
+@picture
+def prediction_of_the_second_loss(student):
+    """What net computes in its last call, after your function: has the graph been used up, and which weights does it hold?"""
+    outputs = []
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w1, self.w2 = nn.Parameter(torch.randn(1, 1)), nn.Parameter(torch.randn(1, 1))
+
+        def forward(self, x):
+            outputs.append(torch.tanh(x @ self.w1) @ self.w2)
+            return outputs[-1]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    attempt(student.two_updates, net, opt, torch.randn(2, 1), torch.randn(2, 1), torch.randn(2, 1))
+    return graph(prediction=outputs[-1], w1=net.w1, w2=net.w2)
+
+
+# --- q4: ContentLoss
+
+
+@inside
+def contents():
+    """Leaves behind a target, images and weights: of float32 and float64; the weight 1 and a negative one.
+
+    The target has entries of either sign, large and small.
+    """
+
+    def content(weight, shape, dtype=None):
+        source, image = torch.randn(shape, dtype=dtype), torch.randn(shape, dtype=dtype)
+        source.view(-1)[0], image.view(-1)[1] = 5.0, -4.0
+        return source.requires_grad_(), image.requires_grad_(), weight
+
+    a, b, c = sizes(3)
+    return {
+        "": content(1.5 + torch.rand(()).item(), (a, b)),
+        "With weight 1": content(1.0, (b, c, a)),
+        "With a negative weight and float64": content(-0.3, (c, a), torch.float64),
+    }
+
+
+@probe(cases=contents)
+def content(student, source, image, weight):
+    """A loss of a target with a history: where it goes back to, and what becomes of the target."""
+    target = source**3
+    with untouched(target=target) as kept:
+        module = student.ContentLoss(target, weight)
+        attempt(module, image)
+    loss = module.loss
+    return {
+        "loss": snap(loss),
+        "back": gradients(loss, image=image),
+        "to the source": reaches(loss, source),
+        "trained": sum(parameter.requires_grad for parameter in module.parameters()),
+        "kept": kept,
+        "of the target": gradients(target, source=source),
+    }
+
+
+@probe(cases=contents)
+def overwritten(student, source, image, weight):
+    """The losses after the target was overwritten: counted, by an in-place relu, and behind autograd's back."""
+    target = source.detach() ** 3
+    module = student.ContentLoss(target, weight)
+    other = student.ContentLoss(-target, weight)
+    module(image)
+    found = {"at first": snap(module.loss)}
+    F.relu(target, inplace=True)
+    module(image)
+    found["after an in-place relu"] = snap(module.loss)
+    target.data.fill_(9.0)
+    attempt(other, image)
+    module(image)
+    found["after target.data was filled"] = snap(module.loss)
+    found["after another module was used"] = snap(module.loss)
+    return found
+
+
+@probe(cases=contents)
+def passed(student, source, image, weight):
+    """What forward gives back: values, and where a gradient goes; then it is overwritten, and the loss goes back."""
+    module = student.ContentLoss(source.detach() ** 3, weight)
+    h = 1.5 * image
+    with untouched(input=h) as kept:
+        out = module(h)
+    found = {"output": snap(out), "through": attempt(vjp, out, image), "kept": kept}
+    attempt(F.relu, out, inplace=True)
+    return found | {"loss": gradients(module.loss, image=image)}
+
+
+@probe
+def optimised(student):
+    """An image that is trained through two layers with in-place relus: where each iteration leads."""
+    rows, inputs, hidden, outputs = sizes(4)
+    first, second = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
+    x, image = torch.randn(rows, inputs), torch.randn(rows, inputs, requires_grad=True)
+    opt, iterations = torch.optim.SGD([image], lr=0.3), count(3, 5)
+    weights = (1 + torch.rand(2)).tolist()
+    a = first(x)
+    one = student.ContentLoss(a, weights[0])
+    b = second(F.relu(one(a), inplace=True))
+    two = student.ContentLoss(b, weights[1])
+    net = nn.Sequential(first, one, nn.ReLU(inplace=True), second, two, nn.ReLU(inplace=True))
+    images = []
+
+    def iterate():
+        for _ in range(iterations):
+            opt.zero_grad()
+            net(image)
+            sum(module.loss for module in (one, two)).backward()
+            opt.step()
+            images.append(snap(image))
+
+    return {"stopped": attempt(iterate), "images": images}
+
+
+@points(2)
+def test_target_is_a_constant(content):
+    """No gradient goes into the network behind the target, and the caller's target stays as it is.
+
+    What does the module keep of the target: its values, or also how it was computed?
+    """
+    for case in cases(content):
+        seen = case.seen
+        assert not seen["to the source"], "The loss leads back into the network that has computed the target."
+        number = seen["trained"]
+        assert not number, f"The module has {number} parameter that requires grad: an optimizer would move the constant."
+        assert_close(*case["loss"], "The loss is not mse_loss(input * weight, target * weight).")
+        assert_gradients(*case["back"], of="the loss")
+        assert_untouched(seen["kept"], hint="Does your module work on the caller's target itself?")
+        assert_gradients(*case["of the target"], of="the caller's target")
+
+
+@points(1)
+def test_constant_has_memory_of_its_own(overwritten):
+    """The loss does not change when the caller's target is overwritten.
+
+    detach() shares memory. Which of your lines makes memory of its own?
+    """
+    for case in cases(overwritten):
+        for when, (seen, right) in ((when, case[when]) for when in case.expected):
+            assert_close(seen, right, f"The loss is wrong {when}.")
+
+
+@points(1)
+def test_input_passes_unchanged(passed):
+    """The input passes with its gradient, and the loss survives that what came out is overwritten."""
+    because = {
+        "overwritten": "What forward gave back was overwritten, as an in-place relu does, and your loss needs the old "
+        "values.\n\nWhich tensor do the operations of your loss save: one of theirs, or the caller's?"
+    }
+    for case in cases(passed):
+        assert_close(*case["output"], "What forward gave back does not have the values of its input.")
+        cut = "What forward gave back is cut off from its input: a loss further on would not reach the image."
+        assert not raised(case.seen["through"], BaseException), f"{cut}\n\nWhat is its grad_fn?"
+        told = "A gradient that arrives at what forward gave back does not go on to the input as it is."
+        assert_close(*case["through"], told)
+        assert_untouched(case.seen["kept"])
+        when = "the loss, after what forward gave back was overwritten,"
+        assert_gradients(*case["loss"], of=when, because=because)
+
+
+@points(2)
+def test_image_follows_the_losses(optimised):
+    """In every iteration one plain backward moves the image as it should.
+
+    How many backwards run in an iteration, and through which graphs?
+    """
+    seen, expected = optimised
+    number = len(seen["images"]) + 1
+    assert seen["stopped"] is None, f"Iteration {number} stopped: {diagnose(seen['stopped'])}"
+    for case in cases((seen["images"], expected["images"]), each="Iteration"):
+        assert_close(*case, "The image is not where the gradient of the sum of the losses leads.")
+
+
+@picture(reference=True)
+def loss_of_an_image(student):
+    """The loss of an image, before its backward; the target was computed from source."""
+    source, image = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
+    target = source**2
+    module = student.ContentLoss(target, 2.0)
+    module(image)
+    return graph(loss=module.loss, image=image, target=target, source=source)
+
+
+# --- q5: accumulate
+
+
+@inside
+def pieces():
+    """A number of samples, and a micro that does not divide it: two or three pieces, and a rest.
+
+    The rest is at least two, for a batch norm in training mode refuses one; and the number is no power of
+    two, for then a float32 would hold each share with all its digits.
+    """
+    micro = count(4, 5)
+    return count(2, 3) * micro + count(2, micro - 1), micro
+
+
+@inside
+def samples(number, *shape, dtype=None):
+    """So many samples, each with a magnitude of its own, so that none can be lost unseen."""
+    magnitude = torch.linspace(0.5, 3, number, dtype=dtype)[torch.randperm(number)]
+    return torch.randn(number, *shape, dtype=dtype) * magnitude.view(-1, *[1] * len(shape))
+
+
+@inside
+class ByMode(nn.Module):
+    """A model of every part, and one part that does something else in eval mode."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.body = trained_model(inputs, outputs + 1)
+        self.head = nn.Linear(outputs + 1, outputs)
+
+    def forward(self, x):
+        y = self.head(self.body(x))
+        return 2 * y if self.training else y.tanh()
+
+
+@inside
+def grads_of(model):
+    """The .grad of the parameters, by name."""
+    return {name: w.grad for name, w in model.named_parameters()}
+
+
+@inside
+def full_batch(model, data, targets, micro):
+    """What the pieces have to add up to."""
+    F.mse_loss(model(data), targets).backward()
+
+
+@inside
+def batches():
+    """Batches of every shape: model, X, Y, micro."""
+    a, b, c = sizes(3)
+    number, micro = pieces()
+
+    def line(number, dtype=None):
+        return samples(number, a, dtype=dtype), samples(number, b, dtype=dtype)
+
+    def cube():
+        return samples(number, c, a), samples(number, c, b)
+
+    scalar = nn.Sequential(nn.Linear(a, 1), nn.Flatten(0))
+    return {
+        "With a smaller last micro-batch": (nn.Linear(a, b), *line(number), micro),
+        "With micro-batches of one size": (nn.Linear(a, b), *line(2 * micro), micro),
+        "With micro=1": (nn.Linear(a, b), *line(number), 1),
+        "With fewer samples than micro": (nn.Linear(a, b), *line(micro - 1), micro),
+        "With float64": (nn.Linear(a, b).double(), *line(number, torch.float64), micro),
+        "With samples of two dimensions": (nn.Linear(a, b), *cube(), micro),
+        "With a number for each sample": (scalar, samples(number, a), samples(number), micro),
+        "With X and Y that are not contiguous": (nn.Linear(a, b), *map(with_gaps, cube()), micro),
+    }
+
+
+@probe(cases=batches, oracle=full_batch)
+def batch(student, model, data, targets, micro):
+    """The gradients that a batch brings to a plain model, and two that people mistake for them."""
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    means = [F.mse_loss(model(x), y) for x, y in zip(data.split(micro), targets.split(micro), strict=True)]
+    added = dict(zip(names, torch.autograd.grad(sum(means), parameters), strict=True))
+    student.accumulate(model, data, targets, micro)
+    return {
+        "gradients": grads_of(model),
+        "the sum of the means": added,
+        "the mean of the means": {name: gradient / len(means) for name, gradient in added.items()},
+    }
+
+
+@probe(oracle=full_batch)
+def by_mode(student):
+    """The gradients of a model of every part, in two calls with the same objects."""
+    inputs, outputs = sizes(2)
+    number, micro = pieces()
+    model, data, targets = ByMode(inputs, outputs), samples(number, inputs), samples(number, outputs)
+    tensors = [data, targets, *model.parameters()]
+    later = [0.7 * torch.randn(tensor.shape) for tensor in tensors]
+
+    def called():
+        for w in model.parameters():
+            w.grad = None
+        student.accumulate(model, data, targets, micro)
+        return grads_of(model)
+
+    first = attempt(called)
+    with torch.no_grad():
+        for tensor, value in zip(tensors, later, strict=True):
+            tensor.copy_(value)
+    return {
+        "In the first call": {"gradients": first},
+        "In the second call, with other values in the same tensors": {"gradients": attempt(called)},
+    }
+
+
+@probe
+def on_top(student):
+    """What is left of .grad, once what a call adds to an empty .grad is taken away."""
+    inputs, outputs = sizes(2)
+    number, micro = pieces()
+    model = ByMode(inputs, outputs).double()
+    data = samples(number, inputs, dtype=torch.float64)
+    targets = samples(number, outputs, dtype=torch.float64)
+    named = dict(model.named_parameters())
+    old = {name: 10 * torch.randn_like(w) for name, w in named.items()}
+    old["head.bias"] = None
+
+    student.accumulate(model, data, targets, micro)
+    brought = {name: w.grad for name, w in named.items()}
+    for name, w in named.items():
+        w.grad = None if old[name] is None else old[name].clone()
+    student.accumulate(model, data, targets, micro)
+
+    left = {}
+    for name, w in named.items():
+        if w.grad is None or brought[name] is None:
+            left[name] = w.grad
+        else:  # what should be 0 becomes 1, for beside a 0 no rounding would be forgiven
+            left[name] = w.grad - brought[name] + (old[name] is None)
+    return {"arrived": any(gradient is not None for gradient in brought.values()), "left": left}
+
+
+@inside
+class Wide(nn.Module):
+    """A model of which nearly all that is saved belongs to samples, and hardly anything to weights."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.enter = nn.Linear(inputs, outputs)
+        self.register_buffer("waves", torch.randn(300))
+        self.rows = [0]
+
+    def forward(self, x):
+        if torch.is_grad_enabled():
+            self.rows.append(len(x))
+        return (self.enter(x)[:, :, None] * self.waves).sin().mean(2)
+
+
+@probe
+def memory(student):
+    """Of how many samples something is saved at the same time."""
+    inputs, outputs = sizes(2, low=4)
+    number, micro = pieces()
+    model, data, targets = Wide(inputs, outputs), samples(number, inputs), samples(number, outputs)
+
+    def peak(several):
+        return saved(lambda: F.mse_loss(model(data[:several]), targets[:several]))["peak"]
+
+    one, two = peak(1), peak(2)
+    model.rows = [0]
+    most = saved(student.accumulate, model, data, targets, micro)["peak"]
+    return {
+        "rows": max(model.rows),
+        "samples": 1 + (most - one) / (two - one),
+        "micro": micro,
+        "number": number,
+        "arrived": model.enter.weight.grad is not None,
+    }
+
+
+@probe
+def left_alone(student):
+    """All that a call might change."""
+    inputs, outputs = sizes(2)
+    number, micro = pieces()
+    model = ByMode(inputs, outputs)
+    for w in model.parameters():
+        w.grad = torch.randn_like(w)
+    data, targets = with_gaps(samples(number, inputs)), with_gaps(samples(number, outputs))
+    with untouched(model=model, X=data, Y=targets) as kept:
+        student.accumulate(model, data, targets, micro)
+    return kept
+
+
+@points(2)
+def test_gradient_of_the_batch(batch):
+    """The pieces bring the gradient of the mean over the whole batch.
+
+    By what number does the mean over a micro-batch divide, and by what the mean over the batch?
+    """
+    for case in cases(batch):
+        others = {
+            f"what {mistake} of the micro-batches brings to {name}": gradient
+            for mistake in ("the sum of the means", "the mean of the means")
+            for name, gradient in case.expected[mistake].items()
+        }
+        assert_gradients(*case["gradients"], of="the loss of the batch", others=others, all_digits=True)
+
+
+@points(1)
+def test_all_kinds_of_parameters(by_mode):
+    """The gradients are right for shared parameters, too, for parts in eval mode, and in a second call.
+
+    How often is each parameter added to, and in which modes did you find the parts?
+    """
+    for case in cases(by_mode):
+        assert_gradients(*case["gradients"], of="the loss of the batch")
+
+
+@points(1)
+def test_added_to_old_gradients(on_top):
+    """What is in .grad beforehand stays part of it.
+
+    Who else may be accumulating there? Which lines of yours work on .grad itself?
+    """
+    assert on_top.seen["arrived"], "No gradient arrives at any parameter."
+    told = ".grad is not what it held before the call, plus what the same call brings to an empty .grad."
+    assert_close(*on_top["left"], told)
+
+
+@points(1)
+def test_at_most_micro_samples(memory):
+    """Nothing is saved for backward of more than micro samples at a time.
+
+    When does autograd let go of what it saved? How many backward passes has your code done when the last
+    micro-batch enters the model?
+    """
+    seen, micro = memory.seen, memory.expected["micro"]
+    assert seen["arrived"], "No gradient arrives at the first weight."
+    assert seen["rows"] <= micro, (
+        f"With micro={micro}, {seen['rows']} samples entered the model at once while gradients were recorded."
+    )
+    assert seen["samples"] < micro + 0.5, (
+        f"With micro={micro}, what backward needs of {seen['samples']:.0f} samples was held at the same time"
+        f" (the batch has {memory.expected['number']})."
+    )
+
+
+@points(1)
+def test_all_else_is_left_alone(left_alone):
+    """X, Y and all of the model but its gradients stay as they are."""
+    hint = "What did the caller give you, and who uses it next?"
+    assert_changed(left_alone.seen, "No gradient has changed.", only=["model.*:grad"])
+    assert_untouched(left_alone.seen, but=["model.*:grad"], hint=hint)
+
+
+@picture
+def second_piece(student):
+    """What the first micro-batch has left when the second enters the model: a graph, and a .grad."""
+    predictions, pictures = [], []
+
+    class Watched(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 1, bias=False)
+
+        def forward(self, x):
+            if len(predictions) == 1:
+                pictures.append(graph(first_prediction=predictions[0], weight=self.layer.weight))
+            predictions.append(self.layer(x).tanh())
+            return predictions[-1]
+
+    model = Watched()
+    nn.init.ones_(model.layer.weight)
+    student.accumulate(model, torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.zeros(3, 1), 2)
+    return pictures[0] if pictures else graph(first_prediction=predictions[0], weight=model.layer.weight)
+
+
+# --- q6: train_task
+
+
+@inside
+class Tasks(nn.Module):
+    """A trunk of every part, and three heads: a layer, one without a bias, and one of two layers."""
+
+    def __init__(self, inputs, hidden, outputs):
+        super().__init__()
+        self.trunk = trained_model(inputs, hidden)
+        deep = nn.Sequential(nn.Linear(hidden, hidden + 1), nn.Tanh(), nn.Linear(hidden + 1, outputs))
+        heads = [nn.Linear(hidden, outputs), nn.Linear(hidden, outputs, bias=False), deep]
+        self.heads = nn.ModuleList(heads)
+
+
+@inside
+def remembered(opt, head):
+    """What an optimizer remembers of a head."""
+    return {
+        f"{name} {key}": snap(value)
+        for name, parameter in head.named_parameters()
+        for key, value in opt.state.get(parameter, {}).items()
+    }
+
+
+@inside
+def schooling(student, model, opt, tasks, batches, foreign):
+    """Steps on tasks; before the last of them every .grad is filled by somebody else."""
+    steps = []
+    for number, (task, (x, y)) in enumerate(zip(tasks, batches, strict=True), start=1):
+        if number == len(tasks):
+            for parameter, gradient in zip(model.parameters(), foreign, strict=True):
+                parameter.grad = gradient.clone()
+        idle = [place for place in range(3) if place != task]
+        before = {f"heads[{place}]": remembered(opt, model.heads[place]) for place in idle}
+        with (
+            updates(opt, trunk=model.trunk, head=model.heads[task]) as made,
+            untouched(model=model, opt=opt, x=x, y=y) as kept,
+        ):
+            student.train_task(model, opt, task, x, y)
+        after = {f"heads[{place}]": remembered(opt, model.heads[place]) for place in idle}
+        steps.append({"task": task, "made": made, "kept": kept, "before": before, "after": after})
+    return steps
+
+
+@probe
+def schooled(student):
+    """Every head is trained before another is trained again; with momentum, and with AdamW."""
+    rows, inputs, hidden, outputs = sizes(4)
+    found, ways = {}, []
+    for name, optimizer, options in (
+        ("With momentum and weight decay", torch.optim.SGD, {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.1}),
+        ("With AdamW", torch.optim.AdamW, {"lr": 0.1, "eps": 0.1}),
+    ):
+        model = Tasks(inputs, hidden, outputs)
+        order = torch.randperm(3).tolist()
+        tasks = [*order, *order[: count(1, 2)], order[2]]
+        batches = [(torch.randn(rows, inputs), 3 + torch.randn(rows, outputs)) for _ in tasks]
+        foreign = [5 * torch.randn_like(parameter) for parameter in model.parameters()]
+        ways.append((name, model, optimizer(model.parameters(), **options), tasks, batches, foreign))
+    for name, *way in ways:
+        found[name] = attempt(schooling, student, *way)
+    return found
+
+
+def lessons(schooled):
+    """The steps of both optimizers: the number of each, what was seen and what is expected."""
+    for case in cases(schooled):
+        assert not raised(case.seen, BaseException), f"A step stops: {diagnose(case.seen)}"
+        for step in cases((case.seen, case.expected), each="Step"):
+            moved = ["model.trunk.*:value"]
+            assert_changed(step.seen["kept"], "The trunk did not move: nothing was trained.", only=moved)
+            yield step
+
+
+def idle_heads(step):
+    """The paths of the heads that are not trained in a step."""
+    return [f"model.heads.{place}.*" for place in range(3) if place != step.expected["task"]]
+
+
+STILL = "What is in the .grad of this head when opt.step() is called, and what does opt do with it?"
+
+
+@points(2)
+def test_other_heads_do_not_move(schooled):
+    """The heads of other tasks keep their values."""
+    for step in lessons(schooled):
+        only = [f"{path}:value" for path in idle_heads(step)]
+        assert_untouched(step.seen["kept"], only=only, hint=STILL)
+
+
+@points(1)
+def test_other_heads_keep_their_memory(schooled):
+    """What the optimizer remembers of other heads stays as it is."""
+    for step in lessons(schooled):
+        for head, before in step.seen["before"].items():
+            after = step.seen["after"][head]
+            told = f"The step on task {step.expected['task']} changed what opt remembers of {head}."
+            same = before.keys() == after.keys() and all(is_close(after[key], before[key]) for key in before)
+            assert same, f"{told}\n\n{STILL}"
+
+
+@points(1)
+def test_trained_parts_learn(schooled):
+    """The trunk and the head of the task are given the gradient of this loss, and make one step."""
+    for step in lessons(schooled):
+        hint = "Which gradients are in .grad when the step is made?"
+        assert_updates(*step["made"], each="call", hint=hint)
+
+
+@points(1)
+def test_everything_stays_trainable(schooled):
+    """Flags, modes, hooks and the groups of the optimizer are as they were."""
+    hint = "What did you switch, and is it as the next call needs it?"
+    for step in lessons(schooled):
+        but = ["model.*:value", "model.*:version", "model.*:grad", "opt.state"]
+        assert_untouched(step.seen["kept"], but=but, hint=hint)
+
+
+@picture
+def loss_of_the_first_task(student):
+    """The prediction for task 0 after two steps, on task 1 and on task 0: look at the .grad of head 1."""
+    outputs = []
+
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(1))
+
+        def forward(self, x):
+            outputs.append(x * self.weight)
+            return outputs[-1]
+
+    model = nn.Module()
+    model.trunk, model.heads = Head(), nn.ModuleList([Head(), Head()])
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1)
+    for task in (1, 0):
+        attempt(student.train_task, model, opt, task, torch.randn(2), torch.randn(2))
+    return graph(prediction=outputs[-1], head0=model.heads[0].weight, head1=model.heads[1].weight)
+
+
+# --- q7: validation_loss
+
+
+@inside
+class Loader:
+    """Gives pairs, has a length, and cannot be indexed."""
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def __iter__(self):
+        return iter(self.pairs)
+
+
+@inside
+def pairs(number, inputs, outputs):
+    """So many batches whose losses differ much; the last is smaller than the others."""
+    rows = [*([count(4, 6)] * (number - 1)), 2]
+    scales = torch.linspace(0.5, 5, number)[torch.randperm(number)].tolist()
+    return [
+        (torch.randn(few, inputs), scale * torch.randn(few, outputs))
+        for few, scale in zip(rows, scales, strict=True)
+    ]
+
+
+@probe
+def validated(student):
+    """The mean over several batches, over others with other weights, over one, and of a loader."""
+    inputs, outputs = sizes(2)
+    model, found = MixedModel(inputs, outputs).eval(), {}
+    given = [pairs(number, inputs, outputs) for number in (count(4, 6), count(2, 3), 1, count(3, 5))]
+    later = [torch.randn_like(parameter) for parameter in model.parameters()]
+    names = ["", "In a second call, with other weights", "With one batch", "With a loader that is no list"]
+    for name, batches in zip(names, given, strict=True):
+        loader = Loader(batches) if "loader" in name else [*batches]
+        mean = attempt(student.validation_loss, model, loader)
+        losses = [F.mse_loss(model(x), y).detach() for x, y in batches]
+        rows = torch.tensor([len(x) for x, _ in batches])
+        found[name] = {
+            "mean": float(mean) if isinstance(mean, float) else mean,
+            "by samples": (torch.stack(losses) * rows / rows.sum()).sum().item(),
+            "sum": sum(losses).item(),
+        }
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), later, strict=True):
+                parameter.copy_(value)
+    return found
+
+
+@inside
+class Watched(nn.Module):
+    """A model that knows how many of its earlier graphs are alive when a batch enters."""
+
+    def __init__(self, inputs, outputs, peaks):
+        super().__init__()
+        self.layer, self.peaks = nn.Linear(inputs, outputs), peaks
+
+    def forward(self, x):
+        self.peaks.append(alive())
+        return mark(self.layer(x).tanh())
+
+
+@probe
+def watched(student):
+    """How many graphs are alive at most when a batch enters, and how many while the result is kept."""
+    inputs, outputs = sizes(2)
+    peaks, number = [], count(4, 6)
+    model, loader = Watched(inputs, outputs, peaks).eval(), pairs(number, inputs, outputs)
+    result = attempt(student.validation_loss, model, loader)
+    return {"calls": len(peaks), "peak": max(peaks, default=0), "after": alive(), "kept": result is None, "number": number}
+
+
+@probe
+def validated_silently(student):
+    """All that a call may change, while gradients are recorded and while they are not."""
+    inputs, outputs = sizes(2)
+    model, loader = MixedModel(inputs, outputs).eval(), pairs(count(3, 4), inputs, outputs)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    with untouched(model=model, loader=loader) as kept:
+        result = attempt(student.validation_loss, model, loader)
+    with torch.no_grad(), untouched(model=model) as off:
+        attempt(student.validation_loss, model, loader)
+    is_positive = attempt(lambda: float(result) > 0)
+    return {"kept": kept, "while switched off": off, "done": is_positive}
+
+
+@points(1)
+def test_mean_over_the_batches(validated):
+    """The mean over the batches comes back as a Python float.
+
+    How much does each batch count, and how much does the last one?
+    """
+    for case in cases(validated):
+        others = {"the mean over the samples": case.expected["by samples"], "the sum over the batches": case.expected["sum"]}
+        mean = case.seen["mean"]
+        assert isinstance(mean, float) or raised(mean, BaseException), (
+            f"A {type(mean).__name__} came back, not a Python float.\n\nAs long as a tensor lives, so does its history."
+        )
+        assert_close(*case["mean"], "The result is not the mean over the batches.", others)
+
+
+def all_batches(watched):
+    """What was seen, if every batch has gone through the model."""
+    seen, number = watched.seen, watched.expected["number"]
+    assert seen["calls"] >= number, f"The model was called {seen['calls']} times for {number} batches."
+    return seen
+
+
+@points(2)
+def test_no_graphs_pile_up(watched):
+    """When a batch enters the model, the graph of at most one earlier batch is alive.
+
+    Which of your names still refers to something that was computed from an earlier batch?
+    """
+    seen = all_batches(watched)
+    assert seen["peak"] <= 1, f"When the last of {watched.expected['number']} batches entered the model, the graphs of {seen['peak']} earlier ones were alive."
+
+
+@points(1)
+def test_no_graph_survives(watched):
+    """After the call no graph is alive, though the result is kept.
+
+    What did you return or store, and what is its grad_fn?
+    """
+    seen = all_batches(watched)
+    assert not seen["after"], f"The graphs of {seen['after']} batches are alive after the call."
+
+
+@points(1)
+def test_model_and_modes_stay(validated_silently):
+    """The model, the data and the modes of torch are as they were."""
+    seen, hint = validated_silently.seen, "What did you switch or write, and is it as it was before?"
+    done = seen["done"]
+    assert not raised(done, BaseException), f"No number came back: {diagnose(done)}"
+    assert done, "The result is not positive: no loss was measured."
+    assert_untouched(seen["kept"], hint=hint)
+    assert_untouched(seen["while switched off"], case="Called while gradients are switched off", hint=hint)
+
+
+@picture(reference=True)
+def what_the_result_remembers(student):
+    """What your result remembers of two batches, and the weight of the model."""
+    model = nn.Linear(1, 1, bias=False).eval()
+    loader = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]
+    return graph(result=student.validation_loss(model, loader), weight=model.weight)
