@@ -30,18 +30,18 @@ from torch.nn import functional as F
 # Look for yourself.
 
 # %%
-x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
 shared = x**2 * 2  # x**2 saves x, because its derivative is 2 * x
 first, second = shared.mean(), shared.sum()
 
 first.backward()
-print(x.grad.tolist())  # about [0.1, 0.2, 0.3, 0.4], because the gradient of first has arrived
+print(x.grad.tolist())  # [1.0, 2.0, 3.0, 4.0], because the gradient of first has arrived
 print(second.grad_fn is not None)  # True, because all nodes of the graph are still there
 try:
     second.backward()
 except RuntimeError as error:
     print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
-print(x.grad.tolist())  # the same as before, because nothing of it was lost
+print(x.grad.tolist())  # [1.0, 2.0, 3.0, 4.0], because nothing of it was lost
 
 # %% [markdown]
 # The graph *is* found, and the gradient of the first pass *is* kept. Only the **saved tensors** are gone:
@@ -50,7 +50,7 @@ print(x.grad.tolist())  # the same as before, because nothing of it was lost
 # %% tags=["drawn"]
 # Two losses on one trunk, after the backward of the first. Both paths meet in the square, which has already let
 # go of what it had saved. The second loss can no longer pass.
-x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
 shared = x**2 * 2
 first, second = shared.mean(), shared.sum()
 first.backward()
@@ -83,9 +83,9 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# Only `a * a` raises. The derivative of `a + 1` is 1 and that of `a * 2` is 2: neither needs the value of `a`, so
-# nothing was saved. So "it worked with my example" proves little. Try a repair with an operation that saves
-# something.
+# `a + 1` goes back twice, the other two raise. `a + 1` saves nothing: its derivative is 1. `a * a` has saved `a`.
+# And `a * 2` needs no value of `a`, but it has saved the 2, and backward lets go of that as well. So "it worked with
+# my example" proves little. Try a repair with an operation that saves something.
 #
 # </details>
 
@@ -103,7 +103,7 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 # - The trunk is expensive: call it exactly once.
 # - What `x.grad` holds beforehand stays part of it, as with every `backward()`. It may also be `None`.
 # - Afterwards nothing waits for another backward: what the trunk saved is freed, or at least cannot be reached
-#   from `d`, `e` and `x.grad`. Somebody may keep `d` and `e` for a long time, to plot them.
+#   from `d` and `e`: people keep them for a long time, to plot them. `x.grad` has no history.
 # - `d` and `e` are scalar tensors. Whether they have a history is up to you.
 # - All else about `x` and `trunk` stays as it is. Only what arrives in the `.grad` of the trunk's own parameters
 #   is up to you.
@@ -216,7 +216,7 @@ print(asked, w.grad)  # tensor(6.) None, because the gradient was returned and n
 try:
     loss.backward()
 except RuntimeError as error:
-    print(str(error).partition(" (")[0])  # the error of above, because grad() freed what w**2 had saved
+    print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
 
 # %% [markdown]
 # A loss need not depend on every tensor you ask about. `autograd.grad` takes that for a mistake and raises,
@@ -301,14 +301,19 @@ def task_grad_norms(losses, params):
 
 # %% tags=["check q2"]
 def test_each_loss_has_its_own_norm(task_grad_norms):
-    """At w = 3 and v = 2, the losses w**2 and v**2 have gradients of the lengths 6 and 4."""
+    """At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15."""
     import torch
 
     w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
-    losses = [(w**2).sum(), (v**2).sum()]
-    norms = task_grad_norms(losses, [w, v])
+    shared = w**2
+    losses = [shared.sum(), (shared * v).sum()]
+    try:
+        norms = task_grad_norms(losses, [w, v])
+    except RuntimeError as error:
+        reason = str(error).partition(" (")[0]
+        raise AssertionError(f"task_grad_norms did not come to its end; torch says: {reason}") from None
     assert len(norms) == 2, f"{len(norms)} numbers came back for 2 losses"
-    for place, (seen, right) in enumerate(zip(norms, (6.0, 4.0))):
+    for place, (seen, right) in enumerate(zip(norms, (6.0, 15.0))):
         assert abs(seen - right) < 1e-4, (
             f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
         )
@@ -344,7 +349,7 @@ print(net[2].weight._version)  # 2, because step() has written to it
 try:
     loss.backward()
 except RuntimeError as error:
-    print(str(error).partition(":")[0])  # one of the variables needed ... modified by an inplace operation
+    print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
 
 # %% [markdown]
 # To *save* a tensor makes no copy. The graph refers to the weight itself and notes its version. `backward()` compares the two
@@ -492,15 +497,15 @@ def test_two_layers_run(two_updates):
 # %% [markdown]
 # ## Code from 2017
 #
-# Much code you find about `retain_graph` is older than the name. Three relics, and what torch does with them
-# today:
+# Much code about `retain_graph` is older than that name. Three relics, and what torch does with them today. (The
+# first is often called "deprecated". It is gone.)
 
 # %%
 w = torch.tensor(2.0, requires_grad=True)
 try:
     (w * w).backward(retain_variables=True)
 except TypeError as error:
-    print(error)  # it got an unexpected keyword argument: retain_variables is gone, not only deprecated
+    print(error)  # Tensor.backward() got an unexpected keyword argument 'retain_variables'
 
 old = torch.autograd.Variable(torch.ones(2), requires_grad=True)
 print(type(old))  # <class 'torch.Tensor'>, because Variable is only another name for a tensor now
@@ -514,7 +519,8 @@ class Loud(nn.Module):
         print("my backward was called")
 
 
-Loud()(w).backward()  # prints nothing, because autograd never calls a module's method backward
+Loud()(w).backward()
+print(w.grad)  # tensor(2.), and nothing above it, because autograd never calls a module's backward
 
 # %% [markdown]
 # An `nn.Module` needs no method `backward`. Autograd records what `forward` computes, and differentiates that.

@@ -73,7 +73,7 @@ def the_other_way_round(trunk, x):
     return d, e
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_the_trunk_is_called_once"])
 def forward_twice(trunk, x):
     """Believes that each backward needs a forward of its own."""
     d = trunk(x).mean()
@@ -83,7 +83,7 @@ def forward_twice(trunk, x):
     return d, e
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_both_gradients_arrive"])
 def one_backward_from_the_vector(trunk, x):
     """Believes that going back from t serves both losses; it is the gradient of the sum alone."""
     t = trunk(x)
@@ -91,7 +91,7 @@ def one_backward_from_the_vector(trunk, x):
     return t.detach().mean(), t.detach().sum()
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_both_gradients_arrive"], public=True)
 def old_gradient_replaced(trunk, x):
     """Believes that x.grad is there to be set."""
     t = trunk(x)
@@ -100,7 +100,14 @@ def old_gradient_replaced(trunk, x):
     return d, e
 
 
-@wrong("q1", fails=[])
+@wrong(
+    "q1",
+    fails=[
+        "test_both_gradients_arrive",
+        "test_the_trunk_is_called_once",
+        "test_nothing_waits_for_another_backward",
+    ],
+)
 def cut_copy_not_sent_on(trunk, x):
     """Cuts the trunk off for the two losses, and forgets to go on from there."""
     u = trunk(x).detach().requires_grad_()
@@ -112,61 +119,96 @@ def cut_copy_not_sent_on(trunk, x):
 wrong_edits(
     "q1",
     {
-        "retained_by_both": (
+        "retained_by_both": edit(
             "e.backward()",
             "e.backward(retain_graph=True)",
             "Retains everywhere, to be safe; all that was saved stays in memory.",
+            fails=["test_nothing_waits_for_another_backward"],
+            public=True,
         ),
-        "retained_by_the_last": (
+        "retained_by_the_last": edit(
             [("d.backward(retain_graph=True)", "d.backward()"), ("e.backward()", "e.backward(retain_graph=True)")],
             "Retains in the wrong call.",
+            stops="RuntimeError",
+            fails=[],
         ),
-        "graph_of_the_gradient": (
+        "graph_of_the_gradient": edit(
             "retain_graph=True",
             "create_graph=True",
             "Believes that create_graph is the same as retain_graph, which it implies; x.grad gets a history.",
+            fails=[],
+            public=True,
         ),
-        "zeroed_between": (
+        "zeroed_between": edit(
             "e.backward()",
             "x.grad = None\n    e.backward()",
             "Believes that every backward wants an empty .grad; the gradient of d is lost.",
+            fails=["test_both_gradients_arrive"],
         ),
-        "zeroed_before": (
+        "zeroed_before": edit(
             "t = trunk(x)",
             "x.grad = None\n    t = trunk(x)",
             "Begins with zero_grad, and drops what the caller had accumulated.",
+            fails=["test_both_gradients_arrive"],
+            public=True,
         ),
-        "means_only": ("t.sum()", "t.mean()", "Takes one loss twice."),
-        "returned_the_wrong_way_round": ("return d, e", "return e, d", "Mixes the two up."),
-        "sum_counted_twice": (
+        "means_only": edit(
+            "t.sum()",
+            "t.mean()",
+            "Takes one loss twice.",
+            fails=["test_both_gradients_arrive", "test_the_trunk_is_called_once"],
+        ),
+        "returned_the_wrong_way_round": edit(
+            "return d, e",
+            "return e, d",
+            "Mixes the two up.",
+            fails=["test_the_trunk_is_called_once"],
+            public=True,
+        ),
+        "sum_counted_twice": edit(
             "d.backward(retain_graph=True)",
             "(d + e).backward(retain_graph=True)",
             "Goes back from the sum of both, and from e again.",
+            fails=["test_both_gradients_arrive"],
         ),
-        "hook_left_behind": (
+        "hook_left_behind": edit(
             "t = trunk(x)",
             "x.register_hook(lambda gradient: gradient.clone())\n    t = trunk(x)",
             "Leaves a hook on x.",
+            fails=["test_nothing_waits_for_another_backward"],
+            public=True,
         ),
     },
 )
 wrong_edits(
     "q1",
     {
-        "sum_retained": (
+        "sum_retained": edit(
             "(d + e).backward()",
             "(d + e).backward(retain_graph=True)",
             "Retains a graph that nobody goes through again.",
+            fails=["test_nothing_waits_for_another_backward"],
+            public=True,
         ),
-        "switched_to_eval": (
+        "switched_to_eval": edit(
             "t = trunk(x)",
             "t = trunk.train()(x)",
             "Believes that gradients need train().",
+            fails=[
+                "test_both_gradients_arrive",
+                "test_the_trunk_is_called_once",
+                "test_nothing_waits_for_another_backward",
+            ],
         ),
-        "sum_as_leaf": (
+        "sum_as_leaf": edit(
             "(d + e).backward()",
             "torch.tensor(d.item() + e.item(), requires_grad=True).backward()",
             "Makes a new leaf of two numbers, from which no path leads anywhere.",
+            fails=[
+                "test_both_gradients_arrive",
+                "test_the_trunk_is_called_once",
+                "test_nothing_waits_for_another_backward",
+            ],
         ),
     },
     of="one_sum",
@@ -221,19 +263,7 @@ def asked_one_by_one(losses, params):
     return [math.sqrt(sum(square(loss, p) for p in params)) for loss in losses]
 
 
-@wrong("q2", fails=[])
-def differences_of_grad(losses, params):
-    """Subtracts what was in .grad before each backward; the numbers are right, and .grad has grown."""
-    norms = []
-    for loss in losses:
-        before = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in params]
-        loss.backward(retain_graph=True)
-        after = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
-        norms.append(sum((a - b).pow(2).sum() for a, b in zip(after, before)).sqrt().item())
-    return norms
-
-
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes"])
 def zeroed_once(losses, params):
     """Clears .grad before the loop only; the second norm contains the first, and the caller's .grad is gone."""
     for p in params:
@@ -245,7 +275,7 @@ def zeroed_once(losses, params):
     return norms
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_no_grad_changes"])
 def tidied_up(losses, params):
     """Clears .grad before each backward and at the end, and believes that this leaves no traces."""
     norms = []
@@ -259,7 +289,7 @@ def tidied_up(losses, params):
     return norms
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_no_grad_changes"])
 def zeroed_in_place(losses, params):
     """Keeps the .grad tensors, which zero_() and backward() then overwrite."""
     keep, norms = [p.grad for p in params], []
@@ -274,7 +304,11 @@ def zeroed_in_place(losses, params):
     return norms
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2",
+    fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes", "test_training_goes_on"],
+    public=True,
+)
 def last_one_frees(losses, params):
     """Frees with the last loss, as one should; but the caller goes back once more."""
     norms = []
@@ -285,7 +319,7 @@ def last_one_frees(losses, params):
     return norms
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_no_grad_changes"])
 def clipped_to_be_measured(losses, params):
     """Uses the number that clip_grad_norm_ returns."""
     norms = []
@@ -297,7 +331,7 @@ def clipped_to_be_measured(losses, params):
     return norms
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_norms_are_of_one_loss_each"], public=True)
 def measured_once(losses, params, known={}):
     """Remembers norms by place; a default lives as long as the function."""
     for place, loss in enumerate(losses):
@@ -307,13 +341,13 @@ def measured_once(losses, params, known={}):
     return [known[place] for place in range(len(losses))]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", stops="RuntimeError", fails=[])
 def detached_copies_of_losses(losses, params):
     """Detaches the loss to protect its graph."""
     return [torch.autograd.grad(loss.detach(), params, retain_graph=True)[0].norm().item() for loss in losses]
 
 
-@wrong("q2", fails=[])
+@wrong("q2", fails=["test_norms_are_of_one_loss_each"], public=True)
 def by_position(losses, params):
     """Believes that a loss which stands in the list twice is one loss."""
     norms = {}
@@ -326,40 +360,84 @@ def by_position(losses, params):
 wrong_edits(
     "q2",
     {
-        "graph_freed": (", retain_graph=True", "", "Believes that grad() frees nothing, as it stores nothing."),
-        "unused_not_allowed": (", allow_unused=True", "", "Believes that every loss depends on every parameter."),
+        "graph_freed": edit(
+            ", retain_graph=True",
+            "",
+            "Believes that grad() frees nothing, as it stores nothing.",
+            stops="RuntimeError",
+            fails=[],
+        ),
+        "unused_not_allowed": edit(
+            ", allow_unused=True",
+            "",
+            "Believes that every loss depends on every parameter.",
+            stops="RuntimeError",
+            fails=[],
+        ),
         "first_parameter_only": (
-            "grad(loss, params,",
-            "grad(loss, params[:1],",
+            [("grad(loss, params,", "grad(loss, params[:1],"), ("sum(squares).sqrt().item()", "float(sum(squares)) ** 0.5")],
             "Forgets that the other parameters have gradients, too.",
         ),
-        "root_forgotten": (".sqrt()", "", "Returns the square of the norm."),
-        "mean_of_squares": ("grad.pow(2).sum()", "grad.pow(2).mean()", "Takes the root of a mean for a norm."),
-        "sum_of_the_norms": (
+        "root_forgotten": edit(
+            ".sqrt()", "", "Returns the square of the norm.", fails=["test_norms_are_of_one_loss_each"]
+        ),
+        "mean_of_squares": edit(
+            "grad.pow(2).sum()",
+            "grad.pow(2).mean()",
+            "Takes the root of a mean for a norm.",
+            fails=["test_norms_are_of_one_loss_each"],
+            public=True,
+        ),
+        "sum_of_the_norms": edit(
             [("grad.pow(2).sum()", "grad.norm()"), ("sum(squares).sqrt()", "sum(squares)")],
             "Adds the norms of the parameters.",
+            fails=["test_norms_are_of_one_loss_each"],
+            public=True,
         ),
-        "largest_of_the_norms": (
+        "largest_of_the_norms": edit(
             [("grad.pow(2).sum()", "grad.norm()"), ("sum(squares).sqrt()", "max(squares)")],
             "Takes the longest gradient for all of them.",
+            fails=["test_norms_are_of_one_loss_each"],
+            public=True,
         ),
-        "entries_added": ("grad.pow(2).sum()", "grad.abs().sum()", "Takes the root of the L1 norm."),
-        "tensors_returned": (".sqrt().item()", ".sqrt()", "Returns tensors for floats."),
-        "rounded": (".sqrt().item()", ".sqrt().item().__round__(2)", "Rounds for the log, and a small norm is gone."),
-        "of_the_mean_loss": (
+        "entries_added": edit(
+            "grad.pow(2).sum()",
+            "grad.abs().sum()",
+            "Takes the root of the L1 norm.",
+            fails=["test_norms_are_of_one_loss_each"],
+        ),
+        "tensors_returned": edit(
+            ".sqrt().item()",
+            ".sqrt()",
+            "Returns tensors for floats.",
+            fails=["test_losses_before_their_updates"],
+            public=True,
+        ),
+        "rounded": edit(
+            ".sqrt().item()",
+            ".sqrt().item().__round__(2)",
+            "Rounds for the log, and a small norm is gone.",
+            fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes", "test_training_goes_on"],
+            public=True,
+        ),
+        "of_the_mean_loss": edit(
             "grad(loss, params",
             "grad(loss / len(losses), params",
             "Shares the gradient among the tasks.",
+            fails=["test_norms_are_of_one_loss_each"],
         ),
-        "grad_stored": (
+        "grad_stored": edit(
             "squares = [",
             "for p, grad in zip(params, grads):\n            p.grad = grad\n        squares = [",
             "Puts the gradient where gradients are looked for.",
+            fails=["test_no_grad_changes"],
         ),
-        "hooks_as_meters": (
+        "hooks_as_meters": edit(
             "norms = []",
             "norms = []\n    for p in params:\n        p.register_hook(lambda grad: None)",
             "Leaves a hook on each parameter.",
+            fails=["test_no_grad_changes"],
+            public=True,
         ),
     },
 )
@@ -408,7 +486,7 @@ def one_round(net, opt, x, y1, y2):
     return update(y1), update(y2)
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"])
 def written_through_data(net, opt, x, y1, y2):
     """Silences the version check with .data, as a friend says: old activations meet new weights."""
     out = net(x)
@@ -422,7 +500,7 @@ def written_through_data(net, opt, x, y1, y2):
     return loss1.item(), loss2.item()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"])
 def both_gradients_first(net, opt, x, y1, y2):
     """Computes both gradients at the old weights, then makes two steps; no error."""
     out, parameters = net(x), list(net.parameters())
@@ -435,7 +513,7 @@ def both_gradients_first(net, opt, x, y1, y2):
     return losses[0].item(), losses[1].item()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", stops="RuntimeError", fails=[])
 def retained_twice(net, opt, x, y1, y2):
     """Believes that retain_graph=True cures every error of backward."""
     out = net(x)
@@ -449,7 +527,7 @@ def retained_twice(net, opt, x, y1, y2):
     return loss1.item(), loss2.item()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"])
 def step_on_the_sum(net, opt, x, y1, y2):
     """Makes one step for both losses."""
     out = net(x)
@@ -460,7 +538,7 @@ def step_on_the_sum(net, opt, x, y1, y2):
     return loss1.item(), loss2.item()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_losses_before_their_updates"])
 def losses_at_the_end(net, opt, x, y1, y2):
     """Updates rightly, and measures both losses afterwards."""
     for y in (y1, y2):
@@ -470,7 +548,7 @@ def losses_at_the_end(net, opt, x, y1, y2):
     return F.mse_loss(net(x), y1).item(), F.mse_loss(net(x), y2).item()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_losses_before_their_updates"])
 def losses_at_the_start(net, opt, x, y1, y2):
     """Updates rightly, and reports both losses from the first forward."""
     losses = F.mse_loss(net(x), y1).item(), F.mse_loss(net(x), y2).item()
@@ -481,7 +559,7 @@ def losses_at_the_start(net, opt, x, y1, y2):
     return losses
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"])
 def on_a_copy_of_the_net(net, opt, x, y1, y2):
     """Takes a copy of the net for the second loss, whose parameters opt does not know."""
     other = copy.deepcopy(net)
@@ -498,49 +576,107 @@ def on_a_copy_of_the_net(net, opt, x, y1, y2):
 wrong_edits(
     "q3",
     {
-        "never_cleared": ("opt.zero_grad()", "pass", "Believes that backward() sets .grad."),
-        "cleared_after_backward": (
+        "never_cleared": edit(
+            "opt.zero_grad()",
+            "pass",
+            "Believes that backward() sets .grad.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
+        ),
+        "cleared_after_backward": edit(
             [("opt.zero_grad()", "pass"), ("loss.backward()", "loss.backward()\n        opt.zero_grad()")],
             "Clears .grad between backward and step: no step has a gradient.",
+            fails=[
+                "test_each_update_has_its_own_gradient",
+                "test_losses_before_their_updates",
+                "test_only_the_parameters_move",
+            ],
         ),
-        "cleared_in_the_end": (
+        "cleared_in_the_end": edit(
             [("opt.zero_grad()", "pass"), ("opt.step()", "opt.step()\n        opt.zero_grad()")],
             "Relies on an empty .grad at the start.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
+            public=True,
         ),
-        "same_target_twice": ("for y in (y1, y2)", "for y in (y1, y1)", "Forgets the second target."),
-        "other_way_round": ("for y in (y1, y2)", "for y in (y2, y1)", "Takes the second target first."),
-        "tensors_returned": ("loss.item()", "loss.detach()", "Returns tensors for floats."),
-        "training_mode": ("losses = []", "losses = []\n    net.train()", "Believes that updates need train()."),
-        "summed": ("F.mse_loss(net(x), y)", "F.mse_loss(net(x), y, reduction='sum')", "Takes the sum for the mean."),
-        "clipped_on_the_way": (
+        "same_target_twice": edit(
+            "for y in (y1, y2)",
+            "for y in (y1, y1)",
+            "Forgets the second target.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
+        ),
+        "other_way_round": edit(
+            "for y in (y1, y2)",
+            "for y in (y2, y1)",
+            "Takes the second target first.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
+        ),
+        "tensors_returned": edit(
+            "loss.item()",
+            "loss.detach()",
+            "Returns tensors for floats.",
+            fails=["test_losses_before_their_updates"],
+            public=True,
+        ),
+        "training_mode": edit(
+            "losses = []",
+            "losses = []\n    net.train()",
+            "Believes that updates need train().",
+            fails=[
+                "test_each_update_has_its_own_gradient",
+                "test_losses_before_their_updates",
+                "test_only_the_parameters_move",
+            ],
+            public=True,
+        ),
+        "summed": edit(
+            "F.mse_loss(net(x), y)",
+            "F.mse_loss(net(x), y, reduction='sum')",
+            "Takes the sum for the mean.",
+            fails=[
+                "test_target_is_a_constant",
+                "test_constant_has_memory_of_its_own",
+                "test_input_passes_unchanged",
+                "test_image_follows_the_losses",
+            ],
+        ),
+        "clipped_on_the_way": edit(
             "opt.step()",
             "nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n        opt.step()",
             "Clips, as the recipe did.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
         ),
-        "learning_rate_lowered": (
+        "learning_rate_lowered": edit(
             "losses.append(loss.item())",
             "losses.append(loss.item())\n        opt.param_groups[0]['lr'] *= 0.5",
             "Lowers the learning rate for the second update, and for the caller.",
+            fails=[
+                "test_each_update_has_its_own_gradient",
+                "test_losses_before_their_updates",
+                "test_only_the_parameters_move",
+            ],
         ),
-        "loss_after_the_step": (
+        "loss_after_the_step": edit(
             "losses.append(loss.item())",
             "losses.append(F.mse_loss(net(x), y).item())",
             "Reports each loss after its update.",
+            fails=["test_losses_before_their_updates"],
         ),
-        "frozen_afterwards": (
+        "frozen_afterwards": edit(
             "return tuple(losses)",
             "net.requires_grad_(False)\n    return tuple(losses)",
             "Freezes the net when it is done.",
+            fails=["test_losses_before_their_updates", "test_only_the_parameters_move"],
+            public=True,
         ),
     },
 )
 wrong_edits(
     "q3",
     {
-        "cleared_once": (
+        "cleared_once": edit(
             "opt.step()\n    opt.zero_grad()",
             "opt.step()",
             "Clears .grad before the first update only: the second step contains the first gradient.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
         ),
     },
     of="unrolled",
@@ -608,81 +744,140 @@ class ViewReturned(nn.Module):
 wrong_edits(
     "q4",
     {
-        "not_detached": (
+        "not_detached": edit(
             "target.detach() * weight",
             "target * weight",
             "Forgets the detach: the target brings its network along.",
+            fails=["test_target_is_a_constant", "test_image_follows_the_losses"],
         ),
-        "memory_shared": (
+        "memory_shared": edit(
             [("target.detach() * weight", "target.detach()"), ("self.target)", "self.target * self.weight)")],
             "Believes that detach() makes a copy.",
+            fails=["test_constant_has_memory_of_its_own", "test_image_follows_the_losses"],
+            public=True,
         ),
-        "cloned_with_history": (
+        "cloned_with_history": edit(
             "target.detach() * weight",
             "target.clone() * weight",
             "Believes that clone() cuts the history.",
+            fails=["test_target_is_a_constant", "test_image_follows_the_losses"],
         ),
-        "detached_in_place": (
+        "detached_in_place": edit(
             "target.detach() * weight",
             "target.detach_() * weight",
             "Cuts the caller's own tensor off from its network.",
+            fails=["test_target_is_a_constant"],
+            public=True,
         ),
-        "target_requires_grad": (
+        "target_requires_grad": edit(
             "target.detach() * weight",
             "nn.Parameter(target.detach() * weight)",
             "Believes that what a module holds has to be a Parameter.",
+            fails=["test_target_is_a_constant"],
+            public=True,
         ),
-        "loss_returned": ("return input", "return self.loss", "Returns the loss instead of the input."),
-        "detached_on_its_way": ("return input", "return input.detach()", "Cuts all layers behind off from the image."),
-        "weighted_on_its_way": ("return input", "return input * self.weight", "Passes on what it has weighted."),
-        "backward_in_forward": (
+        "loss_returned": edit(
+            "return input",
+            "return self.loss",
+            "Returns the loss instead of the input.",
+            stops="RuntimeError",
+            fails=[],
+        ),
+        "detached_on_its_way": edit(
+            "return input",
+            "return input.detach()",
+            "Cuts all layers behind off from the image.",
+            fails=["test_input_passes_unchanged", "test_image_follows_the_losses"],
+            public=True,
+        ),
+        "weighted_on_its_way": edit(
+            "return input",
+            "return input * self.weight",
+            "Passes on what it has weighted.",
+            fails=["test_input_passes_unchanged", "test_image_follows_the_losses"],
+        ),
+        "backward_in_forward": edit(
             "return input",
             "self.loss.backward(retain_graph=True)\n        return input",
             "Goes back at once; the caller's backward adds the same again.",
+            fails=["test_image_follows_the_losses"],
         ),
-        "weight_on_the_input_only": (
+        "weight_on_the_input_only": edit(
             "target.detach() * weight",
             "target.detach().clone()",
             "Forgets to weigh the target.",
+            fails=[
+                "test_target_is_a_constant",
+                "test_constant_has_memory_of_its_own",
+                "test_input_passes_unchanged",
+                "test_image_follows_the_losses",
+            ],
         ),
-        "weight_forgotten": (
+        "weight_forgotten": edit(
             [("target.detach() * weight", "target.detach().clone()"), ("input * self.weight", "input")],
             "Compares without the weight.",
+            fails=[
+                "test_target_is_a_constant",
+                "test_constant_has_memory_of_its_own",
+                "test_input_passes_unchanged",
+                "test_image_follows_the_losses",
+            ],
         ),
-        "weight_in_front": (
+        "weight_in_front": edit(
             [
                 ("target.detach() * weight", "target.detach().clone()"),
                 ("F.mse_loss(input * self.weight, self.target)", "self.weight**2 * F.mse_loss(input, self.target)"),
             ],
             "Takes the weight out of the mean, rightly; but now mse_loss saves the caller's input.",
+            fails=["test_input_passes_unchanged", "test_image_follows_the_losses"],
+            public=True,
         ),
-        "summed": ("self.target)", "self.target, reduction='sum')", "Takes the sum for the mean."),
+        "summed": edit(
+            "self.target)",
+            "self.target, reduction='sum')",
+            "Takes the sum for the mean.",
+            fails=[
+                "test_target_is_a_constant",
+                "test_constant_has_memory_of_its_own",
+                "test_input_passes_unchanged",
+                "test_image_follows_the_losses",
+            ],
+        ),
         "input_weighted_in_place": (
             "input * self.weight",
-            "input.mul_(self.weight)",
+            "input.data.mul_(self.weight)",
             "Saves memory, and writes to what passes.",
         ),
-        "losses_added_up": (
+        "losses_added_up": edit(
             "self.loss = F.mse_loss(input * self.weight, self.target)",
             "self.loss = getattr(self, 'loss', 0) + F.mse_loss(input * self.weight, self.target)",
             "Adds each loss to those of earlier iterations, whose graphs are used up.",
+            fails=["test_constant_has_memory_of_its_own", "test_image_follows_the_losses"],
         ),
-        "loss_without_history": (
+        "loss_without_history": edit(
             "input * self.weight",
             "input.detach() * self.weight",
             "Takes the loss for a number that is only looked at.",
+            fails=[
+                "test_target_is_a_constant",
+                "test_input_passes_unchanged",
+                "test_image_follows_the_losses",
+            ],
         ),
-        "first_loss_kept": (
+        "first_loss_kept": edit(
             "self.loss = F.mse_loss(input * self.weight, self.target)",
             "if not hasattr(self, 'loss'):\n            self.loss = F.mse_loss(input * self.weight, self.target)",
             "Computes the loss once.",
+            fails=["test_image_follows_the_losses"],
         ),
-        "shared_by_all": (
+        "shared_by_all": edit(
             "self.target = target.detach() * weight",
             "ContentLoss.target = target.detach() * weight",
             "Keeps the target in the class, where the last module wins.",
+            fails=["test_constant_has_memory_of_its_own", "test_image_follows_the_losses"],
+            public=True,
         ),
-        "target_taken_at_first_use": (
+        "target_taken_at_first_use": edit(
             [
                 ("self.target = target.detach() * weight", "self.given = target.detach()"),
                 (
@@ -692,12 +887,14 @@ wrong_edits(
                 ),
             ],
             "Copies the target only when it is needed, which is too late.",
+            fails=[],
+            public=True,
         ),
     },
 )
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_target_is_a_constant", "test_image_follows_the_losses"])
 class OldBackward(nn.Module):
     """Keeps the method backward, and trusts that autograd calls it; the target has a history."""
 
@@ -1171,7 +1368,7 @@ def cleared_after_the_backward(model, opt, task, x, y):
     return loss.item()
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_no_grad_changes"])
 def zeroed_in_place(model, opt, task, x, y):
     """Believes that zero_() and None are the same."""
     for p in model.parameters():
@@ -1280,7 +1477,12 @@ wrong_edits(
             "opt.zero_grad()\n    opt.step()",
             "Clears .grad between backward and step: nothing is learned.",
         ),
-        "never_cleared": ("opt.zero_grad(set_to_none=True)", "pass", "Lets gradients of all calls add up."),
+        "never_cleared": edit(
+            "opt.zero_grad(set_to_none=True)",
+            "pass",
+            "Lets gradients of all calls add up.",
+            fails=["test_each_update_has_its_own_gradient", "test_losses_before_their_updates"],
+        ),
         "used_parts_cleared_only": (
             "opt.zero_grad(set_to_none=True)",
             "model.trunk.zero_grad()\n    model.heads[task].zero_grad()",
@@ -1481,7 +1683,13 @@ wrong_edits(
             "Leaves the smaller batch out.",
         ),
         "tensor_returned": (".item()", "", "Returns a tensor without a history."),
-        "rounded": ("return total / len(loader)", "return round(total / len(loader), 2)", "Rounds for the log."),
+        "rounded": edit(
+            "return total / len(loader)",
+            "return round(total / len(loader), 2)",
+            "Rounds for the log.",
+            fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes", "test_training_goes_on"],
+            public=True,
+        ),
         "gradients_cleared": (
             "total = 0.0",
             "total = 0.0\n    model.zero_grad()",

@@ -67,6 +67,7 @@ def gone_back(student, trunk, x):
         "calls": number,
         "kept": kept,
         "waiting": [name for name, s in waiting.items() if reaches(s, x) and not freed(s)],
+        "history": x.grad is not None and x.grad.requires_grad,
         "held": held,
         "of d": of_d,
         "of e": of_e,
@@ -140,7 +141,8 @@ def test_nothing_waits_for_another_backward(both):
     for case in cases(both):
         seen = gone(case)
         assert_untouched(seen["kept"], but=ARRIVING, hint="What did the caller give you, and who uses it next?")
-        names = " and ".join(seen["waiting"])
+        names, history = " and ".join(seen["waiting"]), "x.grad has a history: it holds a graph of its own."
+        assert not seen["history"], f"{history}\n\nWhich argument of backward() records the backward itself?"
         assert not seen["waiting"], f"Another backward from {names} would still go through: all that the trunk saved is held."
 
 
@@ -203,12 +205,12 @@ def measured(student, losses, params):
     """What two measurements leave behind, and whether the training goes on after them."""
 
     def twice():
-        return [student.task_grad_norms([*losses], params) for _ in range(2)]
+        found = [student.task_grad_norms([*losses], params) for _ in range(2)]
+        return [float(n) > 0 for norms in found for n in norms]
 
     with untouched(losses=losses, params=params) as kept:
         result = attempt(twice)
-    numbers = attempt(lambda: [float(n) > 0 for norms in result for n in norms])
-    return {"result": numbers, "kept": kept, "back": gradients(lambda: sum(losses), params=params)}
+    return {"result": result, "kept": kept, "back": gradients(lambda: sum(losses), params=params)}
 
 
 def measurements(measured):
@@ -393,7 +395,7 @@ def contents():
 
     def content(weight, shape, dtype=None):
         source, image = torch.randn(shape, dtype=dtype), torch.randn(shape, dtype=dtype)
-        source.view(-1)[0], image.view(-1)[1] = 5.0, -4.0
+        source.view(-1)[0], image.view(-1)[1] = -3.0, -4.0
         return source.requires_grad_(), image.requires_grad_(), weight
 
     a, b, c = sizes(3)
@@ -429,8 +431,11 @@ def overwritten(student, source, image, weight):
     module = student.ContentLoss(target, weight)
     other = student.ContentLoss(-target, weight)
     module(image)
-    found = {"at first": snap(module.loss)}
+    found = {"before anything is overwritten": snap(module.loss)}
+    late = student.ContentLoss(target, weight)
     F.relu(target, inplace=True)
+    attempt(late, image)
+    found["at its first use after an in-place relu"] = attempt(lambda: snap(late.loss))
     module(image)
     found["after an in-place relu"] = snap(module.loss)
     target.data.fill_(9.0)
