@@ -478,7 +478,9 @@ def test_the_second_update_starts_from_the_first(two_updates):
     )
     assert len(losses) == 2, f"{len(losses)} losses came back, expected 2"
     for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
-        assert abs(seen - right) < 1e-5, f"loss {place} is {seen}, not {right}: at which weights was it computed?"
+        assert abs(seen - right) < 1e-5, (
+            f"loss {place} is {seen}, not {right}: at which weights was it computed?"
+        )
 
 
 def test_two_layers_run(two_updates):
@@ -641,7 +643,9 @@ def test_two_iterations(ContentLoss):
             reason = str(error).partition(" (")[0]
             raise AssertionError(f"iteration {number} stopped; torch says: {reason}") from None
         assert image.grad is not None, f"the image has no gradient in iteration {number}"
-        assert image.grad.tolist() == [0.0, 4.0], f"the gradient of the image is {image.grad.tolist()}, not [0, 4]"
+        assert image.grad.tolist() == [0.0, 4.0], (
+            f"the gradient of the image is {image.grad.tolist()}, not [0, 4]"
+        )
         assert made_by.grad is None, "a gradient went into the network that had made the target"
 
 
@@ -911,7 +915,9 @@ def test_the_other_head_stands_still(train_task):
     for task in (0, 1):
         before = model.heads[task].weight.tolist()
         train_task(model, opt, task, x, y)
-        assert model.heads[task].weight.tolist() != before, f"the step on task {task} did not move its own head"
+        assert model.heads[task].weight.tolist() != before, (
+            f"the step on task {task} did not move its own head"
+        )
     before = model.heads[1].weight.tolist()
     train_task(model, opt, 0, x, y)
     after = model.heads[1].weight.tolist()

@@ -127,7 +127,10 @@ wrong_edits(
             public=True,
         ),
         "retained_by_the_last": edit(
-            [("d.backward(retain_graph=True)", "d.backward()"), ("e.backward()", "e.backward(retain_graph=True)")],
+            [
+                ("d.backward(retain_graph=True)", "d.backward()"),
+                ("e.backward()", "e.backward(retain_graph=True)"),
+            ],
             "Retains in the wrong call.",
             stops="RuntimeError",
             fails=[],
@@ -247,7 +250,9 @@ def one_long_vector(losses, params):
     """Flattens all gradients, with zeros for None, into one vector."""
     norms = []
     for loss in losses:
-        grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True, materialize_grads=True)
+        grads = torch.autograd.grad(
+            loss, params, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
         norms.append(float(torch.cat([grad.flatten() for grad in grads]).norm()))
     return norms
 
@@ -375,7 +380,10 @@ wrong_edits(
             fails=[],
         ),
         "first_parameter_only": (
-            [("grad(loss, params,", "grad(loss, params[:1],"), ("sum(squares).sqrt().item()", "float(sum(squares)) ** 0.5")],
+            [
+                ("grad(loss, params,", "grad(loss, params[:1],"),
+                ("sum(squares).sqrt().item()", "float(sum(squares)) ** 0.5"),
+            ],
             "Forgets that the other parameters have gradients, too.",
         ),
         "root_forgotten": edit(
@@ -826,7 +834,10 @@ wrong_edits(
         "weight_in_front": edit(
             [
                 ("target.detach() * weight", "target.detach().clone()"),
-                ("F.mse_loss(input * self.weight, self.target)", "self.weight**2 * F.mse_loss(input, self.target)"),
+                (
+                    "F.mse_loss(input * self.weight, self.target)",
+                    "self.weight**2 * F.mse_loss(input, self.target)",
+                ),
             ],
             "Takes the weight out of the mean, rightly; but now mse_loss saves the caller's input.",
             fails=["test_input_passes_unchanged", "test_image_follows_the_losses"],
@@ -1307,7 +1318,9 @@ equal(
     why="nobody keeps the loss, so its graph is gone before the next one begins",
 )
 
-equal("q5", "w.requires_grad -> True", answers=["scaled_afterwards"], why="a frozen .grad is put back as it was")
+equal(
+    "q5", "w.requires_grad -> True", answers=["scaled_afterwards"], why="a frozen .grad is put back as it was"
+)
 
 
 # q6: train_task
@@ -1696,7 +1709,10 @@ wrong_edits(
             "Clears gradients that belong to the training.",
         ),
         "batches_indexed": (
-            [("for x, y in loader:", "for place in range(len(loader)):"), ("model(x), y)", "model(loader[place][0]), loader[place][1])")],
+            [
+                ("for x, y in loader:", "for place in range(len(loader)):"),
+                ("model(x), y)", "model(loader[place][0]), loader[place][1])"),
+            ],
             "Believes that a loader is a list.",
         ),
     },

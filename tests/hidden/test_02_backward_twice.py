@@ -1,4 +1,4 @@
-"""The hidden checks of 02_backward_twice: what a backward frees, what it adds to, and what still waits for one."""
+"""The hidden checks of 02_backward_twice: what a backward frees, adds to, and leaves waiting."""
 
 from inside import MixedModel, count, sizes, with_gaps
 
@@ -40,7 +40,7 @@ from grader.inside import (
 
 @inside
 def trained_model(inputs, outputs):
-    """A model of every part whose parameters all require grad; one is tied, and norm and drop are in eval mode."""
+    """A model of every part whose parameters all require grad; one is tied, two parts are in eval mode."""
     model = MixedModel(inputs, outputs)
     model.embed.bias.requires_grad_(True)
     return model
@@ -80,14 +80,22 @@ def both(student):
     rows, inputs, outputs = sizes(3)
     trunk, small = MixedModel(inputs, outputs).double(), nn.Sequential(nn.Linear(inputs, 1), nn.Tanh())
     x = torch.randn(rows, inputs, dtype=torch.float64, requires_grad=True)
-    first, later, grads = with_gaps(3 * torch.randn(rows, inputs)), torch.randn_like(x), torch.randn(2, rows, inputs)
+    first, later, grads = (
+        with_gaps(3 * torch.randn(rows, inputs)),
+        torch.randn_like(x),
+        torch.randn(2, rows, inputs),
+    )
     first.requires_grad_().grad = 10 * grads[0]
     found = {"": attempt(gone_back, student, trunk, x)}
     with torch.no_grad():
         x.copy_(later)
     x.grad = grads[1].double()
-    found["In a second call, with other values in x and something in x.grad"] = attempt(gone_back, student, trunk, x)
-    found["With an x that is not contiguous and something in x.grad"] = attempt(gone_back, student, small, first)
+    found["In a second call, with other values in x and something in x.grad"] = attempt(
+        gone_back, student, trunk, x
+    )
+    found["With an x that is not contiguous and something in x.grad"] = attempt(
+        gone_back, student, small, first
+    )
     return found
 
 
@@ -97,7 +105,9 @@ ARRIVING = ["x:grad", "trunk.*:grad"]
 def gone(case):
     """What was seen of a case, if its call came to an end and something arrived in x.grad."""
     assert not raised(case.seen, BaseException), f"Your function stops: {diagnose(case.seen)}"
-    nothing = "x.grad is what it was before: nothing arrived there.\n\nFrom which tensor does your backward begin?"
+    nothing = (
+        "x.grad is what it was before: nothing arrived there.\n\nFrom which tensor does your backward begin?"
+    )
     assert_changed(case.seen["kept"], nothing, only=["x:grad"])
     return case.seen
 
@@ -129,7 +139,11 @@ def test_the_trunk_is_called_once(both):
         seen = gone(case)
         assert seen["calls"] == 1, f"The trunk was called {seen['calls']} times."
         for name in "de":
-            assert_close(*case[name], f"The value of {name} is wrong.", {"d": case.expected["d"], "e": case.expected["e"]})
+            assert_close(
+                *case[name],
+                f"The value of {name} is wrong.",
+                {"d": case.expected["d"], "e": case.expected["e"]},
+            )
 
 
 @points(2)
@@ -140,15 +154,19 @@ def test_nothing_waits_for_another_backward(both):
     """
     for case in cases(both):
         seen = gone(case)
-        assert_untouched(seen["kept"], but=ARRIVING, hint="What did the caller give you, and who uses it next?")
+        assert_untouched(
+            seen["kept"], but=ARRIVING, hint="What did the caller give you, and who uses it next?"
+        )
         names, history = " and ".join(seen["waiting"]), "x.grad has a history: it holds a graph of its own."
         assert not seen["history"], f"{history}\n\nWhich argument of backward() records the backward itself?"
-        assert not seen["waiting"], f"Another backward from {names} would still go through: all that the trunk saved is held."
+        assert not seen["waiting"], (
+            f"Another backward from {names} would still go through: all that the trunk saved is held."
+        )
 
 
 @picture
 def two_losses_after_the_call(student):
-    """The scalars d and e after your call, and the trunk x**2 * 2: what is still saved for another backward?"""
+    """The scalars d and e after your call, of the trunk x**2 * 2: what is still saved for a backward?"""
     x = torch.randn(2, requires_grad=True)
     d, e = student.backward_both(lambda v: v**2 * 2, x)
     return graph(d=d, e=e, x=x)
@@ -238,7 +256,9 @@ def test_norms_are_of_one_loss_each(norms_returned):
             others = {f"the norm of losses[{place}]": right for place, right in enumerate(rights)}
             for place, (norm, right) in enumerate(zip(norms, rights, strict=True)):
                 told = f"The norm of losses[{place}]{where} is wrong."
-                assert_close(norm, right, told, {name: other for name, other in others.items() if other != right})
+                assert_close(
+                    norm, right, told, {name: other for name, other in others.items() if other != right}
+                )
 
 
 @points(2)
@@ -252,7 +272,9 @@ def test_no_grad_changes(measured):
 @points(2)
 def test_training_goes_on(measured):
     """After two measurements, the sum of the losses goes back and brings the right gradients."""
-    freed_by = "A backward of yours was the last one through it, and freed what the caller needs.\n\nWhich of yours?"
+    freed_by = (
+        "A backward of yours was the last one through it, and freed what the caller needs.\n\nWhich of yours?"
+    )
     for case in measurements(measured):
         assert_gradients(*case["back"], of="the sum of the losses", because={"freed": freed_by})
 
@@ -329,11 +351,13 @@ def test_each_update_has_its_own_gradient(updated):
         if len(made["steps"]) == len(right["steps"]) == 2:
             second = made["steps"][1]["gradient"]
             assert second is None or not is_close(second, case.expected["old"]), (
-                "The second step was given the gradient of the second loss at the weights before the first step: "
-                "it does not know that the weights have moved.\n\nWhen is net called for the second loss?"
+                "The second step was given the gradient of the second loss at the weights before the first "
+                "step: it does not know that the weights moved.\n\nWhen is net called for the second loss?"
             )
         with blaming_changes(case.seen["kept"], only=["*:training", "*:requires_grad"]):
-            assert_updates(made, right, each="update", hint="Which gradients are in .grad when the step is made?")
+            assert_updates(
+                made, right, each="update", hint="Which gradients are in .grad when the step is made?"
+            )
 
 
 @points(2)
@@ -365,7 +389,7 @@ def test_only_the_parameters_move(updated):
 
 @picture
 def prediction_of_the_second_loss(student):
-    """What net computes in its last call, after your function: has the graph been used up, and which weights does it hold?"""
+    """What net computed in its last call: is its graph used up, and which weights has it saved?"""
     outputs = []
 
     class Net(nn.Module):
@@ -426,7 +450,7 @@ def content(student, source, image, weight):
 
 @probe(cases=contents)
 def overwritten(student, source, image, weight):
-    """The losses after the target was overwritten: counted, by an in-place relu, and behind autograd's back."""
+    """The losses after the target was overwritten: by an in-place relu, and behind autograd's back."""
     target = source.detach() ** 3
     module = student.ContentLoss(target, weight)
     other = student.ContentLoss(-target, weight)
@@ -448,7 +472,7 @@ def overwritten(student, source, image, weight):
 
 @probe(cases=contents)
 def passed(student, source, image, weight):
-    """What forward gives back: values, and where a gradient goes; then it is overwritten, and the loss goes back."""
+    """What forward gives back, and where a gradient goes; and the loss, after that was overwritten."""
     module = student.ContentLoss(source.detach() ** 3, weight)
     h = 1.5 * image
     with untouched(input=h) as kept:
@@ -494,7 +518,9 @@ def test_target_is_a_constant(content):
         seen = case.seen
         assert not seen["to the source"], "The loss leads back into the network that has computed the target."
         number = seen["trained"]
-        assert not number, f"The module has {number} parameter that requires grad: an optimizer would move the constant."
+        assert not number, (
+            f"The module has {number} parameter that requires grad: an optimizer would move the constant."
+        )
         assert_close(*case["loss"], "The loss is not mse_loss(input * weight, target * weight).")
         assert_gradients(*case["back"], of="the loss")
         assert_untouched(seen["kept"], hint="Does your module work on the caller's target itself?")
@@ -516,8 +542,8 @@ def test_constant_has_memory_of_its_own(overwritten):
 def test_input_passes_unchanged(passed):
     """The input passes with its gradient, and the loss survives that what came out is overwritten."""
     because = {
-        "overwritten": "What forward gave back was overwritten, as an in-place relu does, and your loss needs the old "
-        "values.\n\nWhich tensor do the operations of your loss save: one of theirs, or the caller's?"
+        "overwritten": "What forward gave back was overwritten, as by an in-place relu; your loss needs the "
+        "old values.\n\nWhich tensor do the operations of your loss save: one of theirs, or the caller's?"
     }
     for case in cases(passed):
         assert_close(*case["output"], "What forward gave back does not have the values of its input.")
@@ -878,7 +904,11 @@ def schooled(student):
     rows, inputs, hidden, outputs = sizes(4)
     found, ways = {}, []
     for name, optimizer, options in (
-        ("With momentum and weight decay", torch.optim.SGD, {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.1}),
+        (
+            "With momentum and weight decay",
+            torch.optim.SGD,
+            {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.1},
+        ),
         ("With AdamW", torch.optim.AdamW, {"lr": 0.1, "eps": 0.1}),
     ):
         model = Tasks(inputs, hidden, outputs)
@@ -1040,7 +1070,13 @@ def watched(student):
     peaks, number = [], count(4, 6)
     model, loader = Watched(inputs, outputs, peaks).eval(), pairs(number, inputs, outputs)
     result = attempt(student.validation_loss, model, loader)
-    return {"calls": len(peaks), "peak": max(peaks, default=0), "after": alive(), "kept": result is None, "number": number}
+    return {
+        "calls": len(peaks),
+        "peak": max(peaks, default=0),
+        "after": alive(),
+        "kept": result is None,
+        "number": number,
+    }
 
 
 @probe
@@ -1065,10 +1101,13 @@ def test_mean_over_the_batches(validated):
     How much does each batch count, and how much does the last one?
     """
     for case in cases(validated):
-        others = {"the mean over the samples": case.expected["by samples"], "the sum over the batches": case.expected["sum"]}
+        others = {
+            "the mean over the samples": case.expected["by samples"],
+            "the sum over the batches": case.expected["sum"],
+        }
         mean = case.seen["mean"]
         assert isinstance(mean, float) or raised(mean, BaseException), (
-            f"A {type(mean).__name__} came back, not a Python float.\n\nAs long as a tensor lives, so does its history."
+            f"A {type(mean).__name__} came back, not a Python float.\n\nWhat does it hold on to?"
         )
         assert_close(*case["mean"], "The result is not the mean over the batches.", others)
 
@@ -1087,7 +1126,9 @@ def test_no_graphs_pile_up(watched):
     Which of your names still refers to something that was computed from an earlier batch?
     """
     seen = all_batches(watched)
-    assert seen["peak"] <= 1, f"When the last of {watched.expected['number']} batches entered the model, the graphs of {seen['peak']} earlier ones were alive."
+    assert seen["peak"] <= 1, (
+        f"When a batch entered the model, the graphs of {seen['peak']} earlier batches were alive at once."
+    )
 
 
 @points(1)
