@@ -858,7 +858,7 @@ def second_piece(student):
 
 @inside
 class Tasks(nn.Module):
-    """A trunk with a part in eval mode, and three heads: a layer, one without a bias, one that lies deeper."""
+    """A trunk with a part in eval mode, and three heads: a layer, one without bias, one deeper."""
 
     def __init__(self, inputs, hidden, outputs):
         super().__init__()
@@ -955,7 +955,7 @@ def test_trained_parts_learn(schooled, schooled_by_adam):
     """The trunk and the head of the task are given the gradient of this loss, and make one step."""
     for step in lessons(schooled, schooled_by_adam):
         hint = "Which gradients are in .grad when the step is made?"
-        assert_updates(*step["made"], each="call", hint=hint)
+        assert_updates(*step["made"], each="minibatch", hint=hint)
 
 
 @points(1)
