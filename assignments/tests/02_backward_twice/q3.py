@@ -1,0 +1,48 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q3"
+points = 5
+
+
+@test_case(
+    success_message="With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5.",
+    failure_message="Not yet: With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5.",
+)
+def test_the_second_update_starts_from_the_first(two_updates):
+    """With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5."""
+    import torch
+
+    net = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(net.weight)
+    opt = torch.optim.SGD(net.parameters(), lr=0.25)
+    one = torch.ones(1, 1)
+    losses = two_updates(net, opt, one, 2 * one, 0 * one)
+    assert abs(net.weight.item() - 0.5) < 1e-5, (
+        f"the weight is {net.weight.item():.4f}, not 0.5: at which weights was the second gradient computed?"
+    )
+    assert len(losses) == 2, (
+        f"{len(losses)} losses came back, expected 2"
+    )
+    for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
+        assert abs(seen - right) < 1e-5, (
+            f"loss {place} is {seen}, not {right}: at which weights was it computed?"
+        )
+
+
+@test_case(
+    success_message="A net of two layers raises no error.",
+    failure_message="Not yet: A net of two layers raises no error.",
+)
+def test_two_layers_run(two_updates):
+    """A net of two layers raises no error."""
+    import torch
+
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    try:
+        two_updates(net, opt, torch.ones(4, 2), torch.ones(4, 1), torch.zeros(4, 1))
+    except RuntimeError as error:
+        reason = str(error).partition(":")[0]
+        raise AssertionError(f"the two updates did not run; torch says: {reason}") from None

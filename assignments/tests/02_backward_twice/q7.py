@@ -1,0 +1,57 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q7"
+points = 5
+
+
+@test_case(
+    success_message="The mean over three batches comes back as a Python float.",
+    failure_message="Not yet: The mean over three batches comes back as a Python float.",
+)
+def test_the_mean_is_a_number(validation_loss):
+    """The mean over three batches comes back as a Python float."""
+    import torch
+
+    model = torch.nn.Linear(1, 1).eval()
+    torch.nn.init.zeros_(model.weight)
+    torch.nn.init.zeros_(model.bias)
+    loader = [(torch.ones(2, 1), torch.full((2, 1), value)) for value in (1.0, 2.0, 3.0)]
+    mean = validation_loss(model, loader)
+    assert isinstance(mean, float), (
+        f"a {type(mean).__name__} came back: what does it hold on to?"
+    )
+    assert abs(mean - 14 / 3) < 1e-4, (
+        f"the mean over the three batches is {mean:.4f}, not 4.6667"
+    )
+
+
+@test_case(
+    success_message="When a batch enters the model, the graph of at most one earlier batch is alive.",
+    failure_message="Not yet: When a batch enters the model, the graph of at most one earlier batch is alive.",
+)
+def test_no_graph_stays_alive(validation_loss):
+    """When a batch enters the model, the graph of at most one earlier batch is alive."""
+    import gc
+    import weakref
+
+    import torch
+
+    predictions, peak = [], []
+
+    class Watched(torch.nn.Linear):
+        def forward(self, x):
+            gc.collect()
+            peak.append(sum(ref() is not None for ref in predictions))
+            y = super().forward(x)
+            node = y.grad_fn
+            if node is not None:
+                node.metadata["life"] = life = torch.nn.Identity()
+                predictions.append(weakref.ref(life))
+            return y
+
+    validation_loss(Watched(1, 1).eval(), [(torch.ones(2, 1), torch.zeros(2, 1)) for _ in range(4)])
+    assert max(peak, default=0) <= 1, (
+        f"the graphs of {max(peak)} batches were alive at the same time"
+    )
