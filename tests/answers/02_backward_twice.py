@@ -488,7 +488,7 @@ def gradients_set(net, opt, x, y1, y2):
 
 
 @accepted("q3")
-def one_round(net, opt, x, y1, y2):
+def same_update_twice(net, opt, x, y1, y2):
     """A function for one round."""
 
     def update(y):

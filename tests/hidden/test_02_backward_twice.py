@@ -219,7 +219,7 @@ def norms_returned(student, losses, params):
 
 
 @probe(cases=all_tasks)
-def measured(student, losses, params):
+def measured_twice(student, losses, params):
     """What two measurements leave behind, and whether the training goes on after them."""
 
     def twice():
@@ -231,9 +231,9 @@ def measured(student, losses, params):
     return {"result": result, "kept": kept, "back": gradients(lambda: sum(losses), params=params)}
 
 
-def measurements(measured):
+def measurements(measured_twice):
     """The cases, if something was measured: who does nothing is not praised for harming nobody."""
-    for case in cases(measured):
+    for case in cases(measured_twice):
         result = case.seen["result"]
         assert not raised(result, BaseException), f"Two measurements were not made: {diagnose(result)}"
         assert result and all(result), "There is no positive number for each loss: nothing was measured."
@@ -262,20 +262,20 @@ def test_norms_are_of_one_loss_each(norms_returned):
 
 
 @points(2)
-def test_no_grad_changes(measured):
+def test_no_grad_changes(measured_twice):
     """Parameters, losses and every .grad are what they were."""
     hint = "Which of your lines writes to a .grad, or to something else that is not yours?"
-    for case in measurements(measured):
+    for case in measurements(measured_twice):
         assert_untouched(case.seen["kept"], hint=hint)
 
 
 @points(2)
-def test_training_goes_on(measured):
+def test_training_goes_on(measured_twice):
     """After two measurements, the sum of the losses goes back and brings the right gradients."""
     freed_by = (
         "A backward of yours was the last one through it, and freed what the caller needs.\n\nWhich of yours?"
     )
-    for case in measurements(measured):
+    for case in measurements(measured_twice):
         assert_gradients(*case["back"], of="the sum of the losses", because={"freed": freed_by})
 
 
@@ -417,21 +417,21 @@ def contents():
     The target has entries of either sign, large and small.
     """
 
-    def content(weight, shape, dtype=None):
+    def problem(weight, shape, dtype=None):
         source, image = torch.randn(shape, dtype=dtype), torch.randn(shape, dtype=dtype)
         source.view(-1)[0], image.view(-1)[1] = -3.0, -4.0
         return source.requires_grad_(), image.requires_grad_(), weight
 
     a, b, c = sizes(3)
     return {
-        "": content(1.5 + torch.rand(()).item(), (a, b)),
-        "With weight 1": content(1.0, (b, c, a)),
-        "With a negative weight and float64": content(-0.3, (c, a), torch.float64),
+        "": problem(1.5 + torch.rand(()).item(), (a, b)),
+        "With weight 1": problem(1.0, (b, c, a)),
+        "With a negative weight and float64": problem(-0.3, (c, a), torch.float64),
     }
 
 
 @probe(cases=contents)
-def content(student, source, image, weight):
+def content_losses(student, source, image, weight):
     """A loss of a target with a history: where it goes back to, and what becomes of the target."""
     target = source**3
     with untouched(target=target) as kept:
@@ -509,12 +509,12 @@ def optimised(student):
 
 
 @points(2)
-def test_target_is_a_constant(content):
+def test_target_is_a_constant(content_losses):
     """No gradient goes into the network behind the target, and the caller's target stays as it is.
 
     What does the module keep of the target: its values, or also how it was computed?
     """
-    for case in cases(content):
+    for case in cases(content_losses):
         seen = case.seen
         assert not seen["to the source"], "The loss leads back into the network that has computed the target."
         number = seen["trained"]
@@ -1018,7 +1018,7 @@ def pairs(number, inputs, outputs):
 
 
 @probe
-def validated(student):
+def means_returned(student):
     """The mean over several batches, over others with other weights, over one, and of a loader."""
     inputs, outputs = sizes(2)
     model, found = MixedModel(inputs, outputs).eval(), {}
@@ -1086,12 +1086,12 @@ def validated_silently(student):
 
 
 @points(1)
-def test_mean_over_the_batches(validated):
+def test_mean_over_the_batches(means_returned):
     """The mean over the batches comes back as a Python float.
 
     How much does each batch count, and how much does the last one?
     """
-    for case in cases(validated):
+    for case in cases(means_returned):
         others = {
             "the mean over the samples": case.expected["by samples"],
             "the sum over the batches": case.expected["sum"],
