@@ -1008,9 +1008,9 @@ class Loader:
 
 @inside
 def pairs(number, inputs, outputs):
-    """So many batches whose losses differ much; the last is smaller than the others."""
+    """So many batches whose losses differ much, a single one with small targets; the last has fewer rows."""
     rows = [*([count(4, 6)] * (number - 1)), 2]
-    scales = torch.linspace(0.5, 5, number)[torch.randperm(number)].tolist()
+    scales = torch.linspace(0.1, 5, number)[torch.randperm(number)].tolist()
     return [
         (torch.randn(few, inputs), scale * torch.randn(few, outputs))
         for few, scale in zip(rows, scales, strict=True)
@@ -1023,7 +1023,7 @@ def means_returned(student):
     inputs, outputs = sizes(2)
     model, found = MixedModel(inputs, outputs).eval(), {}
     given = [pairs(number, inputs, outputs) for number in (count(4, 6), count(2, 3), 1, count(3, 5))]
-    later = [torch.randn_like(parameter) for parameter in model.parameters()]
+    later = [torch.randn_like(parameter) / 4 for parameter in model.parameters()]
     names = ["", "In a second call, with other weights", "With one batch", "With a loader that is no list"]
     for name, batches in zip(names, given, strict=True):
         loader = Loader(batches) if "loader" in name else [*batches]
