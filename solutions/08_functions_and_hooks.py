@@ -1,0 +1,1054 @@
+# %% [markdown]
+# # 8. Functions and hooks of your own
+#
+# So far you used the operations that PyTorch brings along. In this notebook you write your own: an operation
+# with a backward of its own, a hook that changes a gradient on its way, a gradient of a gradient. The machinery
+# is the same that you know. What is new is that *you* now have to keep the promises that a built-in operation
+# keeps for you. Autograd does not check most of them. A promise that is broken raises no error. It gives a
+# gradient that is a little wrong.
+#
+# Each section explains one idea and lets you watch it in a few lines that run. Then you get a function or a
+# class that is broken in a way in which such code really breaks. Repair it, run the check below it, and read
+# what the check saw. The hidden checks look further than the check in this notebook, but they ask for nothing
+# that the task does not say.
+#
+# Every claim in this notebook was run on torch 2.13. If you have read something else elsewhere, the text says so.
+#
+# All functions are called while gradients are being recorded. No function may leave anything switched.
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## A Function is two recipes
+#
+# A subclass of `torch.autograd.Function` holds two recipes. `forward(ctx, ...)` computes the values. Autograd
+# does not record what happens inside it. `backward(ctx, gradient)` gets the gradient of the output and returns
+# the gradient of each input. You never call the two yourself: `Name.apply(...)` runs `forward` and puts a new
+# node into the graph, and `backward()` finds this node later.
+
+
+# %%
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        print("recorded inside forward:", y.requires_grad)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (y,) = ctx.saved_tensors
+        return gradient * y
+
+
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+y = Exp.apply(x)  # recorded inside forward: False
+print(y.requires_grad)  # True, because apply() put the node ExpBackward behind y
+print(y.grad_fn.next_functions[0][0].variable is x)  # True, because the node leads on to the leaf x
+
+# %% tags=["drawn"]
+# The graph of `Exp`. What happens inside `forward` is a single node, and `x` is right behind it.
+xray(loss=y.sum(), x=x)
+
+# %% [markdown]
+# `ctx` carries what `backward` will need. There are two places for it, and they look alike: an attribute of
+# `ctx`, and `ctx.save_for_backward`. Numbers, shapes and flags belong into attributes. Tensors do not. The next
+# cell keeps the same tensor in both places, overwrites it, and looks at both again.
+#
+# **Guess first:** which of the two lines in `backward` notices that `h` was overwritten?
+
+
+# %%
+class KeepTwice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h):
+        ctx.h = h
+        ctx.save_for_backward(h)
+        return h * h
+
+    @staticmethod
+    def backward(ctx, gradient):
+        print("the attribute holds", ctx.h.tolist())
+        try:
+            ctx.saved_tensors
+        except RuntimeError as error:
+            print(str(error).partition(":")[0])
+        return gradient * 0
+
+
+x = torch.tensor([3.0, 4.0], requires_grad=True)
+h = x * 1
+y = KeepTwice.apply(h)
+h.detach().zero_()
+y.sum().backward()
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `the attribute holds [0.0, 0.0]`, and then `one of the variables needed for gradient computation has been
+# modified by an inplace operation`. The attribute is an ordinary Python reference. It shows what stands in
+# memory now. `save_for_backward` also notes the version of the tensor, and `ctx.saved_tensors` compares.
+#
+# </details>
+#
+# You may have read: "If there is no error, the gradient is right." That was never true. An attribute of `ctx` is
+# one of the ways to a wrong gradient without an error.
+#
+# PyTorch's documentation has more about it: [Extending PyTorch](https://docs.pytorch.org/docs/stable/notes/extending.html).
+
+# %% [markdown]
+# ## q1 · save_for_backward is a safety belt
+#
+# Write the class `Square`, a `torch.autograd.Function`. `Square.apply(x)` returns a new tensor with the values
+# `x * x`. You need such a class whenever you know a derivative better than autograd does. `x * x` is only the
+# smallest example.
+#
+# - `x` is a float32 or float64 tensor of any shape. It is a leaf or a computed tensor, and it stays as it is.
+# - The gradient is that of `x * x`.
+# - Autograd can differentiate this gradient again. So `torch.autograd.grad(..., create_graph=True)` gives a
+#   gradient whose own gradients, with respect to `x` and to the gradient that came in, are right.
+# - If `x` is overwritten in place between the forward and the backward pass, backward raises a `RuntimeError`,
+#   as it does for `x * x`. This holds for every write that `x._version` counts.
+# - What becomes of the *result* does not matter: if it is overwritten, backward works all the same.
+#
+# The given class gets the gradients right as long as nothing is overwritten. After a write it silently gives a
+# gradient that belongs to the new values.
+#
+# <details><summary>Hint 1</summary>
+#
+# Where does the given class keep `x`? What did the last cell say about this place?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# An attribute of `ctx` is not checked. Think about which of the two tensors, `x` or the result, the derivative
+# needs, and hand this one to autograd. `backward` should compute with the very tensor that autograd gives back:
+# a detached copy has no history, so it has no second derivative.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Use `ctx.save_for_backward(...)` in `forward`, and take the tensor out of `ctx.saved_tensors`, a tuple, in
+# `backward`.
+#
+# </details>
+
+
+# %% tags=["question q1"]
+class Square(torch.autograd.Function):
+    """x * x, as an operation of your own.
+
+    Square.apply(x): x is a float tensor of any shape; returns a new tensor of the same shape and dtype.
+    """
+
+    # BEGIN SOLUTION
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return 2 * x * gradient
+
+    # STUB
+    # @staticmethod
+    # def forward(ctx, x):
+    #     ctx.x = x
+    #     return x * x
+    #
+    # @staticmethod
+    # def backward(ctx, gradient):
+    #     return 2 * ctx.x * gradient
+    # END SOLUTION
+
+
+# %% tags=["check q1"]
+def test_the_gradient_of_a_square(Square):
+    """The gradient at -1 and 2 is -2 and 4."""
+    import torch
+
+    x = torch.tensor([-1.0, 2.0], requires_grad=True)
+    Square.apply(x).sum().backward()
+    assert x.grad is not None, "x.grad is None: nothing leads from the result back to x"
+    assert x.grad.tolist() == [-2.0, 4.0], f"the gradient at -1 and 2 is {x.grad.tolist()}"
+
+
+def test_an_overwritten_input_is_noticed(Square):
+    """If x is overwritten before backward, backward raises an error."""
+    import torch
+
+    leaf = torch.tensor([-1.0, 2.0], requires_grad=True)
+    x = leaf * 1
+    y = Square.apply(x).sum()
+    x.detach().zero_()
+    try:
+        y.backward()
+    except RuntimeError:
+        return
+    message = f"x was overwritten, backward raised nothing, and the gradient is {leaf.grad}"
+    raise AssertionError(message)
+
+
+# %% [markdown]
+# ## Writing in place, and saying so
+#
+# You may have read that autograd "does not support most in-place operations". It does. After `x.mul_(3)` on a
+# computed tensor, `x` counts as the result of the multiplication: its `grad_fn` is another one.
+
+# %%
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+x = a + 1
+print(x.grad_fn.name())  # AddBackward0, because x is the result of the addition
+x.mul_(3.0)
+print(x.grad_fn.name())  # MulBackward0, because x is now the result of the multiplication
+x.sum().backward()
+print(a.grad.tolist())  # [3.0, 3.0], because the way back leads through the multiplication
+
+# %% tags=["drawn"]
+# `x` after a built-in in-place operation. The multiplication stands between `x` and the addition.
+xray(x=x, a=a)
+
+# %% [markdown]
+# A Function of your own has to say it: `ctx.mark_dirty(x)` tells autograd that `forward` has overwritten its
+# input `x`, and that `x` is what comes out. A dirty tensor has to be returned. The next cell forgets to mark.
+#
+# **Guess first:** `Double_` writes in place, and is not marked. What does the last line print?
+
+
+# %%
+class Double_(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+a = torch.ones(2, requires_grad=True)
+x = a + 1
+y = Double_.apply(x)
+print(x.tolist(), y.tolist(), y is x)
+print(x.grad_fn.name(), y.grad_fn.name())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `[4.0, 4.0] [4.0, 4.0] False`, and then `AddBackward0 Double_Backward`. The memory of `x` holds the new values,
+# but for autograd `x` is still the sum `a + 1`. Only the other object `y` knows about the doubling.
+#
+# </details>
+#
+# A leaf that requires grad must not be marked dirty, for it must not be written to at all. The error has the old
+# text here: "a leaf Variable that requires grad has been used in an in-place operation".
+
+# %% [markdown]
+# ## q2 · An in-place operation of your own: mark_dirty
+#
+# Write the class `Scale_`, a `torch.autograd.Function`. `Scale_.apply(x, k)` multiplies `x` in place by the
+# Python float `k` and returns `x` itself. Layers write in place to save memory: no second tensor of this size is
+# needed.
+#
+# - `x` is a computed tensor (no leaf that requires grad, and no view), float32 or float64, of any shape. `k` is any
+#   float, also a negative one or 0.
+# - Afterwards `x` is the same object in the same memory. It holds the new values, and what comes back is `x`.
+# - The gradient is right, whether you go on with the result or with the old name `x`. `Scale_` may be
+#   applied several times, with other numbers `k`, before backward.
+# - A loss that was computed from the *old* values of `x` and needs them, such as `(x ** 2).sum()`, raises
+#   autograd's `RuntimeError` about an overwritten value when it goes back.
+# - The gradient that arrives in `backward` is not overwritten. Other branches may hold the same tensor.
+#
+# The given class changes the memory, but autograd does not know. If you go on with `x`, the gradient lacks the
+# factor `k`.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `x.grad_fn` before and after the call, and `Scale_.apply(x, k) is x`.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# Autograd has to be told two things: that the input was changed, and that it is the output. There is a method of
+# `ctx` for that. `backward` is nearly right as it is: it returns an entry for each input of `forward`.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Call `ctx.mark_dirty(...)` in `forward`, with the tensor that you write to and return.
+#
+# </details>
+
+
+# %% tags=["question q2"]
+class Scale_(torch.autograd.Function):
+    """Multiply a tensor in place by a number.
+
+    Scale_.apply(x, k): x is a computed float tensor of any shape, k a float; returns x itself.
+    """
+
+    # BEGIN SOLUTION
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        x.mul_(k)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.k, None
+
+    # STUB
+    # @staticmethod
+    # def forward(ctx, x, k):
+    #     ctx.k = k
+    #     x.mul_(k)
+    #     return x
+    #
+    # @staticmethod
+    # def backward(ctx, gradient):
+    #     return gradient * ctx.k, None
+    # END SOLUTION
+
+
+# %% tags=["check q2"]
+def test_x_itself_comes_back(Scale_):
+    """x holds the new values, and is what comes back."""
+    import torch
+
+    a = torch.ones(2, requires_grad=True)
+    x = a * 1
+    y = Scale_.apply(x, 3.0)
+    assert x.tolist() == [3.0, 3.0], f"x was 1 everywhere, k is 3, and now x holds {x.tolist()}"
+    assert y is x, "another object than x came back: autograd does not know that x was changed"
+
+
+def test_the_gradient_through_x(Scale_):
+    """If you go on with x, the gradient has the factor k."""
+    import torch
+
+    a = torch.ones(2, requires_grad=True)
+    x = a * 1
+    Scale_.apply(x, 3.0)
+    x.sum().backward()
+    assert a.grad.tolist() == [3.0, 3.0], f"k is 3, and through x the gradient is {a.grad.tolist()}"
+
+
+# %% [markdown]
+# ## A gradient is a tensor, too
+#
+# `torch.autograd.grad` returns gradients and touches no `.grad`. What it returns is a plain result without a
+# history, unless you ask for one: with `create_graph=True` autograd also records the backward pass. Then you
+# can go on computing with the gradient, and go back through that.
+
+# %%
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+
+(plain,) = torch.autograd.grad((x**3).sum(), x)
+print(plain.tolist(), plain.grad_fn)  # [3.0, 12.0] None, because backward itself was not recorded
+
+(recorded,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+print(recorded.requires_grad)  # True, because backward was recorded, too
+recorded.sum().backward()
+print(x.grad.tolist())  # [6.0, 12.0], because the gradient of 3 x**2 is 6 x
+
+# %% tags=["drawn"]
+# A gradient with a history. Behind it stands the backward pass of `x ** 3`, and `x` once more.
+xray(gradient=torch.autograd.grad((x**3).sum(), x, create_graph=True)[0], x=x)
+
+# %% [markdown]
+# `retain_graph=True` is something else. It keeps what the *forward* pass saved, so that you can go back a second
+# time. It records nothing. (`retain_graph` takes the value of `create_graph` if you do not set it. The other way
+# round it does not.) And `plain.requires_grad_()` does not give `plain` a history either: it makes it a new leaf.
+
+# %%
+(kept,) = torch.autograd.grad((x**3).sum(), x, retain_graph=True)
+print(kept.grad_fn)  # None, because retain_graph=True records nothing
+kept.requires_grad_()
+print(kept.is_leaf)  # True, because requires_grad_() only sets a flag
+
+# %% [markdown]
+# ## q3 · Gradient penalty
+#
+# A critic `D` whose slope is about 1 everywhere makes the training of a GAN stable. The *gradient penalty*
+# (WGAN-GP) pulls it there. Write `penalty(D, x)`. It returns the mean over the samples of `(norm - 1) ** 2`,
+# where `norm` is the Euclidean norm of the gradient of `D`'s output with respect to this sample.
+#
+# - `x` is plain data, float32 or float64 like the parameters of `D`. `x[i]` is sample `i`: a vector, or an image
+#   of shape `(channels, height, width)`. The norm of a sample is taken over all its entries. It is never 0.
+# - `D` is a module that makes an output of shape `(n, 1)` of `n` samples. The output of a sample does not depend
+#   on the other samples.
+# - The result is a tensor without dimensions. `backward()` brings the parameters of `D` the gradient of the
+#   penalty.
+# - The call itself touches nothing: no `.grad`, no mode, no value of `D`; and `x` stays plain data, the same
+#   values without `requires_grad`.
+#
+# The given function returns the right number, but its `backward()` raises "element 0 of tensors does not
+# require grad".
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `g.grad_fn` in the given function.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# By default the gradient is a constant. The penalty needs it as the result of a computation with `D`'s
+# parameters. Which option of `torch.autograd.grad` records the backward pass?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Give `torch.autograd.grad` the argument `create_graph=True`.
+#
+# </details>
+
+
+# %% tags=["question q3"]
+def penalty(D, x):
+    """Return the gradient penalty of the critic D at the samples x.
+
+    D: a module that makes (n, 1) of x; x: (n, features) or (n, channels, height, width), plain data.
+    Returns a tensor without dimensions that can go back to the parameters of D.
+    """
+    # BEGIN SOLUTION
+    x = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad(D(x).sum(), x, create_graph=True)
+    return ((g.flatten(1).norm(dim=1) - 1) ** 2).mean()
+    # STUB
+    # x = x.detach().requires_grad_()
+    # (g,) = torch.autograd.grad(D(x).sum(), x)
+    # return ((g.flatten(1).norm(dim=1) - 1) ** 2).mean()
+    # END SOLUTION
+
+
+# %% tags=["check q3"]
+def test_the_value_for_a_linear_critic(penalty):
+    """The slope of D is (3, 4) everywhere, its norm is 5, and the penalty is 16."""
+    import torch
+
+    D = torch.nn.Linear(2, 1)
+    with torch.no_grad():
+        D.weight.copy_(torch.tensor([[3.0, 4.0]]))
+    value = penalty(D, torch.ones(3, 2)).item()
+    assert abs(value - 16) < 1e-3, f"the slope of D has the norm 5, and the penalty is {value}"
+
+
+def test_the_penalty_teaches_the_critic(penalty):
+    """backward() of the penalty brings D.weight a gradient."""
+    import torch
+
+    D = torch.nn.Linear(2, 1)
+    with torch.no_grad():
+        D.weight.copy_(torch.tensor([[3.0, 4.0]]))
+    try:
+        penalty(D, torch.ones(3, 2)).backward()
+    except RuntimeError as error:
+        message = f"the penalty cannot go back: was the inner gradient recorded? torch says: {error}"
+        raise AssertionError(message) from None
+    assert D.weight.grad is not None, "D.weight.grad is None: the penalty does not lead back to D"
+    seen = D.weight.grad.flatten().tolist()
+    right = abs(seen[0] - 4.8) < 1e-3 and abs(seen[1] - 6.4) < 1e-3
+    assert right, f"D.weight.grad is {seen}: that is not the gradient of (norm - 1) ** 2"
+
+
+# %% [markdown]
+# ## A hook sees the gradient pass by
+#
+# `t.register_hook(f)` asks autograd to call `f` with the gradient of `t`, once all of it has arrived and before it
+# goes on. What `f` returns goes on in its place. If `f` returns `None`, the gradient goes on as it was.
+#
+# A hook is not a place to write in. The tensor that arrives is often not yours alone. An addition hands the *same*
+# tensor to both of its terms:
+
+# %%
+u = torch.ones(2, requires_grad=True)
+v = torch.ones(2, requires_grad=True)
+s, t = u * 1, v * 1
+arrived = []
+s.register_hook(arrived.append)  # append() returns None, so the gradient goes on as it was
+t.register_hook(arrived.append)
+(s + t).backward(torch.tensor([5.0, -7.0]))
+print(arrived[0] is arrived[1] or arrived[0].data_ptr() == arrived[1].data_ptr())  # True: one memory for both
+
+# %% tags=["drawn"]
+# The sum `s + t`. A hook on `t` sits on the line between the addition and `t`.
+xray(total=s + t, s=s, t=t, u=u, v=v)
+
+# %% [markdown]
+# **Guess first:** the hook below writes to the gradient that arrives at `t`. What stands in the two `.grad`?
+
+# %%
+u = torch.ones(2, requires_grad=True)
+v = torch.ones(2, requires_grad=True)
+s, t = u * 1, v * 1
+t.register_hook(lambda gradient: gradient.zero_())
+incoming = torch.tensor([5.0, -7.0])
+(s + t).backward(incoming)
+print(v.grad.tolist(), incoming.tolist())
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `[0.0, 0.0] [0.0, 0.0]`. The hook did not only change what goes on to `v`. It overwrote the caller's own tensor
+# `incoming`, too. What `u` gets depends on whether its branch goes first. The documentation of
+# [`Tensor.register_hook`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html)
+# says that a hook should not modify its argument. Nothing checks it.
+#
+# </details>
+
+# %% [markdown]
+# ## q4 · A hook that clips
+#
+# Write `clip_grad_hook(t, limit)`. It puts a hook on `t`, so that each entry of the gradient that goes back
+# *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. This tames a single layer
+# that makes gradients explode; `clip_grad_norm_` would shrink all gradients for it.
+#
+# - `t` is a computed tensor that requires grad, float32 or float64. It may be a leaf of nothing else than the
+#   graph behind it: its value and its history stay as they are. `limit` is a positive float.
+# - If `t` is used several times, the *sum* of what arrives is limited.
+# - Nothing else is limited: no other tensor gets another gradient than before, not even one that was computed in
+#   the same step as `t` (as by `chunk`), and the gradient tensor that arrives is not overwritten.
+# - Other hooks on `t` stay.
+# - After `handle.remove()` the gradient goes through `t` unchanged.
+#
+# The given function clips what goes back through `t`, and more.
+#
+# <details><summary>Hint 1</summary>
+#
+# Let a tensor `s + t` go back. Who holds the tensor that your hook receives?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# A hook may return a replacement. Then it has no reason to change its argument. Look at the underscore.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# `clamp` without an underscore makes a new tensor. Return it from the hook, and return the handle from the
+# function.
+#
+# </details>
+
+
+# %% tags=["question q4"]
+def clip_grad_hook(t, limit):
+    """Limit each entry of the gradient that goes back through t to [-limit, limit].
+
+    t: a computed float tensor that requires grad; limit: a float above 0.
+    Returns the handle of the hook, which has a method remove().
+    """
+    # BEGIN SOLUTION
+    return t.register_hook(lambda gradient: gradient.clamp(-limit, limit))
+    # STUB
+    # return t.register_hook(lambda gradient: gradient.clamp_(-limit, limit))
+    # END SOLUTION
+
+
+# %% tags=["check q4"]
+def test_the_gradient_is_limited(clip_grad_hook):
+    """Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5."""
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    t = x * 1
+    handle = clip_grad_hook(t, 1.0)
+    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and now they are {t.tolist()}"
+    t.backward(torch.tensor([5.0, -7.0, 0.5]))
+    assert x.grad.tolist() == [1.0, -1.0, 0.5], f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
+    assert hasattr(handle, "remove"), "what came back is no handle: it has no method remove()"
+
+
+def test_the_incoming_gradient_stays(clip_grad_hook):
+    """The gradient tensor that arrives still holds its values."""
+    import torch
+
+    x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    t = x * 1
+    clip_grad_hook(t, 1.0)
+    incoming = torch.tensor([5.0, -7.0, 0.5])
+    (t + other).backward(incoming)
+    seen = incoming.tolist()
+    assert seen == [5.0, -7.0, 0.5], f"the hook overwrote the gradient that arrived: it now holds {seen}"
+
+
+# %% [markdown]
+# ## On a tensor, or on an edge?
+#
+# A hook sits on a *tensor*. It sees the sum of everything that arrives there, from all who use the tensor. A
+# Function sits on an *edge*: only what goes through its own result passes through its `backward`.
+
+
+# %%
+class Times10(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 10 * gradient
+
+
+x = torch.ones(1, requires_grad=True)
+h = x * 1
+(h + Times10.apply(h)).backward()
+print(x.grad.item())  # 11.0, because only one of the two ways leads through Times10
+
+x = torch.ones(1, requires_grad=True)
+h = x * 1
+h.register_hook(lambda gradient: 10 * gradient)
+(h + h.view_as(h)).backward()
+print(x.grad.item())  # 20.0, because the hook sees the sum of both ways
+
+# %% tags=["drawn"]
+# Two ways from the loss back to `h`. The Function sits on one of them.
+xray(loss=h + Times10.apply(h), h=h, x=x)
+
+# %% [markdown]
+# `backward` returns an entry for *every* input of `forward`, also for numbers, strings and lists. For what is
+# no tensor the entry is `None`. If you forget it, backward raises: "returned an incorrect number of gradients".
+
+# %% [markdown]
+# ## q5 · Gradient reversal
+#
+# Domain-adversarial training wants features from which a second head *cannot* tell the domain. The trick is a
+# layer that does nothing forward, and turns the gradient around backward. Write `grad_reverse(x, lam)`.
+#
+# - It returns a tensor with the values, shape and dtype of `x` (up to rounding).
+# - The gradient that goes back through the result to `x` is multiplied by `-lam`.
+# - All other uses of `x`, before and after the call, get their usual gradient. The gradient of a `y` that was made
+#   by another call, with another `lam`, is multiplied by its own.
+# - `x` is a leaf or a computed tensor that requires grad, float32 or float64. `x` stays as it is, and no hook stays
+#   on it. The gradient tensor that arrives is not overwritten.
+# - `lam` is a float, 0 or more. With 0 the gradient of `x` is 0, or there is none.
+#
+# The given function puts a hook on `x`, and so it reverses the gradient of every other use of `x` as well.
+#
+# <details><summary>Hint 1</summary>
+#
+# Which ways back to `x` pass the hook on `x`? Draw them for `loss = (x * 10 + y).sum()`.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The reversal belongs on the edge between `x` and the result. Make a node for it: a Function of your own, or a sum
+# in which `x` stands once detached and once not.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# A Function with `forward(ctx, x, lam)` that returns `x.view_as(x)` and keeps `lam` on `ctx`. Its `backward` returns
+# two entries, and the second is `None`. Put the class inside your function or above it.
+#
+# </details>
+
+
+# %% tags=["question q5"]
+def grad_reverse(x, lam):
+    """Return x, and multiply the gradient that goes back through the result by -lam.
+
+    x: a float tensor of any shape that requires grad; lam: a float, 0 or more.
+    """
+
+    # BEGIN SOLUTION
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, lam):
+            ctx.lam = lam
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return -ctx.lam * gradient, None
+
+    return Reverse.apply(x, lam)
+    # STUB
+    # x.register_hook(lambda gradient: -lam * gradient)
+    # return x
+    # END SOLUTION
+
+
+# %% tags=["check q5"]
+def test_the_gradient_is_reversed(grad_reverse):
+    """With lam = 0.5 the gradients 3 and 4 become -1.5 and -2."""
+    import torch
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    y = grad_reverse(x, 0.5)
+    seen = [round(value, 5) for value in y.tolist()]
+    assert seen == [1.0, -2.0], f"x holds 1 and -2, and the result holds {seen}"
+    assert y.requires_grad, "the result does not require grad: nothing leads back to x"
+    (y * torch.tensor([3.0, 4.0])).sum().backward()
+    seen = [round(value, 5) for value in x.grad.tolist()]
+    assert seen == [-1.5, -2.0], f"3 and 4 went back, lam is 0.5, and x.grad is {seen}"
+
+
+def test_another_use_of_x_is_not_reversed(grad_reverse):
+    """x * 10 gets its usual gradient: 10 - 0.5 = 9.5 in all."""
+    import torch
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    h = x * 1
+    y = grad_reverse(h, 0.5)
+    (h * 10 + y).sum().backward()
+    seen = [round(value, 5) for value in x.grad.tolist()]
+    assert seen == [9.5, 9.5], f"10 comes through h and -0.5 through the result, and x.grad is {seen}"
+
+
+# %% [markdown]
+# ## Fast weights
+#
+# Meta-learning asks: from which `w` does *a step of training* lead to a good place? The step itself,
+# `fast = w - lr * gradient`, becomes a part of the computation. You differentiate through it. So it is the
+# opposite of an optimizer's step: out of place, recorded, and its gradient has a history.
+
+# %%
+w = torch.tensor([2.0], requires_grad=True)
+
+(g,) = torch.autograd.grad((w**2).sum(), w)
+fast = w - 0.1 * g
+print(torch.autograd.grad(fast.sum(), w)[0].item())  # 1.0, because g counts as a constant here
+
+(g,) = torch.autograd.grad((w**2).sum(), w, create_graph=True)
+fast = w - 0.1 * g
+print(round(torch.autograd.grad(fast.sum(), w)[0].item(), 4))  # 0.8, because g = 2 w moves with w, too
+
+# %% tags=["drawn"]
+# `fast`, after a step that was recorded. Two ways lead back to `w`: the direct one, and the one through the gradient.
+xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], w=w)
+
+# %% [markdown]
+# With the first `g` you get *first-order* MAML. It is cheaper, it raises no error, and it is another method.
+
+# %% [markdown]
+# ## q6 · One step of MAML
+#
+# Write `maml_grad(w, task_loss, query_loss, lr)`. Let `fast = w - lr * g`, where `g` is the gradient of
+# `task_loss(w)` with respect to `w`. Return the gradient of `query_loss(fast)` with respect to `w`, a tensor in the
+# shape of `w`. It counts that `g` depends on `w`, too (second order).
+#
+# - `w` is a leaf that requires grad, of any shape, float32 or float64. `task_loss` and `query_loss` are functions
+#   that take a tensor like `w` and return a tensor without dimensions. They compute with torch's operations, may be
+#   called as often as you like, and may use other tensors that require grad.
+# - Nothing is written to `w`, not even for a moment: a loss that was computed from `w` before the call and needs its
+#   values still goes back.
+# - All `.grad` stay what they were: that of `w`, and those of the tensors which the two losses use.
+#
+# The given function updates `w` in place under `no_grad()`. It restores the values, but it has forgotten how `fast`
+# depends on `w`.
+#
+# <details><summary>Hint 1</summary>
+#
+# For autograd, where does `w` come from after `w -= lr * w.grad` under `no_grad()`? Which part of the formula is not
+# in any graph?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The inner step has to be an ordinary computation inside the graph: a new tensor `fast`. And the gradient in it
+# needs a history of its own.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# Two calls of `torch.autograd.grad`: the first of `task_loss(w)`, with `create_graph=True`; the second of
+# `query_loss(fast)`. Both with respect to `w`.
+#
+# </details>
+
+
+# %% tags=["question q6"]
+def maml_grad(w, task_loss, query_loss, lr):
+    """Return the gradient of query_loss after a step on task_loss, with respect to w before the step.
+
+    w: a leaf that requires grad; task_loss, query_loss: functions of a tensor like w; lr: a float.
+    Returns a tensor in the shape of w.
+    """
+    # BEGIN SOLUTION
+    (g,) = torch.autograd.grad(task_loss(w), w, create_graph=True)
+    return torch.autograd.grad(query_loss(w - lr * g), w)[0]
+    # STUB
+    # old = w.detach().clone()
+    # task_loss(w).backward()
+    # with torch.no_grad():
+    #     w -= lr * w.grad
+    # w.grad = None
+    # query_loss(w).backward()
+    # gradient = w.grad
+    # w.grad = None
+    # with torch.no_grad():
+    #     w.copy_(old)
+    # return gradient
+    # END SOLUTION
+
+
+# %% tags=["check q6"]
+def test_the_second_order_gradient(maml_grad):
+    """At w = 2 with v ** 3, v ** 2 / 2 and lr = 0.1 the gradient is (2 - 1.2) * (1 - 1.2) = -0.16."""
+    import torch
+
+    w = torch.tensor([2.0], requires_grad=True)
+    gradient = maml_grad(w, lambda v: (v**3).sum(), lambda v: (v**2).sum() / 2, 0.1)
+    seen = round(gradient.item(), 4)
+    assert seen != 0.8, "the gradient is 0.8: that is first order, as if g did not depend on w"
+    assert seen == -0.16, f"the gradient is {seen}, and (2 - 1.2) * (1 - 1.2) is -0.16"
+
+
+def test_w_is_not_written_to(maml_grad):
+    """The version counter of w does not move, and w.grad stays None."""
+    import torch
+
+    w = torch.tensor([2.0], requires_grad=True)
+    maml_grad(w, lambda v: (v**3).sum(), lambda v: (v**2).sum() / 2, 0.1)
+    assert w.tolist() == [2.0], f"w was 2, and now it is {w.tolist()}"
+    assert w._version == 0, f"w was written to: its version counter stands at {w._version}"
+    assert w.grad is None, f"w.grad was None, and now it is {w.grad.tolist()}"
+
+
+# %% [markdown]
+# ## `.grad` is one tensor
+#
+# `backward()` *adds* to `.grad`. It does so in place, in the tensor that is there already. So a list of `w.grad` from
+# several steps may hold the same tensor several times.
+
+# %%
+w = torch.ones(2, requires_grad=True)
+seen = []
+for factor in (1.0, 10.0):
+    (factor * w).sum().backward()
+    seen.append(w.grad)
+print([gradient.tolist() for gradient in seen])  # [[11.0, 11.0], [11.0, 11.0]]
+print(seen[0] is seen[1])  # True, because backward() added to the tensor that was there
+
+# %% [markdown]
+# Setting `.grad` to zero in place does not help: then the list holds one tensor of the last step. With
+# `w.grad = None` the next `backward()` makes a new tensor. (With `create_graph=True` `backward()` adds out of place.)
+# `torch.autograd.grad` gives you a fresh tensor every time and leaves `.grad` alone.
+#
+# `torch.func` goes further. It treats a gradient as a *function*: `torch.func.grad(f)` is a function that returns
+# the gradient of `f`, and `torch.func.vmap` runs a function over a whole batch at once.
+
+# %%
+f = lambda w, x: (w * x).sum() ** 2
+w, X = torch.ones(2), torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+rows = torch.func.vmap(torch.func.grad(f), in_dims=(None, 0))(w, X)
+print(rows.tolist())  # [[2.0, 0.0], [0.0, 8.0], [4.0, 4.0]], because each row is the gradient of its own sample
+
+# %% [markdown]
+# `in_dims=(None, 0)` says: the same `w` for all, and a row of `X` for each. A module becomes such a function by
+# `torch.func.functional_call(model, parameters, (x,))`. The tutorial
+# [Per-sample-gradients](https://docs.pytorch.org/tutorials/intermediate/per_sample_grads.html) shows it.
+
+# %% tags=["drawn"]
+# A loss of two samples. Both lead to the same leaf `w`, and there their gradients are added.
+w, X = torch.ones(2, requires_grad=True), torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
+
+# %% [markdown]
+# ## q7 · Per-sample gradients
+#
+# Differential privacy clips the gradient of every sample by itself, and influence functions ask which sample
+# taught what. Both need the gradients *before* they are added. Write `per_sample_grads(model, X, Y)`. It returns a
+# dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
+# `(N, *parameter.shape)`. Entry `i` is the gradient of `F.mse_loss(model(X[i]), Y[i])`.
+#
+# - `X` has the shape `(N, inputs)` and `Y` the shape `(N, outputs)`, with `N` at least 1. Both are plain data. All is
+#   float32 or all is float64.
+# - `model` takes a single sample of shape `(inputs,)` as well as a batch. All its parameters require grad and take
+#   part. A parameter that stands in two places of the model has one entry, under the name that `named_parameters()`
+#   gives it, and its gradient counts both places. The model gives the same output for the same input.
+# - The `.grad` of every parameter is `None` before the call and after it. Nothing else of `model`, `X` or `Y` changes.
+#
+# The given function returns `N` times the same tensor, and leaves gradients behind.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `[id(gradient) for gradient in out[name]]`. Are these different objects?
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The list holds `N` references to one tensor, to which every `backward()` adds. You need a fresh tensor for every
+# sample, from a call that leaves `.grad` alone.
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# In the loop: `torch.autograd.grad(loss, list(model.parameters()))`. Or without a loop: `vmap` of `grad` of a function
+# with `functional_call` in it, with `in_dims=(None, 0, 0)`.
+#
+# </details>
+
+
+# %% tags=["question q7"]
+def per_sample_grads(model, X, Y):
+    """Return the gradient of the mean squared error of every sample by itself.
+
+    model: a module that takes (inputs,); X: (N, inputs); Y: (N, outputs).
+    Returns {name: tensor of shape (N, *parameter.shape)}.
+    """
+    # BEGIN SOLUTION
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+    def loss(parameters, x, y):
+        return F.mse_loss(torch.func.functional_call(model, parameters, (x,)), y)
+
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(parameters, X, Y)
+    # STUB
+    # out = {name: [] for name, _ in model.named_parameters()}
+    # for x, y in zip(X, Y):
+    #     F.mse_loss(model(x), y).backward()
+    #     for name, parameter in model.named_parameters():
+    #         out[name].append(parameter.grad)
+    # return {name: torch.stack(gradients) for name, gradients in out.items()}
+    # END SOLUTION
+
+
+# %% tags=["check q7"]
+def test_each_sample_has_its_own_gradient(per_sample_grads):
+    """Two samples of a model with one weight have the gradients -2 and -8."""
+    import torch
+
+    model = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(model.weight)
+    X, Y = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [2.0]])
+    result = per_sample_grads(model, X, Y)
+    assert "weight" in result, f"the dict has the keys {list(result)}, and the parameter is called weight"
+    seen = result["weight"].flatten().tolist()
+    message = f"the two gradients are {seen}; alone, the samples have -2 and -8"
+    assert len(seen) == 2 and abs(seen[0] + 2) < 1e-4 and abs(seen[1] + 8) < 1e-4, message
+
+
+def test_no_gradient_is_left_behind(per_sample_grads):
+    """The .grad of the model is None afterwards."""
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    per_sample_grads(model, torch.ones(3, 2), torch.zeros(3, 1))
+    left = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
+    assert not left, f".grad was None before the call, and is a tensor now, of: {left}"
+
+
+# %% [markdown]
+# ## A product without the matrix
+#
+# The matrix of all second derivatives, the *Hessian* `H`, has `n * n` entries. For a million parameters nobody can
+# store it. The product `H v` with a vector `v` needs no matrix. It is a gradient of a gradient:
+# the gradient of `(g * v).sum()` with respect to `x`, where `g` is the gradient of `f`. You know the tools.
+
+# %%
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+v = torch.tensor([1.0, -1.0])
+(g,) = torch.autograd.grad(x[0] * x[1] ** 2, x, create_graph=True)
+print(g.tolist())  # [4.0, 4.0], because the derivatives are x1**2 and 2 * x0 * x1
+(product,) = torch.autograd.grad(g, x, v)  # v is what goes back from g, so it is the same as (g * v).sum()
+print(product.tolist())  # [-4.0, 2.0], because H is [[0, 4], [4, 2]]
+
+# %% tags=["drawn"]
+# The gradient `g`, from which the second backward pass starts. Its graph leads back to `x`.
+xray(g=torch.autograd.grad(x[0] * x[1] ** 2, x, create_graph=True)[0], x=x)
+
+# %% [markdown]
+# `loss.backward(create_graph=True)` would also record. But it fills `.grad` with a gradient that has a history, and
+# the second `backward()` *adds* to it. Torch warns that this keeps the graph alive, because the leaf and its `.grad`
+# refer to each other.
+
+# %% [markdown]
+# ## q8 · Hessian-vector product
+#
+# Write `hvp(f, x, v)`. It returns `H v`, where `H` is the matrix of the second derivatives of `f` at `x`. Newton methods
+# and sharpness measures live on it. Do not build `H`: a caller may have a large `x`.
+#
+# - `x` is a leaf that requires grad, of any shape with at least one dimension, float32 or float64. `v` is plain data of
+#   the same shape and dtype. The result has this shape and dtype, too.
+# - `f` is a function that takes a tensor like `x` and returns a tensor without dimensions. It computes with torch's
+#   operations, may be called as often as you like, and may use other tensors that require grad. Its gradient depends on
+#   its argument. The product is exact up to rounding: differences of gradients are not good enough.
+# - The result is plain data: it does not require grad.
+# - `x`, `v` and all `.grad` stay as they are.
+#
+# The given function raises in the second gradient.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `g.grad_fn` after the first `torch.autograd.grad`.
+#
+# </details>
+#
+# <details><summary>Hint 2</summary>
+#
+# The first gradient needs a history, because you want to differentiate it. Does the second need it?
+#
+# </details>
+#
+# <details><summary>Hint 3</summary>
+#
+# `create_graph=True` in the first call of `torch.autograd.grad`, and in no other.
+#
+# </details>
+
+
+# %% tags=["question q8"]
+def hvp(f, x, v):
+    """Return the product of the Hessian of f at x with v, without building the Hessian.
+
+    f: a function of a tensor like x; x: a leaf that requires grad; v: plain data in the shape of x.
+    Returns plain data in the shape of x.
+    """
+    # BEGIN SOLUTION
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(g, x, v)[0]
+    # STUB
+    # (g,) = torch.autograd.grad(f(x), x, retain_graph=True)
+    # return torch.autograd.grad(g, x, v)[0]
+    # END SOLUTION
+
+
+# %% tags=["check q8"]
+def test_the_product(hvp):
+    """For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10)."""
+    import torch
+
+    x, v = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, -1.0])
+    try:
+        product = hvp(lambda t: t[0] ** 2 * t[1] + t[1] ** 3, x, v)
+    except RuntimeError as error:
+        raise AssertionError(f"was the first gradient recorded? torch says: {error}") from None
+    seen = [round(value, 4) for value in product.tolist()]
+    assert seen == [2.0, -10.0], f"the product is {seen}; H is [[4, 2], [2, 12]], and v is (1, -1)"
+    assert x.grad is None, f"x.grad was None, and now it is {x.grad.tolist()}"
+
+
+# %% [markdown]
+# ## What to keep
+#
+# - Tensors go into `ctx.save_for_backward`, numbers into attributes of `ctx`. Only the first is checked.
+# - A Function that writes to its input marks it dirty and returns it.
+# - `backward` returns an entry for every input of `forward`, `None` for what is no tensor. It overwrites nothing that
+#   arrives, and nor does a hook: return a replacement.
+# - A hook sits on a tensor and sees all its uses. A Function sits on an edge.
+# - `create_graph=True` gives a gradient a history. `retain_graph=True` only lets you go back once more.
+# - `.grad` is one tensor, and `backward()` adds to it. `torch.autograd.grad` gives you fresh tensors.

@@ -1,0 +1,1024 @@
+"""Answers to 08_functions_and_hooks whose verdict is known."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from grader.answers import accepted, edit, equal, wrong, wrong_edits
+
+# q1: Square
+
+
+@accepted("q1")
+class SavedInSetupContext(torch.autograd.Function):
+    """The newer form: forward without ctx, and a method that saves."""
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2 * ctx.saved_tensors[0]
+
+
+@accepted("q1")
+class SavedWithMuchBeside(torch.autograd.Function):
+    """Keeps numbers as attributes, and the tensor where it belongs."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.shape, ctx.version = x.shape, x._version
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return (ctx.saved_tensors[0] * gradient * 2).reshape(ctx.shape)
+
+
+@accepted("q1")
+class VersionComparedByHand(torch.autograd.Function):
+    """Does by hand what save_for_backward does: notes the version, and compares."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x, ctx.version = x, x._version
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if ctx.x._version != ctx.version:
+            raise RuntimeError("x was overwritten after the forward pass")
+        return 2 * ctx.x * gradient
+
+
+@accepted("q1")
+class SavedTheDoubleToo(torch.autograd.Function):
+    """Adds x to itself in backward; the result is the same."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return (x + x) * gradient if ctx.needs_input_grad[0] else None
+
+
+@wrong("q1", fails=[])
+class KeptDetached(torch.autograd.Function):
+    """Believes that a detached tensor is safe: it shares the memory, nothing compares, and it has no history."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x.detach()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * ctx.x * gradient
+
+
+@wrong("q1", fails=[])
+class KeptACopy(torch.autograd.Function):
+    """Buys a right first gradient with a second tensor: no error, and no second derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x.detach().clone()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * ctx.x * gradient
+
+
+@wrong("q1", fails=[])
+class SavedTheResult(torch.autograd.Function):
+    """Saves the result and takes its root: the sign is lost."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x * x
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (y,) = ctx.saved_tensors
+        return 2 * y.sqrt() * gradient
+
+
+@wrong("q1", fails=[])
+class SavedBoth(torch.autograd.Function):
+    """Saves the result as well, to be safe, so that a harmless write to the result stops backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x * x
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, y = ctx.saved_tensors
+        return 2 * x * gradient
+
+
+@wrong("q1", fails=[])
+class DifferentiableOnce(torch.autograd.Function):
+    """Forbids the second derivative by a decorator that is copied a lot."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        return 2 * ctx.saved_tensors[0] * gradient
+
+
+@wrong("q1", fails=[])
+class ValuesCompared(torch.autograd.Function):
+    """Compares values with a copy instead of versions: a write of equal values is not noticed."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x, ctx.copy = x, x.detach().clone()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if not torch.equal(ctx.x.detach(), ctx.copy):
+            raise RuntimeError("x was overwritten")
+        return 2 * ctx.x * gradient
+
+
+@wrong("q1", fails=[])
+class AssertedVersion(torch.autograd.Function):
+    """Notices the write, and raises an error of another kind."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x, ctx.version = x, x._version
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        assert ctx.x._version == ctx.version
+        return 2 * ctx.x * gradient
+
+
+wrong_edits(
+    "q1",
+    {
+        "two_forgotten": ("2 * x * gradient", "x * gradient", "Forgets the factor 2."),
+        "gradient_forgotten": ("2 * x * gradient", "2 * x", "Returns the derivative instead of the product."),
+        "detached_in_backward": (
+            "2 * x * gradient",
+            "2 * x.detach() * gradient",
+            "Detaches what is only used for a number, and so cuts the second derivative.",
+        ),
+        "data_in_backward": (
+            "2 * x * gradient",
+            "2 * x * gradient.data",
+            "Believes that the gradient that comes in has no history.",
+        ),
+        "kept_as_a_copy": (
+            "ctx.save_for_backward(x)",
+            "ctx.save_for_backward(x.clone())",
+            "Saves a copy where autograd looks: nobody writes to the copy.",
+        ),
+        "squared_in_place": (
+            "return x * x",
+            "return x.detach().mul_(x)",
+            "Saves memory by writing the result into x.",
+        ),
+    },
+)
+
+# q2: Scale_
+
+
+@accepted("q2")
+class MarkedFirst(torch.autograd.Function):
+    """Marks before it writes; and computes a gradient only where it is needed."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        ctx.mark_dirty(x)
+        return x.mul_(k)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return (gradient * ctx.k if ctx.needs_input_grad[0] else None), None
+
+
+@accepted("q2")
+class MarkedInSetupContext(torch.autograd.Function):
+    """The newer form: the mark is made in setup_context."""
+
+    @staticmethod
+    def forward(x, k):
+        x.mul_(k)
+        return x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+        ctx.k = inputs[1]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.k, None
+
+
+@accepted("q2")
+class CopiedBack(torch.autograd.Function):
+    """Computes the product elsewhere and copies it into x."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        x.copy_(x * k)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.mul(ctx.k), None
+
+
+@accepted("q2")
+class AugmentedAssignment(torch.autograd.Function):
+    """x *= k writes in place, too, and the number may be saved as a float64 tensor."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        x *= k
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(torch.tensor(k, dtype=x.dtype))
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (k,) = ctx.saved_tensors
+        return gradient * k, None
+
+
+@wrong("q2", fails=[])
+class OutOfPlace(torch.autograd.Function):
+    """Returns a new tensor, and believes that this is the same for the caller."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        return x * k
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.k, None
+
+
+wrong_edits(
+    "q2",
+    {
+        "clone_returned": (
+            "return x",
+            "return x.clone()",
+            "Marks x and returns a copy: what is dirty has to be returned.",
+        ),
+        "one_gradient": ("gradient * ctx.k, None", "gradient * ctx.k", "Forgets the entry for the number."),
+        "written_to_the_gradient": (
+            "gradient * ctx.k, None",
+            "gradient.mul_(ctx.k), None",
+            "Writes to the gradient that arrives, which others may hold.",
+        ),
+        "gradient_passed_on": (
+            "gradient * ctx.k, None",
+            "gradient, None",
+            "Believes that the in-place multiplication is counted by itself.",
+        ),
+        "divided": (
+            "gradient * ctx.k, None",
+            "gradient / ctx.k, None",
+            "Believes that the way back undoes the multiplication.",
+        ),
+        "number_on_the_class": (
+            [("ctx.k = k", "Scale_.k = k"), ("gradient * ctx.k, None", "gradient * Scale_.k, None")],
+            "Keeps the number on the class, where the next call overwrites it.",
+        ),
+        "number_rounded": (
+            "ctx.k = k",
+            "ctx.k = torch.tensor(k)",
+            "Makes a float32 tensor of the number, which rounds it for a float64 gradient.",
+        ),
+        "dirty_copy": (
+            [("x.mul_(k)", "y = x.detach().mul_(k)"), ("ctx.mark_dirty(x)", "ctx.mark_dirty(y)"), ("return x", "return y")],
+            "Marks an alias that is no input.",
+        ),
+        "not_differentiable": (
+            "ctx.mark_dirty(x)",
+            "ctx.mark_non_differentiable(x)",
+            "Takes the wrong mark of the two.",
+        ),
+    },
+)
+
+
+# q3: penalty
+
+
+@accepted("q3")
+def ones_as_cotangent(D, x):
+    """Asks with a cotangent of ones instead of a sum."""
+    x = x.clone().detach().requires_grad_(True)
+    output = D(x)
+    g = torch.autograd.grad(output, x, torch.ones_like(output), create_graph=True, retain_graph=True)[0]
+    return (g.flatten(1).norm(2, 1) - 1).square().mean()
+
+
+@accepted("q3")
+def backward_into_x_only(D, x):
+    """backward() with inputs= fills the .grad of the own leaf only."""
+    x = x.detach().requires_grad_()
+    D(x).sum().backward(inputs=[x], create_graph=True)
+    g, x.grad = x.grad, None
+    return ((g.flatten(1).norm(dim=1) - 1) ** 2).mean()
+
+
+@accepted("q3")
+def linalg_norm_of_rows(D, x):
+    """The norm by torch.linalg, the mean as a sum."""
+    own = x.clone().requires_grad_()
+    (g,) = torch.autograd.grad([D(own).sum()], [own], create_graph=True)
+    norms = torch.linalg.vector_norm(g.reshape(len(x), -1), dim=1)
+    return torch.sum((norms - 1) ** 2) / len(x)
+
+
+@accepted("q3")
+def functional_gradients(D, x):
+    """torch.func.grad of a function of x; D's parameters are recorded from outside."""
+    g = torch.func.grad(lambda samples: D(samples).sum())(x)
+    return ((g.flatten(1).norm(dim=1) - 1) ** 2).mean()
+
+
+wrong_edits(
+    "q3",
+    {
+        "retained_not_created": (
+            "create_graph=True",
+            "retain_graph=True",
+            "Takes retain_graph for create_graph.",
+        ),
+        "gradient_made_a_leaf": (
+            "((g.flatten(1)",
+            "((g.detach().requires_grad_().flatten(1)",
+            "Believes that requires_grad_() gives the gradient a history.",
+        ),
+        "norm_of_the_batch": (
+            "((g.flatten(1).norm(dim=1) - 1) ** 2).mean()",
+            "(g.norm() - 1) ** 2",
+            "Takes one norm over the whole batch.",
+        ),
+        "norm_over_channels": (
+            "g.flatten(1).norm(dim=1)",
+            "g.norm(dim=1)",
+            "Takes the norm over the second dimension, which of an image are its channels.",
+        ),
+        "mean_of_the_norms": (
+            "((g.flatten(1).norm(dim=1) - 1) ** 2).mean()",
+            "(g.flatten(1).norm(dim=1).mean() - 1) ** 2",
+            "Takes the mean before the square.",
+        ),
+        "data_of_the_gradient": ("(g.flatten", "(g.data.flatten", "Takes .data, and cuts the graph."),
+        "mean_of_the_output": (
+            "D(x).sum()",
+            "D(x).mean()",
+            "Takes the mean over the batch, which makes all slopes smaller.",
+        ),
+        "one_sided": (
+            "- 1) ** 2",
+            "- 1).relu() ** 2",
+            "Punishes slopes above 1 only.",
+        ),
+        "caller_s_x_switched": (
+            "x = x.detach().requires_grad_()",
+            "x.requires_grad_()",
+            "Switches on the caller's own x.",
+        ),
+        "sum_over_the_samples": (".mean()", ".sum()", "Takes the sum over the samples."),
+    },
+)
+
+
+@wrong("q3", fails=[])
+def backward_into_everything(D, x):
+    """backward() fills the .grad of all parameters, with the gradient of the output."""
+    x = x.detach().requires_grad_()
+    D(x).sum().backward(create_graph=True)
+    return ((x.grad.flatten(1).norm(dim=1) - 1) ** 2).mean()
+
+
+@wrong("q3", fails=[])
+def zeroed_before(D, x):
+    """Clears the gradients of the critic, as before a step."""
+    D.zero_grad()
+    x = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad(D(x).sum(), x, create_graph=True)
+    return ((g.flatten(1).norm(dim=1) - 1) ** 2).mean()
+
+
+@wrong("q3", fails=[])
+def critic_left_in_training_mode(D, x):
+    """Switches everything to training mode, to be safe."""
+    x = x.detach().requires_grad_()
+    value = ((torch.autograd.grad(D(x).sum(), x, create_graph=True)[0].flatten(1).norm(dim=1) - 1) ** 2).mean()
+    D.train()
+    return value
+
+
+# q4: clip_grad_hook
+
+
+@accepted("q4")
+def minimum_of_maximum(t, limit):
+    """Builds the clamp of two comparisons."""
+
+    def hook(gradient):
+        above = torch.maximum(gradient, torch.full_like(gradient, -limit))
+        return torch.minimum(above, torch.full_like(gradient, limit))
+
+    return t.register_hook(hook)
+
+
+@accepted("q4")
+def copied_and_clamped(t, limit):
+    """Writes to a copy of its own."""
+    return t.register_hook(lambda gradient: gradient.clone().clamp_(-limit, limit))
+
+
+@accepted("q4")
+def chosen_by_where(t, limit):
+    """Chooses by where, and keeps the sign."""
+
+    def hook(gradient):
+        return torch.where(gradient.abs() > limit, gradient.sign() * limit, gradient)
+
+    return t.register_hook(hook)
+
+
+@wrong("q4", fails=[])
+def nothing_returned(t, limit):
+    """Computes, and returns None: the gradient goes on as it was."""
+
+    def hook(gradient):
+        gradient.clamp(-limit, limit)
+
+    return t.register_hook(hook)
+
+
+@wrong("q4", fails=[])
+def no_handle(t, limit):
+    """Returns no handle."""
+    t.register_hook(lambda gradient: gradient.clamp(-limit, limit))
+
+
+@wrong("q4", fails=[])
+def norm_limited(t, limit):
+    """Limits the norm instead of the entries."""
+    return t.register_hook(lambda gradient: gradient * min(1.0, limit / float(gradient.norm())))
+
+
+@wrong("q4", fails=[])
+def value_clamped(t, limit):
+    """Clamps the tensor, not its gradient."""
+    with torch.no_grad():
+        t.clamp_(-limit, limit)
+    return t.register_hook(lambda gradient: gradient)
+
+
+@wrong("q4", fails=[])
+def hook_on_the_node(t, limit):
+    """Puts the hook on the node, which has other results, too."""
+
+    def hook(gradients):
+        return tuple(None if one is None else one.clamp(-limit, limit) for one in gradients)
+
+    return t.grad_fn.register_prehook(hook)
+
+
+@wrong("q4", fails=[])
+def hook_behind_the_node(t, limit):
+    """Limits what the node hands on, not what arrives at t."""
+
+    def hook(handed_on, arrived):
+        return tuple(None if one is None else one.clamp(-limit, limit) for one in handed_on)
+
+    return t.grad_fn.register_hook(hook)
+
+
+@wrong("q4", fails=[])
+def other_hooks_cleared(t, limit):
+    """Makes room for its own hook first."""
+    if t._backward_hooks:
+        t._backward_hooks.clear()
+    return t.register_hook(lambda gradient: gradient.clamp(-limit, limit))
+
+
+wrong_edits(
+    "q4",
+    {
+        "only_from_above": (
+            "gradient.clamp(-limit, limit)",
+            "gradient.clamp(max=limit)",
+            "Forgets the negative side.",
+        ),
+        "written_through_data": (
+            "gradient.clamp(-limit, limit)",
+            "gradient.data.clamp_(-limit, limit)",
+            "Believes that .data is a copy.",
+        ),
+        "squashed": (
+            "gradient.clamp(-limit, limit)",
+            "limit * torch.tanh(gradient / limit)",
+            "Limits smoothly, and so changes what is inside the limit.",
+        ),
+        "large_ones_dropped": (
+            "gradient.clamp(-limit, limit)",
+            "gradient * (gradient.abs() <= limit)",
+            "Sets what is too large to 0.",
+        ),
+        "limited_to_one": (
+            "gradient.clamp(-limit, limit)",
+            "gradient.clamp(-1, 1)",
+            "Ignores the limit.",
+        ),
+        "limit_in_float32": (
+            "gradient.clamp(-limit, limit)",
+            "torch.minimum(torch.maximum(gradient, torch.tensor(-limit)), torch.tensor(limit))",
+            "Makes float32 numbers of the limit.",
+        ),
+    },
+)
+
+
+# q5: grad_reverse
+
+
+@accepted("q5")
+def detached_and_not(x, lam):
+    """Two terms: the value of one is taken back by the other, and its gradient is not."""
+    return (1 + lam) * x.detach() - lam * x
+
+
+@accepted("q5")
+def function_over_a_closure(x, lam):
+    """The number comes from outside, so there is one input only."""
+
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            return t.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient.neg() * lam
+
+    return Reverse.apply(x)
+
+
+@accepted("q5")
+def hook_on_a_view(x, lam):
+    """A hook harms nobody on a tensor that only the caller of this call gets."""
+    y = x.view_as(x)
+    y.register_hook(lambda gradient: -lam * gradient)
+    return y.view_as(y)
+
+
+@accepted("q5")
+def input_returned_by_a_function(x, lam):
+    """A Function may return its input: autograd makes a new object of it."""
+
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, lam):
+            ctx.lam = lam
+            return x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * -ctx.lam, None
+
+    return Reverse.apply(x, lam)
+
+
+@accepted("q5")
+def zero_with_a_gradient(x, lam):
+    """Adds a difference that is 0 and has a gradient."""
+    return x.detach() + lam * (x.detach() - x)
+
+
+@wrong("q5", fails=[])
+def only_detached(x, lam):
+    """Believes that no gradient is as good as a reversed one."""
+    return x.detach()
+
+
+@wrong("q5", fails=[])
+def no_lambda(x, lam):
+    """Forgets lam."""
+    return 2 * x.detach() - x
+
+
+@wrong("q5", fails=[])
+def hook_on_the_copy_of_a_name(x, lam):
+    """Believes that y = x makes another tensor."""
+    y = x
+    y.register_hook(lambda gradient: gradient * -lam)
+    return y
+
+
+@wrong("q5", fails=[])
+def hook_that_removes_itself(x, lam):
+    """Reverses once only, and still on x itself."""
+
+    def reverse(gradient):
+        handle.remove()
+        return -lam * gradient
+
+    handle = x.register_hook(reverse)
+    return x
+
+
+@wrong("q5", fails=[])
+def negative_forward(x, lam):
+    """Turns the values around, too."""
+    return -lam * x
+
+
+wrong_edits(
+    "q5",
+    {
+        "one_entry_for_two": ("-ctx.lam * gradient, None", "-ctx.lam * gradient", "Forgets the entry for lam."),
+        "written_to_the_gradient": (
+            "-ctx.lam * gradient, None",
+            "gradient.mul_(-ctx.lam), None",
+            "Writes to the gradient that arrives, which others may hold.",
+        ),
+        "not_reversed": ("-ctx.lam * gradient, None", "ctx.lam * gradient, None", "Forgets the sign."),
+        "lam_forgotten": ("-ctx.lam * gradient, None", "-gradient, None", "Forgets the number."),
+        "kept_globally": (
+            [("ctx.lam = lam", "grad_reverse.lam = lam"), ("-ctx.lam", "-grad_reverse.lam")],
+            "Keeps the number where the next call overwrites it.",
+        ),
+        "hook_on_the_result_as_well": (
+            "return Reverse.apply(x, lam)",
+            "y = Reverse.apply(x, lam)\n    y.register_hook(lambda gradient: -gradient)\n    return y",
+            "Reverses twice.",
+        ),
+    },
+)
+
+
+# q6: maml_grad
+
+
+@accepted("q6")
+def functional_gradient(w, task_loss, query_loss, lr):
+    """Gradients as functions, one in the other."""
+    inner = torch.func.grad(task_loss)
+    return torch.func.grad(lambda v: query_loss(v - lr * inner(v)))(w.detach())
+
+
+@accepted("q6")
+def two_vector_products(w, task_loss, query_loss, lr):
+    """The gradient at the fast weights goes back through the step by itself."""
+    (g,) = torch.autograd.grad(task_loss(w), w, create_graph=True)
+    fast = w - lr * g
+    leaf = fast.detach().requires_grad_()
+    (q,) = torch.autograd.grad(query_loss(leaf), leaf)
+    return torch.autograd.grad(fast, w, q)[0]
+
+
+@accepted("q6")
+def on_a_leaf_of_its_own(w, task_loss, query_loss, lr):
+    """Works on a copy, whose .grad belongs to nobody else; inputs= keeps backward off all others."""
+    own = w.detach().clone().requires_grad_()
+    (g,) = torch.autograd.grad(task_loss(own), own, create_graph=True)
+    query_loss(own.sub(g, alpha=lr)).backward(inputs=[own])
+    return own.grad
+
+
+@accepted("q6")
+def chain_rule_by_hand(w, task_loss, query_loss, lr):
+    """The gradient at the fast weights, less lr times the Hessian times it."""
+    (g,) = torch.autograd.grad(task_loss(w), w, create_graph=True)
+    fast = (w - lr * g).detach().requires_grad_()
+    (q,) = torch.autograd.grad(query_loss(fast), fast)
+    return q - lr * torch.autograd.grad(g, w, q)[0]
+
+
+wrong_edits(
+    "q6",
+    {
+        "first_order": (", create_graph=True", "", "Forgets create_graph: first-order MAML, without an error."),
+        "retained": ("create_graph=True", "retain_graph=True", "Takes retain_graph for create_graph."),
+        "fast_detached": (
+            "return torch.autograd.grad(query_loss(w - lr * g), w)[0]",
+            "fast = (w - lr * g).detach().requires_grad_()\n    return torch.autograd.grad(query_loss(fast), fast)[0]",
+            "Takes the gradient at the fast weights for that through them.",
+        ),
+        "data_updated": (
+            "return torch.autograd.grad(query_loss(w - lr * g), w)[0]",
+            "w.data -= lr * g.data\n    return torch.autograd.grad(query_loss(w), w)[0]",
+            "Updates the caller's w through .data.",
+        ),
+        "subtracted_in_place": (
+            "return torch.autograd.grad(query_loss(w - lr * g), w)[0]",
+            "w.sub_(lr * g)\n    return torch.autograd.grad(query_loss(w), w)[0]",
+            "Writes to a leaf while gradients are recorded.",
+        ),
+        "upwards": ("w - lr * g", "w + lr * g", "Takes the step uphill."),
+        "g_detached": ("lr * g)", "lr * g.detach())", "Detaches the gradient that it had recorded."),
+        "query_at_w": ("query_loss(w - lr * g)", "query_loss(w)", "Leaves the step out."),
+        "wrong_loss_first": (
+            "torch.autograd.grad(task_loss(w)",
+            "torch.autograd.grad(query_loss(w)",
+            "Takes the inner step on the query loss.",
+        ),
+    },
+)
+
+
+@wrong("q6", fails=[])
+def backward_everywhere(w, task_loss, query_loss, lr):
+    """Uses backward(), which fills the .grad of all that take part."""
+    before = w.grad
+    (g,) = torch.autograd.grad(task_loss(w), w, create_graph=True)
+    w.grad = None
+    query_loss(w - lr * g).backward()
+    gradient, w.grad = w.grad, before
+    return gradient
+
+
+@wrong("q6", fails=[])
+def restored_afterwards(w, task_loss, query_loss, lr):
+    """Right gradient of a leaf of its own, but w is written to and restored for no reason."""
+    own = w.detach().clone().requires_grad_()
+    (g,) = torch.autograd.grad(task_loss(own), own, create_graph=True)
+    gradient = torch.autograd.grad(query_loss(own - lr * g), own)[0]
+    with torch.no_grad():
+        w.copy_(own)
+    return gradient
+
+
+@wrong("q6", fails=[])
+def optimizer_step(w, task_loss, query_loss, lr):
+    """Lets an optimizer take the inner step on a copy, which is written in place and not recorded."""
+    own = w.detach().clone().requires_grad_()
+    opt = torch.optim.SGD([own], lr=lr)
+    (own.grad,) = torch.autograd.grad(task_loss(own), own)
+    opt.step()
+    return torch.autograd.grad(query_loss(own), own)[0]
+
+
+# q7: per_sample_grads
+
+
+@accepted("q7")
+def looped_with_autograd_grad(model, X, Y):
+    """One fresh gradient for each sample."""
+    names, parameters = zip(*model.named_parameters())
+    rows = [torch.autograd.grad(F.mse_loss(model(x), y), parameters) for x, y in zip(X, Y)]
+    return {name: torch.stack([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+@accepted("q7")
+def backward_and_set_to_none(model, X, Y):
+    """.grad is set to None before each sample, so each backward makes a new tensor."""
+    out = {name: [] for name, _ in model.named_parameters()}
+    for x, y in zip(X, Y):
+        model.zero_grad(set_to_none=True)
+        F.mse_loss(model(x), y).backward()
+        for name, parameter in model.named_parameters():
+            out[name].append(parameter.grad)
+    model.zero_grad(set_to_none=True)
+    return {name: torch.stack(gradients) for name, gradients in out.items()}
+
+
+@accepted("q7")
+def cloned_and_cleared(model, X, Y):
+    """Copies each .grad and clears it."""
+    out = {name: torch.zeros(len(X), *p.shape, dtype=p.dtype) for name, p in model.named_parameters()}
+    for i in range(len(X)):
+        F.mse_loss(model(X[i]), Y[i]).backward()
+        for name, parameter in model.named_parameters():
+            out[name][i] = parameter.grad
+            parameter.grad = None
+    return out
+
+
+@accepted("q7")
+def differences_of_sums(model, X, Y):
+    """All losses in one vector, and each of its entries goes back by itself."""
+    parameters = dict(model.named_parameters())
+    losses = torch.stack([F.mse_loss(model(x), y) for x, y in zip(X, Y)])
+    rows = []
+    for unit in torch.eye(len(X), dtype=losses.dtype):
+        rows.append(torch.autograd.grad(losses, list(parameters.values()), unit, retain_graph=True))
+    return {name: torch.stack(entries) for name, entries in zip(parameters, zip(*rows))}
+
+
+@wrong("q7", fails=[])
+def zeroed_in_place(model, X, Y):
+    """Sets .grad to zero in place: the list holds one tensor, that of the last sample."""
+    out = {name: [] for name, _ in model.named_parameters()}
+    for x, y in zip(X, Y):
+        model.zero_grad(set_to_none=False)
+        F.mse_loss(model(x), y).backward()
+        for name, parameter in model.named_parameters():
+            out[name].append(parameter.grad)
+    model.zero_grad()
+    return {name: torch.stack(gradients) for name, gradients in out.items()}
+
+
+@wrong("q7", fails=[])
+def cloned_and_not_cleared(model, X, Y):
+    """Copies each .grad, to which the earlier samples were added."""
+    out = {name: [] for name, _ in model.named_parameters()}
+    for x, y in zip(X, Y):
+        F.mse_loss(model(x), y).backward()
+        for name, parameter in model.named_parameters():
+            out[name].append(parameter.grad.clone())
+    model.zero_grad()
+    return {name: torch.stack(gradients) for name, gradients in out.items()}
+
+
+@wrong("q7", fails=[])
+def gradient_of_the_batch(model, X, Y):
+    """Repeats the gradient of the batch."""
+    names, parameters = zip(*model.named_parameters())
+    gradients = torch.autograd.grad(F.mse_loss(model(X), Y), parameters)
+    return {name: g.expand(len(X), *g.shape).clone() for name, g in zip(names, gradients)}
+
+
+@wrong("q7", fails=[])
+def last_left_behind(model, X, Y):
+    """Clears before each sample, and not after the last."""
+    out = {name: [] for name, _ in model.named_parameters()}
+    for x, y in zip(X, Y):
+        model.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        for name, parameter in model.named_parameters():
+            out[name].append(parameter.grad)
+    return {name: torch.stack(gradients) for name, gradients in out.items()}
+
+
+@wrong("q7", fails=[])
+def zeros_left_behind(model, X, Y):
+    """Leaves zeros where None was."""
+    names, parameters = zip(*model.named_parameters())
+    rows = []
+    for x, y in zip(X, Y):
+        model.zero_grad(set_to_none=False)
+        F.mse_loss(model(x), y).backward()
+        rows.append([parameter.grad.clone() for parameter in parameters])
+    model.zero_grad(set_to_none=False)
+    return {name: torch.stack(row) for name, row in zip(names, zip(*rows))}
+
+
+wrong_edits(
+    "q7",
+    {
+        "summed_over_the_outputs": (
+            "F.mse_loss(torch.func.functional_call(model, parameters, (x,)), y)",
+            'F.mse_loss(torch.func.functional_call(model, parameters, (x,)), y, reduction="sum")',
+            "Takes the sum over the outputs.",
+        ),
+        "divided_by_the_batch": (
+            "(x,)), y)",
+            "(x,)), y) / len(X)",
+            "Takes the share of each sample in the batch's gradient.",
+        ),
+        "mapped_over_the_parameters": (
+            ", in_dims=(None, 0, 0)",
+            "",
+            "Lets vmap map over the parameters, too.",
+        ),
+    },
+)
+
+
+@wrong("q7", fails=[])
+def names_of_the_modules(model, X, Y):
+    """Uses the last part of each name as the key."""
+    names, parameters = zip(*model.named_parameters())
+    rows = [torch.autograd.grad(F.mse_loss(model(x), y), parameters) for x, y in zip(X, Y)]
+    return {name.split(".")[-1]: torch.stack([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+@wrong("q7", fails=[])
+def a_list_of_dicts(model, X, Y):
+    """Returns a dict for each sample instead of a dict of tensors."""
+    names, parameters = zip(*model.named_parameters())
+    return [
+        dict(zip(names, torch.autograd.grad(F.mse_loss(model(x), y), parameters))) for x, y in zip(X, Y)
+    ]
+
+
+# q8: hvp
+
+
+@accepted("q8")
+def dot_product_differentiated(f, x, v):
+    """The gradient of the dot product of g and v."""
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad((g * v).sum(), x)[0]
+
+
+@accepted("q8")
+def by_autograd_functional(f, x, v):
+    """torch has it ready made."""
+    return torch.autograd.functional.hvp(f, x.detach(), v)[1]
+
+
+@accepted("q8")
+def forward_over_reverse(f, x, v):
+    """The derivative of the gradient in the direction v, forward."""
+    return torch.func.jvp(torch.func.grad(f), (x.detach(),), (v,))[1]
+
+
+@accepted("q8")
+def recorded_and_detached(f, x, v):
+    """Records both gradients and gives back the data of the second."""
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(g, x, v, create_graph=True)[0].detach()
+
+
+@wrong("q8", fails=[])
+def first_gradient_times_v(f, x, v):
+    """Multiplies the gradient by v."""
+    return torch.autograd.grad(f(x), x)[0] * v
+
+
+@wrong("q8", fails=[])
+def backward_twice(f, x, v):
+    """The second backward adds to the first gradient in x.grad."""
+    f(x).backward(create_graph=True)
+    (x.grad * v).sum().backward()
+    return x.grad.detach()
+
+
+@wrong("q8", fails=[])
+def backward_twice_and_cleared(f, x, v):
+    """Clears x.grad in between, and leaves the product in it."""
+    x.grad = None
+    f(x).backward(create_graph=True)
+    g, x.grad = x.grad, None
+    (g * v).sum().backward()
+    return x.grad
+
+
+@wrong("q8", fails=[])
+def difference_of_gradients(f, x, v):
+    """Approximates by a difference, which is not exact."""
+    step = 1e-5
+    plus, minus = (x.detach() + sign * step * v for sign in (1, -1))
+    plus, minus = (torch.func.grad(f)(point) for point in (plus, minus))
+    return (plus - minus) / (2 * step)
+
+
+@wrong("q8", fails=[])
+def diagonal_only(f, x, v):
+    """Differentiates the sum of g: the row sums of H, times v."""
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(g.sum(), x)[0] * v
+
+
+wrong_edits(
+    "q8",
+    {
+        "result_recorded": (
+            "torch.autograd.grad(g, x, v)[0]",
+            "torch.autograd.grad(g, x, v, create_graph=True)[0]",
+            "Records the second gradient, too.",
+        ),
+        "g_detached": ("grad(g, x, v)", "grad(g.detach(), x, v)", "Detaches what it wants to differentiate."),
+        "v_forgotten": (
+            "torch.autograd.grad(g, x, v)[0]",
+            "torch.autograd.grad(g.sum(), x)[0]",
+            "Forgets v.",
+        ),
+    },
+)

@@ -1,0 +1,782 @@
+"""The hidden checks of 08_functions_and_hooks: promises that an operation, a hook or a gradient has to keep."""
+
+from inside import MixedModel, fill_grads, sizes, with_gaps
+
+from grader import (
+    assert_changed,
+    assert_close,
+    assert_gradients,
+    assert_untouched,
+    blaming_changes,
+    cases,
+    diagnose,
+    is_close,
+    picture,
+    points,
+    probe,
+    raised,
+)
+from grader.inside import F, attempt, gradients, graph, inside, nn, snap, torch, untouched, vjp
+
+OVERWRITTEN = "modified by an inplace operation"
+
+# --- q1: Square
+
+
+@inside
+def numbers():
+    """Numbers of either sign, large, small and 0: a vector, a float64 matrix with gaps, a single number.
+
+    With each comes what goes back. Everything is drawn before the first call: a class is not reseeded.
+    """
+    n, m, k = sizes(3)
+    vector, matrix = torch.randn(n + 3), torch.randn(m, k).double()
+    vector[0], vector[1], vector[2] = -300.0, 0.0, 0.3
+    inputs = {
+        "Where x is a vector": vector.requires_grad_(),
+        "Where x is a float64 matrix that is not contiguous": with_gaps(matrix).requires_grad_(),
+        "Where x is a single number": (-torch.rand(()) - 0.5).requires_grad_(),
+    }
+    return {name: (x, torch.randn_like(x).requires_grad_()) for name, x in inputs.items()}
+
+
+@probe(cases=numbers)
+def squared(student, x, slope):
+    """Squares, their gradients, and the gradients of these."""
+    with untouched(x=x, incoming=slope) as kept:
+        y = student.Square.apply(x)
+        first = gradients(y, x=x)
+        again = gradients(
+            lambda: torch.autograd.grad(y, x, slope, create_graph=True)[0],
+            {"the gradient that came in": slope},
+            x=x,
+        )
+    return {"kept": kept, "y": snap(y), "first": first, "second": again}
+
+
+@inside
+def written_to():
+    """Leaves and ways to write to x before backward; nothing is written in the last two."""
+    n, m = sizes(2)
+    ways = {
+        "Where x was set to 0 through x.detach()": "detach",
+        "Where a row of x was overwritten": "row",
+        "Where x is a leaf, and was doubled under no_grad()": "leaf",
+        "Where x was given the very values that it had": "same",
+        "Where only the result was overwritten": "result",
+        "Where nothing was overwritten": "nothing",
+    }
+    return {name: (torch.randn(n, m, requires_grad=True), way) for name, way in ways.items()}
+
+
+@probe(cases=written_to)
+def overwritten(student, leaf, way):
+    """What backward says after a write between the forward and the backward pass."""
+    x = leaf if way == "leaf" else leaf * 1
+    y = student.Square.apply(x)
+    with torch.no_grad():
+        if way == "detach":
+            x.detach().zero_()
+        elif way == "row":
+            x[-1] = 7.0
+        elif way == "leaf":
+            x.mul_(2)
+        elif way == "same":
+            x.copy_(x.clone())
+        elif way == "result":
+            y.zero_()
+    return {"back": attempt(vjp, y, leaf)}
+
+
+def assert_goes_back(case, told):
+    """Nothing was overwritten that backward needs, and the gradient is right."""
+    back, right = case["back"]
+    assert not raised(back, BaseException), f"{told} and backward fails: {diagnose(back)}"
+    assert_close(back, right, f"{told} and the gradient is wrong.")
+
+
+@points(1)
+def test_gradient_of_the_square(squared, overwritten):
+    """The values are x * x, and the gradient is theirs; x stays as it is, and the result is not needed."""
+    for case in cases(squared):
+        assert_close(*case["y"], "The values are not x * x.")
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["first"], of="the result")
+        assert_untouched(case.seen["kept"])
+    for case in cases(overwritten):
+        if case.name == "Where only the result was overwritten":
+            assert_goes_back(case, "The values of x are all there,")
+
+
+@points(3)
+def test_overwritten_input_is_noticed(overwritten):
+    """If x is overwritten between forward and backward, backward raises a RuntimeError."""
+    hint = "Where is x kept meanwhile? Who compares its version?"
+    for case in cases(overwritten):
+        back = case.seen["back"]
+        if case.name == "Where nothing was overwritten":
+            assert not raised(back, BaseException), f"Backward fails all the same: {diagnose(back)}"
+        elif case.name != "Where only the result was overwritten":
+            silent = "Backward raised nothing"
+            assert back is not None, f"{silent}.\n\n{hint}"
+            assert raised(back, BaseException), (
+                f"{silent}, and a gradient arrived, though x had been written to.\n\n{hint}"
+            )
+            assert raised(back, RuntimeError), f"Backward stopped, but not with a RuntimeError: {diagnose(back)}"
+
+
+@points(1)
+def test_second_derivative(squared):
+    """The gradient can be differentiated again."""
+    hint = "\n\nWith which tensor does your backward compute? Does it have a history?"
+    for case in cases(squared):
+        why = {"not connected": hint, "no history": hint, "wrong": hint}
+        assert_gradients(*case["second"], of="the gradient", because=why)
+
+
+@picture
+def square_and_its_gradient(student):
+    """The gradient of your square, recorded: the backward pass is a computation, too."""
+    x = torch.randn(2, requires_grad=True)
+    (gradient,) = torch.autograd.grad(student.Square.apply(x).sum(), x, create_graph=True)
+    return graph(gradient=gradient, x=x)
+
+
+# --- q2: Scale_
+
+
+@inside
+def scalings():
+    """A leaf, the leaf of another branch, what goes back, and numbers to scale by, one after the other."""
+    n, m, k = sizes(3)
+    some = [1.5 + torch.rand(()).item(), -0.5 - torch.rand(()).item(), 2 + torch.rand(()).item()]
+
+    def scaling(shape, dtype, factors):
+        a, b = torch.randn(2, *shape, dtype=dtype).unbind()
+        return a.clone().requires_grad_(), b.clone().requires_grad_(), torch.randn(shape, dtype=dtype), factors
+
+    return {
+        "Scaled once": scaling((n,), torch.float32, some[:1]),
+        "Scaled by a negative number (float64)": scaling((m, k), torch.float64, some[1:2]),
+        "Scaled by three numbers, one after the other": scaling((k, n), torch.float64, some),
+        "Scaled by 0": scaling((m,), torch.float32, [0.0]),
+    }
+
+
+@inside
+def scaled_by(student, x, factors):
+    """What the last call returns."""
+    for factor in factors:
+        y = student.Scale_.apply(x, factor)
+    return y
+
+
+@probe(cases=scalings)
+def scaled(student, a, b, incoming, factors):
+    """A computed tensor before and after, and the gradients through its old name and through the result."""
+    x = 2 * a
+    before = snap(x)
+    y = scaled_by(student, x, factors)
+    found = {"before": before, "x": snap(x), "y": snap(y)}
+    found["through x"] = gradients(lambda: 3 * x, a=a)
+    found["through y"] = gradients(lambda: 3 * y, a=a)
+    found["beside another branch"] = gradients(lambda: y + b, {"a": a, "the other branch": b})
+    with untouched(incoming=incoming) as kept:
+        attempt(torch.autograd.grad, y, a, incoming, retain_graph=True)
+    return {**found, "kept": kept}
+
+
+@probe(cases=scalings)
+def scaled_after_use(student, a, b, incoming, factors):
+    """What becomes of a loss that needs the old values."""
+    x = 2 * a
+    loss = (x**2).sum()
+    before = snap(x)
+    scaled_by(student, x, factors)
+    return {"before": before, "x": snap(x), "loss": attempt(vjp, loss, a)}
+
+
+@points(2)
+def test_x_is_scaled_in_place(scaled):
+    """x holds the new values in its old memory, and is what comes back."""
+    for case in cases(scaled):
+        before, x, y = (case.seen[name] for name in ("before", "x", "y"))
+        unchanged = x.value == before.value and not is_close(*case["x"])
+        assert not unchanged, "x still holds its old values: the product is somewhere else."
+        assert_close(*case["x"], "x does not hold its old values times k.", all_digits=True)
+        assert x.storage == before.storage, "x lives in other memory than before."
+        assert y is not None, "apply returned None."
+        assert y.identity == x.identity, (
+            "Another object than x came back. Autograd makes one if it does not know that x was changed, and "
+            "so does every operation that is out of place."
+        )
+
+
+@points(2)
+def test_gradient_through_x(scaled):
+    """Whoever goes on with x gets the gradient with the factor k.
+
+    What is x.grad_fn after the call?
+    """
+    hint = "\n\nWhat is x.grad_fn after the call?"
+    for case in cases(scaled):
+        told = {"wrong": hint, "not connected": hint, "no history": hint}
+        assert_gradients(*case["through x"], of="3 * x, computed after the call,", because=told)
+
+
+@points(1)
+def test_gradient_through_the_result(scaled):
+    """The gradient through the result is right, and the gradient that arrives is not overwritten."""
+    hint = "Which tensors does your backward write to? Does another branch hold them, too?"
+    for case in cases(scaled):
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["through y"], of="3 * y, computed from the result,", all_digits=True)
+        assert_untouched(case.seen["kept"], hint=hint)
+        assert_gradients(*case["beside another branch"], of="y + b", because={"wrong": f"\n\n{hint}"})
+
+
+@points(1)
+def test_stale_use_is_noticed(scaled_after_use):
+    """A loss of the old values refuses to go back."""
+    for case in cases(scaled_after_use):
+        before, x, loss = (case.seen[name] for name in ("before", "x", "loss"))
+        assert x.value != before.value, "x still holds its old values: no loss of these is out of date."
+        assert raised(loss, BaseException), (
+            "A loss of the old values went back without an error, and its gradient belongs to no values at all."
+            "\n\nDoes x._version move when you write?"
+        )
+        told = f"A loss of the old values was stopped, but not by autograd's error about them: {diagnose(loss)}"
+        assert raised(loss, RuntimeError, OVERWRITTEN), told
+
+
+@picture
+def x_after_the_call(student):
+    """x after your call, and the leaf behind it: which operation does autograd see last?"""
+    a = torch.randn(2, requires_grad=True)
+    x = a + 1
+    attempt(student.Scale_.apply, x, 3.0)
+    return graph(x=x, a=a)
+
+
+# --- q3: penalty
+
+
+@inside
+def critics():
+    """Critics of every part with filled gradients, and samples: vectors, and images in float64."""
+    n, m, features, height, width = sizes(5)
+    vectors, images = MixedModel(features, 1), MixedModel(2 * height * width, 1)
+    deep = nn.Sequential(nn.Flatten(), images, nn.Linear(1, 1)).double()
+    nn.init.constant_(deep[2].weight, 3.0)
+    for critic in (vectors, deep):
+        fill_grads(list(critic.parameters()))
+    return {
+        "With vectors": (vectors, 2 * torch.randn(n, features)),
+        "With images in float64": (deep, torch.randn(m, 2, height, width).double()),
+        "With a single sample": (MixedModel(features, 1), torch.randn(1, features)),
+    }
+
+
+@inside
+def sample_by_sample(D, x):
+    """The penalty of each sample by itself, and their mean."""
+    total = 0
+    for sample in x:
+        leaf = sample.detach().clone()[None].requires_grad_()
+        (slope,) = torch.autograd.grad(D(leaf).sum(), leaf, create_graph=True)
+        total = total + (slope.pow(2).sum().sqrt() - 1) ** 2
+    return total / len(x)
+
+
+@probe(cases=critics, oracle=sample_by_sample)
+def penalised(student, D, x):
+    """The penalty, the gradients of the critic, and what else the call changed."""
+    with untouched(D=D, x=x) as kept:
+        value = student.penalty(D, x)
+    return {"kept": kept, "value": snap(value), "gradients": gradients(value, D=D)}
+
+
+@points(1)
+def test_value_of_the_penalty(penalised):
+    """The value is the mean of (norm - 1) ** 2 over the samples.
+
+    Over which dimensions is the norm taken, and over which the mean?
+    """
+    for case in cases(penalised):
+        with blaming_changes(case.seen["kept"], but=["*:grad"]):
+            assert_close(*case["value"], "The value is not the mean of (norm - 1) ** 2 over the samples.")
+
+
+@points(3)
+def test_gradient_of_the_penalty(penalised):
+    """The parameters of D get the gradient of the penalty."""
+    constant = "\n\nDoes the inner gradient have a history? Print its grad_fn."
+    leaf = " So the inner gradient is a leaf or a constant for autograd.\n\nWhat is its grad_fn?"
+    why = {"no history": constant, "not connected": leaf}
+    for case in cases(penalised):
+        with blaming_changes(case.seen["kept"], but=["*:grad"]):
+            assert_gradients(*case["gradients"], of="the penalty", because=why)
+
+
+@points(1)
+def test_call_touches_nothing(penalised):
+    """The call leaves D, every .grad and x as they were."""
+    hint = "Which call of yours fills .grad, or changes the caller's x?"
+    for case in cases(penalised):
+        assert case.seen["value"] is not None, "The call returned None."
+        assert_untouched(case.seen["kept"], hint=hint)
+
+
+@picture
+def penalty_of_a_small_critic(student):
+    """The penalty of a critic with one weight: does a way lead back to the weight?"""
+    D = nn.Linear(2, 1, bias=False)
+    return graph(penalty=student.penalty(D, torch.randn(1, 2)), D=D)
+
+
+# --- q4: clip_grad_hook
+
+
+@inside
+def incoming_gradients():
+    """Leaves with what comes back: far above and below the limit, just inside, small, 0, and their neighbours.
+
+    `more` comes back by a second use of t. In the first two entries only the sum is inside the limit, and in the
+    third only the sum is outside.
+    """
+    limit = 0.2 + torch.rand(()).item()
+
+    def arriving(dtype, limit):
+        parts = torch.tensor([5.0, -7.0, 0.8, 0.5, -0.99, 3000.0, -1.5, 0.01, 0.0], dtype=torch.float64)
+        more = torch.tensor([-4.5, 6.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+        order = torch.randperm(len(parts))
+        shape = (3, 3) if dtype is torch.float64 else (9,)
+        one, two = ((limit * part[order]).reshape(shape).to(dtype) for part in (parts, more))
+        return torch.randn(shape, dtype=dtype).requires_grad_(), one, two, limit
+
+    return {
+        "With a vector": arriving(torch.float32, limit),
+        "With a limit of 30": arriving(torch.float32, 30.0),
+        "With a float64 matrix": arriving(torch.float64, 0.1 + limit),
+    }
+
+
+@probe(cases=incoming_gradients)
+def clipped(student, x, one, two, limit):
+    """What arrives behind t: of one use, and of two."""
+    t = 2 * x
+    with untouched(t=t, x=x) as kept:
+        student.clip_grad_hook(t, limit)
+    once = attempt(torch.autograd.grad, t, x, one, retain_graph=True)
+    twice = attempt(torch.autograd.grad, [1 * t, -1 * t], x, [one, -two], retain_graph=True)
+    return {"kept": kept, "once": once, "twice": twice}
+
+
+@probe(cases=incoming_gradients)
+def beside_others(student, x, one, two, limit):
+    """What other branches get, a neighbour of t from the same operation, and the tensor that arrives."""
+    other = torch.zeros_like(x).requires_grad_()
+    t, neighbour = torch.stack([2 * x, 3 * x]).unbind()
+    student.clip_grad_hook(t, limit)
+    arriving = one.clone()
+    with untouched(incoming=arriving) as kept:
+        shared = attempt(torch.autograd.grad, t + other, [other, x], arriving, retain_graph=True)
+    beside = attempt(torch.autograd.grad, neighbour, x, two, retain_graph=True)
+    return {"kept": kept, "shared": shared, "neighbour": beside}
+
+
+@probe(cases=incoming_gradients)
+def unhooked(student, x, one, two, limit):
+    """What goes through t after the handle was used, where the caller has a hook of their own."""
+    t = 2 * x
+    t.register_hook(lambda gradient: 3 * gradient)
+    handle = student.clip_grad_hook(t, limit)
+    removed = attempt(lambda: handle.remove())
+    return {"removed": removed, "back": attempt(torch.autograd.grad, t, x, one, retain_graph=True)}
+
+
+@points(2)
+def test_gradient_is_limited(clipped):
+    """Each entry of the sum that goes back through t is limited, and t stays as it is."""
+    hint = "What does your hook return, and what of the gradient does it change?"
+    for case in cases(clipped):
+        assert_untouched(case.seen["kept"], but=["t:hooks", "x:grad"])
+        told = "The gradient behind t is not the one that arrived at t, limited entry by entry"
+        assert_close(*case["once"], f"{told}.\n\n{hint}", all_digits=True)
+        assert_close(*case["twice"], f"{told}, where t is used twice.\n\n{hint}", all_digits=True)
+
+
+@points(2)
+def test_nothing_else_is_limited(beside_others, clipped):
+    """Other branches get what they got before, and the tensor that arrives is not overwritten."""
+    hint = "Your hook gets a tensor that others hold, too. Does it write to it?"
+    for case in cases(beside_others):
+        assert_untouched(case.seen["kept"], hint=hint)
+        assert_close(*case["shared"], f"In t + other, the two terms do not get the right gradients.\n\n{hint}")
+        told = "What was computed in the same step as t, but is not t, gets another gradient than before."
+        assert_close(*case["neighbour"], f"{told}\n\nOn what does your hook sit?")
+
+
+@points(1)
+def test_handle_removes_the_hook(unhooked):
+    """After handle.remove() the gradient goes through t unchanged, and other hooks are still there."""
+    for case in cases(unhooked):
+        removed = case.seen["removed"]
+        assert not raised(removed, BaseException), f"handle.remove() fails: {diagnose(removed)}"
+        told = "After handle.remove() the gradient behind t is not what it was without your hook."
+        assert_close(*case["back"], f"{told}\n\nIs it still limited? Is the caller's hook still there?")
+
+
+@picture
+def hook_between(student):
+    """t and another term of a sum, after your call: the same gradient arrives at both."""
+    x, b = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
+    t = 2 * x
+    attempt(student.clip_grad_hook, t, 1.0)
+    return graph(total=t + b, t=t, x=x, b=b)
+
+
+# --- q5: grad_reverse
+
+
+@inside
+def reversals():
+    """Leaves and computed tensors of several forms, another leaf of the same form, and two numbers."""
+    n, m, k = sizes(3)
+    one, other = 0.2 + torch.rand(()).item(), 1.3 + torch.rand(()).item()
+
+    def reversal(x, first, second):
+        return x.requires_grad_(), torch.randn_like(x).requires_grad_(), first, second
+
+    return {
+        "Where x is a leaf": reversal(torch.randn(n), one, other),
+        "Where x is a float64 leaf that is not contiguous": reversal(
+            with_gaps(torch.randn(m, k).double()), other, one
+        ),
+        "With lam = 0": reversal(torch.randn(k, n), 0.0, one),
+        "Where x is a single number": reversal(torch.randn(()), one, 0.0),
+    }
+
+
+@probe(cases=reversals)
+def reversed_once(student, x, other, lam, second):
+    """The result, its gradient, and what is left on x."""
+    with untouched(x=x) as kept:
+        y = student.grad_reverse(x, lam)
+    shared = gradients(lambda: y + other, {"x": x, "the other term": other})
+    return {"kept": kept, "y": snap(y), "back": gradients(lambda: 1 * y, x=x), "shared": shared}
+
+
+@probe(cases=reversals)
+def used_elsewhere(student, x, other, lam, second):
+    """Other uses of a computed tensor, before and after two calls; and the gradients of both results."""
+    h = 3 * x
+    early = h.sin()
+    with untouched(h=h) as kept:
+        y = student.grad_reverse(h, lam)
+    z = student.grad_reverse(h, second)
+    return {
+        "kept": kept,
+        "early": gradients(early, x=x),
+        "late": gradients(lambda: 10 * h, x=x),
+        "together": gradients(lambda: 10 * h + y, x=x),
+        "first": gradients(lambda: 1 * y, x=x),
+        "second": gradients(lambda: 1 * z, x=x),
+    }
+
+
+@points(1)
+def test_forward_is_the_identity(reversed_once):
+    """The result has the values of x."""
+    for case in cases(reversed_once):
+        assert_close(*case["y"], "The result does not have the values of x.")
+
+
+@points(2)
+def test_gradient_is_reversed(reversed_once, used_elsewhere):
+    """The gradient that goes back through the result is multiplied by -lam."""
+    cut = "\n\nWhat is the grad_fn of the result?"
+    why = {"no history": cut, "not connected": cut}
+    for case in cases(reversed_once):
+        assert_gradients(*case["back"], of="the result", because=why)
+    for case in cases(used_elsewhere):
+        own = why | {"wrong": "\n\nWhere is lam kept, and until when?"}
+        assert_gradients(*case["first"], of="the first of two results", because=own)
+        assert_gradients(*case["second"], of="the second of two results", because=own)
+
+
+@points(2)
+def test_other_uses_are_not_reversed(reversed_once, used_elsewhere):
+    """Other uses of x get their usual gradient, no hook stays on x, and no gradient is overwritten."""
+    hint = "\n\nWhich ways back to x lead through your reversal?"
+    for case in cases(used_elsewhere):
+        assert_gradients(*case["early"], of="x.sin(), computed before the call,", because={"wrong": hint})
+        assert_gradients(*case["late"], of="10 * x, computed after the call,", because={"wrong": hint})
+        assert_gradients(*case["together"], of="10 * x + y", because={"wrong": hint})
+        assert_untouched(case.seen["kept"])
+    for case in cases(reversed_once):
+        assert_untouched(case.seen["kept"])
+        wrote = "\n\nBoth terms of a sum get the same tensor. Does your backward write to it?"
+        only = ["the other term"]
+        assert_gradients(*case["shared"], of="y + other", only=only, because={"wrong": wrote})
+
+
+@picture
+def two_ways_back(student):
+    """Two ways lead from the loss to x. Your reversal should stand on one of them."""
+    x = torch.randn(2, requires_grad=True)
+    h = 3 * x
+    return graph(loss=(10 * h + student.grad_reverse(h, 0.5)).sum(), h=h, x=x)
+
+
+# --- q6: maml_grad
+
+
+@inside
+def lessons():
+    """Weights of several forms with a .grad, two losses that share a tensor with a .grad, and a rate."""
+    n, m, k = sizes(3)
+
+    def lesson(shape, dtype, lr):
+        w, scale, goal = torch.randn(3, *shape, dtype=dtype).unbind()
+        w, scale = w.clone().requires_grad_(), scale.clone().requires_grad_()
+        w.grad, scale.grad = torch.randn_like(w), torch.randn_like(w)
+        turn = torch.randn(w.numel(), w.numel(), dtype=dtype)
+
+        def task_loss(v):
+            return ((turn @ v.flatten()).sin() * scale.flatten()).sum() + (v**3).mean()
+
+        def query_loss(v):
+            return ((v - goal) ** 2).sum() + (scale * v).sum()
+
+        return w, task_loss, query_loss, lr, scale
+
+    return {
+        "Where w is a vector": lesson((n + 1,), torch.float32, 0.05 + 0.1 * torch.rand(()).item()),
+        "Where w is a float64 matrix": lesson((m, k), torch.float64, 0.3),
+        "With lr = 0": lesson((k,), torch.float32, 0.0),
+    }
+
+
+@inside
+def by_the_hessian(w, task_loss, query_loss, lr):
+    """The chain rule by hand: the gradient at the fast weights, less lr times the Hessian times it."""
+    w = w.detach().clone().requires_grad_()
+    (g,) = torch.autograd.grad(task_loss(w), w)
+    fast = (w - lr * g).detach().requires_grad_()
+    (q,) = torch.autograd.grad(query_loss(fast), fast)
+    hessian = torch.autograd.functional.hessian(task_loss, w.detach())
+    return q - lr * (hessian.reshape(q.numel(), q.numel()) @ q.flatten()).reshape(q.shape)
+
+
+@probe(cases=lessons, oracle=by_the_hessian)
+def adapted(student, w, task_loss, query_loss, lr, scale):
+    """The gradient; what else it may be taken for; a loss from before the call; and what changed."""
+    pending = w**2
+    with untouched(w=w, scale=scale) as kept:
+        gradient = student.maml_grad(w, task_loss, query_loss, lr)
+    (g,) = torch.autograd.grad(task_loss(w), w)
+    fast = (w - lr * g).detach().requires_grad_()
+    others = {
+        "the first-order gradient": torch.autograd.grad(query_loss(fast), fast)[0],
+        "the gradient of query_loss at w itself": torch.autograd.grad(query_loss(w), w)[0],
+        "the gradient of task_loss": g,
+    }
+    return {"kept": kept, "gradient": snap(gradient), "pending": gradients(pending, w=w), "others": others}
+
+
+@points(3)
+def test_second_order_gradient(adapted):
+    """The gradient counts that the inner gradient depends on w."""
+    hint = "On what does fast depend in your code, and which of these ways does autograd know?"
+    for case in cases(adapted):
+        gradient, right = case["gradient"]
+        assert gradient is not None, "You returned None."
+        others = case.expected["others"] if case.name != "With lr = 0" else {}
+        told = "The gradient is not that of query_loss(fast) with respect to w."
+        with blaming_changes(case.seen["kept"], only=["w:value"]):
+            assert_close(gradient, right, f"{told}\n\n{hint}", others)
+
+
+@points(2)
+def test_w_is_left_alone(adapted):
+    """Nothing is written to w, and no .grad changes."""
+    hint = "Which of your lines writes to w or fills a .grad, if only for a moment?"
+    for case in cases(adapted):
+        assert case.seen["gradient"] is not None, "You returned None."
+        assert_untouched(case.seen["kept"], hint=hint)
+        assert_gradients(*case["pending"], of="a loss from before the call")
+
+
+@picture
+def what_comes_back(student):
+    """A weight and the losses that you were asked about: what the query loss sees, and whether it leads to w."""
+    w, seen = torch.randn(1, requires_grad=True), []
+
+    def query_loss(v):
+        seen.append(v)
+        return (v**2).sum()
+
+    attempt(student.maml_grad, w, lambda v: (v**3).sum(), query_loss, 0.1)
+    return graph(query_loss=(seen[0] ** 2).sum(), w=w)
+
+
+# --- q7: per_sample_grads
+
+
+@inside
+class Nested(nn.Module):
+    """Layers with like names at two depths; one weight stands in two places, and dropout is in eval mode."""
+
+    def __init__(self, inputs, hidden, outputs):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(inputs, hidden), nn.Dropout(0.5).eval())
+        self.echo, self.fc = nn.Linear(inputs, hidden, bias=False), nn.Linear(hidden, outputs)
+        self.echo.weight = self.body[0].weight
+        self.register_buffer("shift", torch.randn(outputs))
+
+    def forward(self, x):
+        return self.fc(torch.tanh(self.body(x) - 2 * self.echo(x).sin())) + self.shift
+
+
+@inside
+def batches():
+    """Models and batches of several samples, of equal ones, and of a single one."""
+    n, inputs, hidden, outputs = sizes(4)
+    small = nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+    X, Y = torch.randn(n + 1, inputs), torch.randn(n + 1, outputs)
+    X[0] *= 5
+    deep = Nested(inputs, hidden, outputs).double()
+    return {
+        "With several samples": (small, X, Y),
+        "With a model that is nested and tied (float64)": (deep, X.double().flip(0), Y.double()),
+        "With a single sample": (nn.Linear(hidden, outputs), torch.randn(1, hidden), torch.randn(1, outputs)),
+    }
+
+
+@inside
+def one_by_one(model, X, Y):
+    """A loop over samples, each by itself."""
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    rows = [torch.autograd.grad(F.mse_loss(model(x), y), parameters) for x, y in zip(X, Y, strict=True)]
+    return {name: torch.stack([row[place] for row in rows]) for place, name in enumerate(names)}
+
+
+@probe(cases=batches, oracle=one_by_one)
+def each_sample(student, model, X, Y):
+    """The gradients of each sample; what they may be taken for; and what else the call changed."""
+    with untouched(model=model, X=X, Y=Y) as kept:
+        result = student.per_sample_grads(model, X, Y)
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    whole = dict(zip(names, torch.autograd.grad(F.mse_loss(model(X), Y), parameters), strict=True))
+    return {"kept": kept, "rows": result, "whole": whole}
+
+
+@points(3)
+def test_gradient_of_each_sample(each_sample):
+    """Entry i is the gradient of sample i alone."""
+    for case in cases(each_sample):
+        rows, right = case["rows"]
+        assert isinstance(rows, dict), "What came back is no dict."
+        missing = [name for name in right if name not in rows]
+        assert not missing, f"The dict has no entry for {missing[0]}."
+        assert len(rows) == len(right), "The dict has more entries than the model has parameters."
+        for name, expected in right.items():
+            told = f"In the entry {name}, row i is not the gradient of sample i alone"
+            same = getattr(rows[name], "value", None) is not None and rows[name].shape == expected.shape
+            size = len(expected.value) // expected.shape[0] if same else 0
+            parts = {rows[name].value[at : at + size] for at in range(0, len(expected.value), size)} if size else ()
+            if len(parts) == 1 and expected.shape[0] > 1:
+                told = f"{told}: all its rows are equal"
+            hint = "Which tensor is in the list, and what is added to it later?"
+            assert_close(rows[name], expected, f"{told}.\n\n{hint}")
+
+
+@points(1)
+def test_model_is_left_alone(each_sample):
+    """The .grad of the model is None afterwards, and nothing else changes."""
+    for case in cases(each_sample):
+        assert case.seen["rows"] is not None, "You returned None."
+        assert_untouched(case.seen["kept"], hint="Which of your calls fills .grad? Is it empty at the end?")
+
+
+@picture
+def gradient_of_two_samples(student):
+    """The gradients of two samples, as you return them, and the weight."""
+    model = nn.Linear(1, 1, bias=False)
+    rows = student.per_sample_grads(model, torch.randn(2, 1), torch.randn(2, 1))
+    return graph(gradients=rows["weight"], model=model)
+
+
+# --- q8: hvp
+
+
+@inside
+def valleys():
+    """Points of several forms with a .grad, a function that uses a tensor with a .grad, and directions."""
+    n, m, k = sizes(3)
+
+    def valley(shape, dtype):
+        x, v = torch.randn(2, *shape, dtype=dtype).unbind()
+        x, v = x.clone().requires_grad_(), 3 * v
+        turn = torch.randn(x.numel(), x.numel(), dtype=dtype)
+        scale = torch.randn(x.numel(), dtype=dtype, requires_grad=True)
+        x.grad, scale.grad = torch.randn_like(x), torch.randn_like(scale)
+
+        def f(t):
+            flat = t.flatten()
+            return ((turn @ flat).sin() * scale).sum() + (flat**3).sum() * flat[0]
+
+        return f, x, v, scale
+
+    return {
+        "Where x is a vector": valley((n + 1,), torch.float32),
+        "Where x is a float64 matrix": valley((m, k), torch.float64),
+        "Where x has a single entry": valley((1,), torch.float64),
+    }
+
+
+@inside
+def by_the_matrix(f, x, v):
+    """The whole Hessian, times v."""
+    hessian = torch.autograd.functional.hessian(f, x.detach())
+    return (hessian.reshape(v.numel(), v.numel()) @ v.flatten()).reshape(v.shape)
+
+
+@probe(cases=valleys, oracle=by_the_matrix)
+def multiplied(student, f, x, v, scale):
+    """The product; what else it may be taken for; and what changed."""
+    with untouched(x=x, v=v, scale=scale) as kept:
+        product = student.hvp(f, x, v)
+    (g,) = torch.autograd.grad(f(x), x)
+    return {"kept": kept, "product": snap(product), "others": {"the gradient of f": g, "the gradient times v": g * v}}
+
+
+@points(2)
+def test_product_is_right(multiplied):
+    """The result is the Hessian at x times v, in the shape of x."""
+    for case in cases(multiplied):
+        product, right = case["product"]
+        assert product is not None, "You returned None."
+        hint = "What is differentiated the second time, and what goes back from it?"
+        told = f"The result is not the Hessian times v.\n\n{hint}"
+        assert_close(product, right, told, case.expected["others"], all_digits=True)
+
+
+@points(1)
+def test_nothing_is_left_behind(multiplied):
+    """The result has no graph, and no .grad changes."""
+    for case in cases(multiplied):
+        product = case.seen["product"]
+        assert product is not None, "You returned None."
+        assert not product.requires_grad, (
+            "The result requires grad: its graph is kept alive with it.\n\nWhich of your gradients was recorded?"
+        )
+        assert_untouched(case.seen["kept"], hint="Which of your calls fills .grad?")
+
+
+@picture
+def product_of_a_small_hessian(student):
+    """The product that you return, and x."""
+    x = torch.randn(2, requires_grad=True)
+    return graph(product=student.hvp(lambda t: (t**3).sum(), x, torch.ones(2)), x=x)
