@@ -517,11 +517,11 @@ print(v.grad.tolist(), incoming.tolist())
 # *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. This tames a single layer
 # that makes gradients explode; `clip_grad_norm_` would shrink all gradients for it.
 #
-# - `t` is a computed tensor that requires grad, float32 or float64. It may be a leaf of nothing else than the
-#   graph behind it: its value and its history stay as they are. `limit` is a positive float.
+# - `t` is a computed tensor that requires grad, float32 or float64. Its value and its
+#   history stay as they are. `limit` is a positive float.
 # - If `t` is used several times, the *sum* of what arrives is limited.
-# - Nothing else is limited: no other tensor gets another gradient than before, not even one that was computed in
-#   the same step as `t` (as by `chunk`), and the gradient tensor that arrives is not overwritten.
+# - Nothing else is limited: no other tensor gets another gradient than before, not even another result of the
+#   operation that made `t` (such as the other one of `torch.var_mean`), and the gradient tensor that arrives is not overwritten.
 # - Other hooks on `t` stay.
 # - After `handle.remove()` the gradient goes through `t` unchanged.
 #
@@ -849,10 +849,14 @@ print(seen[0] is seen[1])  # True, because backward() added to the tensor that w
 # `torch.func` goes further. It treats a gradient as a *function*: `torch.func.grad(f)` is a function that returns
 # the gradient of `f`, and `torch.func.vmap` runs a function over a whole batch at once.
 
+
 # %%
-f = lambda w, x: (w * x).sum() ** 2
+def squared_sum(w, x):
+    return (w * x).sum() ** 2
+
+
 w, X = torch.ones(2), torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-rows = torch.func.vmap(torch.func.grad(f), in_dims=(None, 0))(w, X)
+rows = torch.func.vmap(torch.func.grad(squared_sum), in_dims=(None, 0))(w, X)
 print(rows.tolist())  # [[2.0, 0.0], [0.0, 8.0], [4.0, 4.0]], because each row is the gradient of its own sample
 
 # %% [markdown]
@@ -985,7 +989,7 @@ xray(g=torch.autograd.grad(x[0] * x[1] ** 2, x, create_graph=True)[0], x=x)
 # - `x` is a leaf that requires grad, of any shape with at least one dimension, float32 or float64. `v` is plain data of
 #   the same shape and dtype. The result has this shape and dtype, too.
 # - `f` is a function that takes a tensor like `x` and returns a tensor without dimensions. It computes with torch's
-#   operations, may be called as often as you like, and may use other tensors that require grad. Its gradient depends on
+#   operations, may be called as often as you like, and may use other tensors, which are plain data. Its gradient depends on
 #   its argument. The product is exact up to rounding: differences of gradients are not good enough.
 # - The result is plain data: it does not require grad.
 # - `x`, `v` and all `.grad` stay as they are.

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.answers import accepted, edit, equal, wrong, wrong_edits
+from grader.answers import accepted, accepted_edits, edit, wrong, wrong_edits
 
 # q1: Square
 
@@ -72,7 +72,7 @@ class SavedTheDoubleToo(torch.autograd.Function):
         return (x + x) * gradient if ctx.needs_input_grad[0] else None
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_overwritten_input_is_noticed", "test_second_derivative"])
 class KeptDetached(torch.autograd.Function):
     """Believes that a detached tensor is safe: it shares the memory, nothing compares, and it has no history."""
 
@@ -86,7 +86,7 @@ class KeptDetached(torch.autograd.Function):
         return 2 * ctx.x * gradient
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_overwritten_input_is_noticed", "test_second_derivative"])
 class KeptACopy(torch.autograd.Function):
     """Buys a right first gradient with a second tensor: no error, and no second derivative."""
 
@@ -100,7 +100,9 @@ class KeptACopy(torch.autograd.Function):
         return 2 * ctx.x * gradient
 
 
-@wrong("q1", fails=[])
+@wrong(
+    "q1", fails=["test_gradient_of_the_square", "test_overwritten_input_is_noticed", "test_second_derivative"]
+)
 class SavedTheResult(torch.autograd.Function):
     """Saves the result and takes its root: the sign is lost."""
 
@@ -116,7 +118,7 @@ class SavedTheResult(torch.autograd.Function):
         return 2 * y.sqrt() * gradient
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_gradient_of_the_square"], public=True)
 class SavedBoth(torch.autograd.Function):
     """Saves the result as well, to be safe, so that a harmless write to the result stops backward."""
 
@@ -132,7 +134,7 @@ class SavedBoth(torch.autograd.Function):
         return 2 * x * gradient
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_second_derivative"], public=True)
 class DifferentiableOnce(torch.autograd.Function):
     """Forbids the second derivative by a decorator that is copied a lot."""
 
@@ -147,7 +149,7 @@ class DifferentiableOnce(torch.autograd.Function):
         return 2 * ctx.saved_tensors[0] * gradient
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_overwritten_input_is_noticed"], public=True)
 class ValuesCompared(torch.autograd.Function):
     """Compares values with a copy instead of versions: a write of equal values is not noticed."""
 
@@ -163,7 +165,7 @@ class ValuesCompared(torch.autograd.Function):
         return 2 * ctx.x * gradient
 
 
-@wrong("q1", fails=[])
+@wrong("q1", fails=["test_overwritten_input_is_noticed"])
 class AssertedVersion(torch.autograd.Function):
     """Notices the write, and raises an error of another kind."""
 
@@ -181,27 +183,44 @@ class AssertedVersion(torch.autograd.Function):
 wrong_edits(
     "q1",
     {
-        "two_forgotten": ("2 * x * gradient", "x * gradient", "Forgets the factor 2."),
-        "gradient_forgotten": ("2 * x * gradient", "2 * x", "Returns the derivative instead of the product."),
-        "detached_in_backward": (
+        "two_forgotten": edit(
+            "2 * x * gradient",
+            "x * gradient",
+            "Forgets the factor 2.",
+            fails=["test_gradient_of_the_square", "test_second_derivative"],
+        ),
+        "gradient_forgotten": edit(
+            "2 * x * gradient",
+            "2 * x",
+            "Returns the derivative instead of the product.",
+            fails=["test_gradient_of_the_square", "test_second_derivative"],
+            public=True,
+        ),
+        "detached_in_backward": edit(
             "2 * x * gradient",
             "2 * x.detach() * gradient",
             "Detaches what is only used for a number, and so cuts the second derivative.",
+            fails=["test_second_derivative"],
+            public=True,
         ),
-        "data_in_backward": (
+        "data_in_backward": edit(
             "2 * x * gradient",
             "2 * x * gradient.data",
             "Believes that the gradient that comes in has no history.",
+            fails=["test_second_derivative"],
+            public=True,
         ),
-        "kept_as_a_copy": (
+        "kept_as_a_copy": edit(
             "ctx.save_for_backward(x)",
             "ctx.save_for_backward(x.clone())",
             "Saves a copy where autograd looks: nobody writes to the copy.",
+            fails=["test_overwritten_input_is_noticed", "test_second_derivative"],
         ),
-        "squared_in_place": (
+        "squared_in_place": edit(
             "return x * x",
             "return x.detach().mul_(x)",
             "Saves memory by writing the result into x.",
+            fails=["test_gradient_of_the_square", "test_second_derivative"],
         ),
     },
 )
@@ -276,7 +295,15 @@ class AugmentedAssignment(torch.autograd.Function):
         return gradient * k, None
 
 
-@wrong("q2", fails=[])
+@wrong(
+    "q2",
+    fails=[
+        "test_x_is_scaled_in_place",
+        "test_gradient_through_x",
+        "test_gradient_through_the_result",
+        "test_stale_use_is_noticed",
+    ],
+)
 class OutOfPlace(torch.autograd.Function):
     """Returns a new tensor, and believes that this is the same for the caller."""
 
@@ -293,48 +320,92 @@ class OutOfPlace(torch.autograd.Function):
 wrong_edits(
     "q2",
     {
-        "clone_returned": (
+        "clone_returned": edit(
             "return x",
             "return x.clone()",
             "Marks x and returns a copy: what is dirty has to be returned.",
+            stops="RuntimeError",
+            fails=[],
         ),
-        "one_gradient": ("gradient * ctx.k, None", "gradient * ctx.k", "Forgets the entry for the number."),
-        "written_to_the_gradient": (
+        "one_gradient": edit(
+            "gradient * ctx.k, None",
+            "gradient * ctx.k",
+            "Forgets the entry for the number.",
+            fails=["test_gradient_through_x", "test_gradient_through_the_result"],
+        ),
+        "written_to_the_gradient": edit(
             "gradient * ctx.k, None",
             "gradient.mul_(ctx.k), None",
             "Writes to the gradient that arrives, which others may hold.",
+            fails=["test_other_uses_are_not_reversed"],
         ),
-        "gradient_passed_on": (
+        "gradient_passed_on": edit(
             "gradient * ctx.k, None",
             "gradient, None",
             "Believes that the in-place multiplication is counted by itself.",
+            fails=["test_gradient_through_x", "test_gradient_through_the_result"],
         ),
-        "divided": (
+        "divided": edit(
             "gradient * ctx.k, None",
             "gradient / ctx.k, None",
             "Believes that the way back undoes the multiplication.",
+            fails=["test_gradient_through_x", "test_gradient_through_the_result"],
         ),
-        "number_on_the_class": (
+        "number_on_the_class": edit(
             [("ctx.k = k", "Scale_.k = k"), ("gradient * ctx.k, None", "gradient * Scale_.k, None")],
             "Keeps the number on the class, where the next call overwrites it.",
+            fails=["test_gradient_through_x", "test_gradient_through_the_result"],
+            public=True,
         ),
-        "number_rounded": (
+        "number_rounded": edit(
             "ctx.k = k",
             "ctx.k = torch.tensor(k)",
             "Makes a float32 tensor of the number, which rounds it for a float64 gradient.",
+            fails=["test_gradient_through_the_result"],
+            public=True,
         ),
-        "dirty_copy": (
+        "dirty_copy": edit(
             [("x.mul_(k)", "y = x.detach().mul_(k)"), ("ctx.mark_dirty(x)", "ctx.mark_dirty(y)"), ("return x", "return y")],
             "Marks an alias that is no input.",
+            fails=[
+                "test_x_is_scaled_in_place",
+                "test_gradient_through_x",
+                "test_gradient_through_the_result",
+            ],
         ),
-        "not_differentiable": (
+        "not_differentiable": edit(
             "ctx.mark_dirty(x)",
             "ctx.mark_non_differentiable(x)",
             "Takes the wrong mark of the two.",
+            fails=[
+                "test_x_is_scaled_in_place",
+                "test_gradient_through_x",
+                "test_gradient_through_the_result",
+            ],
         ),
     },
 )
 
+
+wrong_edits(
+    "q2",
+    {
+        "data_without_a_mark": (
+            [("x.mul_(k)", "x.data.mul_(k)"), ("    ctx.mark_dirty(x)\n", "")],
+            "Writes where no counter counts, and tells nobody.",
+        ),
+    },
+)
+accepted_edits(
+    "q2",
+    {
+        "data_with_a_mark": (
+            "x.mul_(k)",
+            "x.data.mul_(k)",
+            "The write is not counted, but the mark is: mark_dirty moves the counter.",
+        ),
+    },
+)
 
 # q3: penalty
 
@@ -376,53 +447,75 @@ def functional_gradients(D, x):
 wrong_edits(
     "q3",
     {
-        "retained_not_created": (
+        "retained_not_created": edit(
             "create_graph=True",
             "retain_graph=True",
             "Takes retain_graph for create_graph.",
+            fails=["test_gradient_of_the_penalty"],
         ),
-        "gradient_made_a_leaf": (
+        "gradient_made_a_leaf": edit(
             "((g.flatten(1)",
             "((g.detach().requires_grad_().flatten(1)",
             "Believes that requires_grad_() gives the gradient a history.",
+            fails=["test_gradient_of_the_penalty"],
         ),
-        "norm_of_the_batch": (
+        "norm_of_the_batch": edit(
             "((g.flatten(1).norm(dim=1) - 1) ** 2).mean()",
             "(g.norm() - 1) ** 2",
             "Takes one norm over the whole batch.",
+            fails=["test_value_of_the_penalty", "test_gradient_of_the_penalty"],
         ),
-        "norm_over_channels": (
+        "norm_over_channels": edit(
             "g.flatten(1).norm(dim=1)",
             "g.norm(dim=1)",
             "Takes the norm over the second dimension, which of an image are its channels.",
+            fails=["test_value_of_the_penalty", "test_gradient_of_the_penalty"],
+            public=True,
         ),
-        "mean_of_the_norms": (
+        "mean_of_the_norms": edit(
             "((g.flatten(1).norm(dim=1) - 1) ** 2).mean()",
             "(g.flatten(1).norm(dim=1).mean() - 1) ** 2",
             "Takes the mean before the square.",
+            fails=["test_value_of_the_penalty", "test_gradient_of_the_penalty"],
+            public=True,
         ),
-        "data_of_the_gradient": ("(g.flatten", "(g.data.flatten", "Takes .data, and cuts the graph."),
-        "mean_of_the_output": (
+        "data_of_the_gradient": edit(
+            "(g.flatten",
+            "(g.data.flatten",
+            "Takes .data, and cuts the graph.",
+            fails=["test_gradient_of_the_penalty"],
+        ),
+        "mean_of_the_output": edit(
             "D(x).sum()",
             "D(x).mean()",
             "Takes the mean over the batch, which makes all slopes smaller.",
+            fails=["test_value_of_the_penalty", "test_gradient_of_the_penalty"],
         ),
-        "one_sided": (
+        "one_sided": edit(
             "- 1) ** 2",
             "- 1).relu() ** 2",
             "Punishes slopes above 1 only.",
+            fails=["test_value_of_the_penalty", "test_gradient_of_the_penalty"],
+            public=True,
         ),
-        "caller_s_x_switched": (
+        "caller_s_x_switched": edit(
             "x = x.detach().requires_grad_()",
             "x.requires_grad_()",
             "Switches on the caller's own x.",
+            fails=["test_call_touches_nothing"],
+            public=True,
         ),
-        "sum_over_the_samples": (".mean()", ".sum()", "Takes the sum over the samples."),
+        "sum_over_the_samples": edit(
+            ".mean()",
+            ".sum()",
+            "Takes the sum over the samples.",
+            fails=["test_value_of_the_penalty", "test_gradient_of_the_penalty"],
+        ),
     },
 )
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_call_touches_nothing"])
 def backward_into_everything(D, x):
     """backward() fills the .grad of all parameters, with the gradient of the output."""
     x = x.detach().requires_grad_()
@@ -430,7 +523,7 @@ def backward_into_everything(D, x):
     return ((x.grad.flatten(1).norm(dim=1) - 1) ** 2).mean()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_call_touches_nothing"], public=True)
 def zeroed_before(D, x):
     """Clears the gradients of the critic, as before a step."""
     D.zero_grad()
@@ -439,7 +532,7 @@ def zeroed_before(D, x):
     return ((g.flatten(1).norm(dim=1) - 1) ** 2).mean()
 
 
-@wrong("q3", fails=[])
+@wrong("q3", fails=["test_call_touches_nothing"], public=True)
 def critic_left_in_training_mode(D, x):
     """Switches everything to training mode, to be safe."""
     x = x.detach().requires_grad_()
@@ -478,7 +571,7 @@ def chosen_by_where(t, limit):
     return t.register_hook(hook)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradient_is_limited", "test_nothing_else_is_limited"])
 def nothing_returned(t, limit):
     """Computes, and returns None: the gradient goes on as it was."""
 
@@ -488,19 +581,19 @@ def nothing_returned(t, limit):
     return t.register_hook(hook)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_handle_removes_the_hook"])
 def no_handle(t, limit):
     """Returns no handle."""
     t.register_hook(lambda gradient: gradient.clamp(-limit, limit))
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradient_is_limited"])
 def norm_limited(t, limit):
     """Limits the norm instead of the entries."""
     return t.register_hook(lambda gradient: gradient * min(1.0, limit / float(gradient.norm())))
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradient_is_limited", "test_nothing_else_is_limited"])
 def value_clamped(t, limit):
     """Clamps the tensor, not its gradient."""
     with torch.no_grad():
@@ -508,7 +601,7 @@ def value_clamped(t, limit):
     return t.register_hook(lambda gradient: gradient)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_nothing_else_is_limited"], public=True)
 def hook_on_the_node(t, limit):
     """Puts the hook on the node, which has other results, too."""
 
@@ -518,7 +611,7 @@ def hook_on_the_node(t, limit):
     return t.grad_fn.register_prehook(hook)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_gradient_is_limited", "test_nothing_else_is_limited"], public=True)
 def hook_behind_the_node(t, limit):
     """Limits what the node hands on, not what arrives at t."""
 
@@ -528,7 +621,7 @@ def hook_behind_the_node(t, limit):
     return t.grad_fn.register_hook(hook)
 
 
-@wrong("q4", fails=[])
+@wrong("q4", fails=["test_handle_removes_the_hook"], public=True)
 def other_hooks_cleared(t, limit):
     """Makes room for its own hook first."""
     if t._backward_hooks:
@@ -539,35 +632,43 @@ def other_hooks_cleared(t, limit):
 wrong_edits(
     "q4",
     {
-        "only_from_above": (
+        "only_from_above": edit(
             "gradient.clamp(-limit, limit)",
             "gradient.clamp(max=limit)",
             "Forgets the negative side.",
+            fails=["test_gradient_is_limited"],
         ),
-        "written_through_data": (
+        "written_through_data": edit(
             "gradient.clamp(-limit, limit)",
             "gradient.data.clamp_(-limit, limit)",
             "Believes that .data is a copy.",
+            fails=["test_nothing_else_is_limited"],
         ),
-        "squashed": (
+        "squashed": edit(
             "gradient.clamp(-limit, limit)",
             "limit * torch.tanh(gradient / limit)",
             "Limits smoothly, and so changes what is inside the limit.",
+            fails=["test_gradient_is_limited"],
         ),
-        "large_ones_dropped": (
+        "large_ones_dropped": edit(
             "gradient.clamp(-limit, limit)",
             "gradient * (gradient.abs() <= limit)",
             "Sets what is too large to 0.",
+            fails=["test_gradient_is_limited"],
         ),
-        "limited_to_one": (
+        "limited_to_one": edit(
             "gradient.clamp(-limit, limit)",
             "gradient.clamp(-1, 1)",
             "Ignores the limit.",
+            fails=["test_gradient_is_limited"],
+            public=True,
         ),
-        "limit_in_float32": (
+        "limit_in_float32": edit(
             "gradient.clamp(-limit, limit)",
             "torch.minimum(torch.maximum(gradient, torch.tensor(-limit)), torch.tensor(limit))",
             "Makes float32 numbers of the limit.",
+            fails=["test_gradient_is_limited"],
+            public=True,
         ),
     },
 )
@@ -629,19 +730,19 @@ def zero_with_a_gradient(x, lam):
     return x.detach() + lam * (x.detach() - x)
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"])
 def only_detached(x, lam):
     """Believes that no gradient is as good as a reversed one."""
     return x.detach()
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"])
 def no_lambda(x, lam):
     """Forgets lam."""
     return 2 * x.detach() - x
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"])
 def hook_on_the_copy_of_a_name(x, lam):
     """Believes that y = x makes another tensor."""
     y = x
@@ -649,7 +750,7 @@ def hook_on_the_copy_of_a_name(x, lam):
     return y
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"])
 def hook_that_removes_itself(x, lam):
     """Reverses once only, and still on x itself."""
 
@@ -661,7 +762,7 @@ def hook_that_removes_itself(x, lam):
     return x
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_forward_is_the_identity"])
 def negative_forward(x, lam):
     """Turns the values around, too."""
     return -lam * x
@@ -670,22 +771,41 @@ def negative_forward(x, lam):
 wrong_edits(
     "q5",
     {
-        "one_entry_for_two": ("-ctx.lam * gradient, None", "-ctx.lam * gradient", "Forgets the entry for lam."),
-        "written_to_the_gradient": (
+        "one_entry_for_two": edit(
+            "-ctx.lam * gradient, None",
+            "-ctx.lam * gradient",
+            "Forgets the entry for lam.",
+            fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"],
+        ),
+        "written_to_the_gradient": edit(
             "-ctx.lam * gradient, None",
             "gradient.mul_(-ctx.lam), None",
             "Writes to the gradient that arrives, which others may hold.",
+            fails=["test_other_uses_are_not_reversed"],
         ),
-        "not_reversed": ("-ctx.lam * gradient, None", "ctx.lam * gradient, None", "Forgets the sign."),
-        "lam_forgotten": ("-ctx.lam * gradient, None", "-gradient, None", "Forgets the number."),
-        "kept_globally": (
+        "not_reversed": edit(
+            "-ctx.lam * gradient, None",
+            "ctx.lam * gradient, None",
+            "Forgets the sign.",
+            fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"],
+        ),
+        "lam_forgotten": edit(
+            "-ctx.lam * gradient, None",
+            "-gradient, None",
+            "Forgets the number.",
+            fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"],
+        ),
+        "kept_globally": edit(
             [("ctx.lam = lam", "grad_reverse.lam = lam"), ("-ctx.lam", "-grad_reverse.lam")],
             "Keeps the number where the next call overwrites it.",
+            fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"],
+            public=True,
         ),
-        "hook_on_the_result_as_well": (
+        "hook_on_the_result_as_well": edit(
             "return Reverse.apply(x, lam)",
             "y = Reverse.apply(x, lam)\n    y.register_hook(lambda gradient: -gradient)\n    return y",
             "Reverses twice.",
+            fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"],
         ),
     },
 )
@@ -732,36 +852,63 @@ def chain_rule_by_hand(w, task_loss, query_loss, lr):
 wrong_edits(
     "q6",
     {
-        "first_order": (", create_graph=True", "", "Forgets create_graph: first-order MAML, without an error."),
-        "retained": ("create_graph=True", "retain_graph=True", "Takes retain_graph for create_graph."),
-        "fast_detached": (
+        "first_order": edit(
+            ", create_graph=True",
+            "",
+            "Forgets create_graph: first-order MAML, without an error.",
+            fails=["test_second_order_gradient"],
+        ),
+        "retained": edit(
+            "create_graph=True",
+            "retain_graph=True",
+            "Takes retain_graph for create_graph.",
+            fails=["test_second_order_gradient"],
+        ),
+        "fast_detached": edit(
             "return torch.autograd.grad(query_loss(w - lr * g), w)[0]",
             "fast = (w - lr * g).detach().requires_grad_()\n    return torch.autograd.grad(query_loss(fast), fast)[0]",
             "Takes the gradient at the fast weights for that through them.",
+            fails=["test_second_order_gradient"],
         ),
-        "data_updated": (
+        "data_updated": edit(
             "return torch.autograd.grad(query_loss(w - lr * g), w)[0]",
             "w.data -= lr * g.data\n    return torch.autograd.grad(query_loss(w), w)[0]",
             "Updates the caller's w through .data.",
+            fails=["test_second_order_gradient", "test_w_is_left_alone"],
         ),
-        "subtracted_in_place": (
+        "subtracted_in_place": edit(
             "return torch.autograd.grad(query_loss(w - lr * g), w)[0]",
             "w.sub_(lr * g)\n    return torch.autograd.grad(query_loss(w), w)[0]",
             "Writes to a leaf while gradients are recorded.",
+            stops="RuntimeError",
+            fails=[],
         ),
-        "upwards": ("w - lr * g", "w + lr * g", "Takes the step uphill."),
-        "g_detached": ("lr * g)", "lr * g.detach())", "Detaches the gradient that it had recorded."),
-        "query_at_w": ("query_loss(w - lr * g)", "query_loss(w)", "Leaves the step out."),
-        "wrong_loss_first": (
+        "upwards": edit(
+            "w - lr * g", "w + lr * g", "Takes the step uphill.", fails=["test_second_order_gradient"]
+        ),
+        "g_detached": edit(
+            "lr * g)",
+            "lr * g.detach())",
+            "Detaches the gradient that it had recorded.",
+            fails=["test_second_order_gradient"],
+        ),
+        "query_at_w": edit(
+            "query_loss(w - lr * g)",
+            "query_loss(w)",
+            "Leaves the step out.",
+            fails=["test_second_order_gradient"],
+        ),
+        "wrong_loss_first": edit(
             "torch.autograd.grad(task_loss(w)",
             "torch.autograd.grad(query_loss(w)",
             "Takes the inner step on the query loss.",
+            fails=["test_second_order_gradient"],
         ),
     },
 )
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_is_left_alone"], public=True)
 def backward_everywhere(w, task_loss, query_loss, lr):
     """Uses backward(), which fills the .grad of all that take part."""
     before = w.grad
@@ -772,7 +919,7 @@ def backward_everywhere(w, task_loss, query_loss, lr):
     return gradient
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_w_is_left_alone"])
 def restored_afterwards(w, task_loss, query_loss, lr):
     """Right gradient of a leaf of its own, but w is written to and restored for no reason."""
     own = w.detach().clone().requires_grad_()
@@ -783,7 +930,7 @@ def restored_afterwards(w, task_loss, query_loss, lr):
     return gradient
 
 
-@wrong("q6", fails=[])
+@wrong("q6", fails=["test_second_order_gradient"])
 def optimizer_step(w, task_loss, query_loss, lr):
     """Lets an optimizer take the inner step on a copy, which is written in place and not recorded."""
     own = w.detach().clone().requires_grad_()
@@ -840,7 +987,7 @@ def differences_of_sums(model, X, Y):
     return {name: torch.stack(entries) for name, entries in zip(parameters, zip(*rows))}
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_gradient_of_each_sample"])
 def zeroed_in_place(model, X, Y):
     """Sets .grad to zero in place: the list holds one tensor, that of the last sample."""
     out = {name: [] for name, _ in model.named_parameters()}
@@ -853,7 +1000,7 @@ def zeroed_in_place(model, X, Y):
     return {name: torch.stack(gradients) for name, gradients in out.items()}
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_gradient_of_each_sample"])
 def cloned_and_not_cleared(model, X, Y):
     """Copies each .grad, to which the earlier samples were added."""
     out = {name: [] for name, _ in model.named_parameters()}
@@ -865,7 +1012,7 @@ def cloned_and_not_cleared(model, X, Y):
     return {name: torch.stack(gradients) for name, gradients in out.items()}
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_gradient_of_each_sample"])
 def gradient_of_the_batch(model, X, Y):
     """Repeats the gradient of the batch."""
     names, parameters = zip(*model.named_parameters())
@@ -873,7 +1020,7 @@ def gradient_of_the_batch(model, X, Y):
     return {name: g.expand(len(X), *g.shape).clone() for name, g in zip(names, gradients)}
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_model_is_left_alone"])
 def last_left_behind(model, X, Y):
     """Clears before each sample, and not after the last."""
     out = {name: [] for name, _ in model.named_parameters()}
@@ -885,7 +1032,7 @@ def last_left_behind(model, X, Y):
     return {name: torch.stack(gradients) for name, gradients in out.items()}
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_model_is_left_alone"])
 def zeros_left_behind(model, X, Y):
     """Leaves zeros where None was."""
     names, parameters = zip(*model.named_parameters())
@@ -901,26 +1048,31 @@ def zeros_left_behind(model, X, Y):
 wrong_edits(
     "q7",
     {
-        "summed_over_the_outputs": (
+        "summed_over_the_outputs": edit(
             "F.mse_loss(torch.func.functional_call(model, parameters, (x,)), y)",
             'F.mse_loss(torch.func.functional_call(model, parameters, (x,)), y, reduction="sum")',
             "Takes the sum over the outputs.",
+            fails=["test_gradient_of_each_sample"],
+            public=True,
         ),
-        "divided_by_the_batch": (
+        "divided_by_the_batch": edit(
             "(x,)), y)",
             "(x,)), y) / len(X)",
             "Takes the share of each sample in the batch's gradient.",
+            fails=["test_gradient_of_each_sample"],
         ),
-        "mapped_over_the_parameters": (
+        "mapped_over_the_parameters": edit(
             ", in_dims=(None, 0, 0)",
             "",
             "Lets vmap map over the parameters, too.",
+            stops="ValueError",
+            fails=[],
         ),
     },
 )
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_gradient_of_each_sample", "test_model_is_left_alone"], public=True)
 def names_of_the_modules(model, X, Y):
     """Uses the last part of each name as the key."""
     names, parameters = zip(*model.named_parameters())
@@ -928,7 +1080,7 @@ def names_of_the_modules(model, X, Y):
     return {name.split(".")[-1]: torch.stack([row[i] for row in rows]) for i, name in enumerate(names)}
 
 
-@wrong("q7", fails=[])
+@wrong("q7", fails=["test_gradient_of_each_sample", "test_model_is_left_alone"])
 def a_list_of_dicts(model, X, Y):
     """Returns a dict for each sample instead of a dict of tensors."""
     names, parameters = zip(*model.named_parameters())
@@ -966,13 +1118,13 @@ def recorded_and_detached(f, x, v):
     return torch.autograd.grad(g, x, v, create_graph=True)[0].detach()
 
 
-@wrong("q8", fails=[])
+@wrong("q8", fails=["test_product_is_right"])
 def first_gradient_times_v(f, x, v):
     """Multiplies the gradient by v."""
     return torch.autograd.grad(f(x), x)[0] * v
 
 
-@wrong("q8", fails=[])
+@wrong("q8", fails=["test_product_is_right", "test_nothing_is_left_behind"])
 def backward_twice(f, x, v):
     """The second backward adds to the first gradient in x.grad."""
     f(x).backward(create_graph=True)
@@ -980,7 +1132,7 @@ def backward_twice(f, x, v):
     return x.grad.detach()
 
 
-@wrong("q8", fails=[])
+@wrong("q8", fails=["test_nothing_is_left_behind"])
 def backward_twice_and_cleared(f, x, v):
     """Clears x.grad in between, and leaves the product in it."""
     x.grad = None
@@ -990,7 +1142,7 @@ def backward_twice_and_cleared(f, x, v):
     return x.grad
 
 
-@wrong("q8", fails=[])
+@wrong("q8", fails=["test_product_is_right"])
 def difference_of_gradients(f, x, v):
     """Approximates by a difference, which is not exact."""
     step = 1e-5
@@ -999,7 +1151,7 @@ def difference_of_gradients(f, x, v):
     return (plus - minus) / (2 * step)
 
 
-@wrong("q8", fails=[])
+@wrong("q8", fails=["test_product_is_right"])
 def diagonal_only(f, x, v):
     """Differentiates the sum of g: the row sums of H, times v."""
     (g,) = torch.autograd.grad(f(x), x, create_graph=True)
@@ -1009,16 +1161,25 @@ def diagonal_only(f, x, v):
 wrong_edits(
     "q8",
     {
-        "result_recorded": (
+        "result_recorded": edit(
             "torch.autograd.grad(g, x, v)[0]",
             "torch.autograd.grad(g, x, v, create_graph=True)[0]",
             "Records the second gradient, too.",
+            fails=["test_nothing_is_left_behind"],
+            public=True,
         ),
-        "g_detached": ("grad(g, x, v)", "grad(g.detach(), x, v)", "Detaches what it wants to differentiate."),
-        "v_forgotten": (
+        "recorded_gradient_detached": edit(
+            "grad(g, x, v)",
+            "grad(g.detach(), x, v)",
+            "Detaches what it wants to differentiate.",
+            stops="RuntimeError",
+            fails=["test_product_is_right", "test_nothing_is_left_behind"],
+        ),
+        "v_forgotten": edit(
             "torch.autograd.grad(g, x, v)[0]",
             "torch.autograd.grad(g.sum(), x)[0]",
             "Forgets v.",
+            fails=["test_product_is_right"],
         ),
     },
 )

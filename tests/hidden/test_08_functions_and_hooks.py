@@ -131,7 +131,7 @@ def test_second_derivative(squared):
     hint = "\n\nWith which tensor does your backward compute? Does it have a history?"
     for case in cases(squared):
         why = {"not connected": hint, "no history": hint, "wrong": hint}
-        assert_gradients(*case["second"], of="the gradient", because=why)
+        assert_gradients(*case["second"], of="the recorded gradient", because=why)
 
 
 @picture
@@ -181,7 +181,7 @@ def scaled(student, a, b, incoming, factors):
     found["through x"] = gradients(lambda: 3 * x, a=a)
     found["through y"] = gradients(lambda: 3 * y, a=a)
     found["beside another branch"] = gradients(lambda: y + b, {"a": a, "the other branch": b})
-    with untouched(incoming=incoming) as kept:
+    with untouched(**{"incoming gradient": incoming}) as kept:
         attempt(torch.autograd.grad, y, a, incoming, retain_graph=True)
     return {**found, "kept": kept}
 
@@ -214,10 +214,7 @@ def test_x_is_scaled_in_place(scaled):
 
 @points(2)
 def test_gradient_through_x(scaled):
-    """Whoever goes on with x gets the gradient with the factor k.
-
-    What is x.grad_fn after the call?
-    """
+    """If you go on with x, its gradient has the factor k."""
     hint = "\n\nWhat is x.grad_fn after the call?"
     for case in cases(scaled):
         told = {"wrong": hint, "not connected": hint, "no history": hint}
@@ -264,7 +261,8 @@ def x_after_the_call(student):
 @inside
 def critics():
     """Critics of every part with filled gradients, and samples: vectors, and images in float64."""
-    n, m, features, height, width = sizes(5)
+    n, m, features = sizes(3)
+    height, width = sizes(2)
     vectors, images = MixedModel(features, 1), MixedModel(2 * height * width, 1)
     deep = nn.Sequential(nn.Flatten(), images, nn.Linear(1, 1)).double()
     nn.init.constant_(deep[2].weight, 3.0)
@@ -311,7 +309,7 @@ def test_value_of_the_penalty(penalised):
 def test_gradient_of_the_penalty(penalised):
     """The parameters of D get the gradient of the penalty."""
     constant = "\n\nDoes the inner gradient have a history? Print its grad_fn."
-    leaf = " So the inner gradient is a leaf or a constant for autograd.\n\nWhat is its grad_fn?"
+    leaf = "So the inner gradient is a leaf or a constant for autograd.\n\nWhat is its grad_fn?"
     why = {"no history": constant, "not connected": leaf}
     for case in cases(penalised):
         with blaming_changes(case.seen["kept"], but=["*:grad"]):
@@ -361,28 +359,34 @@ def incoming_gradients():
     }
 
 
+@inside
+def behind(outputs, leaf, *incoming):
+    """What arrives at a leaf when outputs go back with copies of these gradients, or the error."""
+    copies = [one.clone() for one in incoming]
+    return attempt(lambda: torch.autograd.grad(outputs, leaf, copies, retain_graph=True)[0])
+
+
 @probe(cases=incoming_gradients)
 def clipped(student, x, one, two, limit):
     """What arrives behind t: of one use, and of two."""
     t = 2 * x
     with untouched(t=t, x=x) as kept:
         student.clip_grad_hook(t, limit)
-    once = attempt(torch.autograd.grad, t, x, one, retain_graph=True)
-    twice = attempt(torch.autograd.grad, [1 * t, -1 * t], x, [one, -two], retain_graph=True)
-    return {"kept": kept, "once": once, "twice": twice}
+    once, twice = behind([t], x, one), behind([1 * t, -1 * t], x, one, -two)
+    return {"kept": kept, "once": once, "twice": twice, "unlimited": 2 * one}
 
 
 @probe(cases=incoming_gradients)
 def beside_others(student, x, one, two, limit):
-    """What other branches get, a neighbour of t from the same operation, and the tensor that arrives."""
+    """What another branch gets, a neighbour of t from the same operation, and the tensor that arrives."""
     other = torch.zeros_like(x).requires_grad_()
-    t, neighbour = torch.stack([2 * x, 3 * x]).unbind()
+    t, neighbour = torch.unbind_copy(torch.stack([2 * x, 3 * other]))
     student.clip_grad_hook(t, limit)
+    beside = behind([t, neighbour], other, two, one)
     arriving = one.clone()
-    with untouched(incoming=arriving) as kept:
-        shared = attempt(torch.autograd.grad, t + other, [other, x], arriving, retain_graph=True)
-    beside = attempt(torch.autograd.grad, neighbour, x, two, retain_graph=True)
-    return {"kept": kept, "shared": shared, "neighbour": beside}
+    with untouched(**{"incoming gradient": arriving}) as kept:
+        attempt(torch.autograd.grad, t + other, x, arriving, retain_graph=True)
+    return {"kept": kept, "shared": behind([t + other], other, one), "neighbour": beside}
 
 
 @probe(cases=incoming_gradients)
@@ -391,8 +395,7 @@ def unhooked(student, x, one, two, limit):
     t = 2 * x
     t.register_hook(lambda gradient: 3 * gradient)
     handle = student.clip_grad_hook(t, limit)
-    removed = attempt(lambda: handle.remove())
-    return {"removed": removed, "back": attempt(torch.autograd.grad, t, x, one, retain_graph=True)}
+    return {"removed": attempt(lambda: handle.remove()), "back": behind([t], x, one)}
 
 
 @points(2)
@@ -400,20 +403,25 @@ def test_gradient_is_limited(clipped):
     """Each entry of the sum that goes back through t is limited, and t stays as it is."""
     hint = "What does your hook return, and what of the gradient does it change?"
     for case in cases(clipped):
-        assert_untouched(case.seen["kept"], but=["t:hooks", "x:grad"])
+        assert_untouched(case.seen["kept"], but=["t:hooks"])
         told = "The gradient behind t is not the one that arrived at t, limited entry by entry"
         assert_close(*case["once"], f"{told}.\n\n{hint}", all_digits=True)
-        assert_close(*case["twice"], f"{told}, where t is used twice.\n\n{hint}", all_digits=True)
+        twice = f"{told}, where t is used twice and the sum counts.\n\n{hint}"
+        assert_close(*case["twice"], twice, all_digits=True)
 
 
 @points(2)
 def test_nothing_else_is_limited(beside_others, clipped):
     """Other branches get what they got before, and the tensor that arrives is not overwritten."""
     hint = "Your hook gets a tensor that others hold, too. Does it write to it?"
+    for case in cases(clipped):
+        as_before = is_close(case.seen["once"], case.expected["unlimited"])
+        assert not as_before, "The gradient goes through t as it was: nothing at all is limited."
     for case in cases(beside_others):
         assert_untouched(case.seen["kept"], hint=hint)
-        assert_close(*case["shared"], f"In t + other, the two terms do not get the right gradients.\n\n{hint}")
-        told = "What was computed in the same step as t, but is not t, gets another gradient than before."
+        told = f"In t + other, the other term gets another gradient than before.\n\n{hint}"
+        assert_close(*case["shared"], told)
+        told = "What comes out of the same operation as t, and is not t, gets another gradient than before."
         assert_close(*case["neighbour"], f"{told}\n\nOn what does your hook sit?")
 
 
@@ -425,15 +433,6 @@ def test_handle_removes_the_hook(unhooked):
         assert not raised(removed, BaseException), f"handle.remove() fails: {diagnose(removed)}"
         told = "After handle.remove() the gradient behind t is not what it was without your hook."
         assert_close(*case["back"], f"{told}\n\nIs it still limited? Is the caller's hook still there?")
-
-
-@picture
-def hook_between(student):
-    """t and another term of a sum, after your call: the same gradient arrives at both."""
-    x, b = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
-    t = 2 * x
-    attempt(student.clip_grad_hook, t, 1.0)
-    return graph(total=t + b, t=t, x=x, b=b)
 
 
 # --- q5: grad_reverse
@@ -449,12 +448,12 @@ def reversals():
         return x.requires_grad_(), torch.randn_like(x).requires_grad_(), first, second
 
     return {
-        "Where x is a leaf": reversal(torch.randn(n), one, other),
-        "Where x is a float64 leaf that is not contiguous": reversal(
+        "With a vector": reversal(torch.randn(n), one, other),
+        "With a float64 matrix that is not contiguous": reversal(
             with_gaps(torch.randn(m, k).double()), other, one
         ),
         "With lam = 0": reversal(torch.randn(k, n), 0.0, one),
-        "Where x is a single number": reversal(torch.randn(()), one, 0.0),
+        "With a single number": reversal(torch.randn(()), one, 0.0),
     }
 
 
@@ -479,7 +478,8 @@ def used_elsewhere(student, x, other, lam, second):
         "kept": kept,
         "early": gradients(early, x=x),
         "late": gradients(lambda: 10 * h, x=x),
-        "together": gradients(lambda: 10 * h + y, x=x),
+        "h": snap(h),
+        "y": snap(y),
         "first": gradients(lambda: 1 * y, x=x),
         "second": gradients(lambda: 1 * z, x=x),
     }
@@ -512,8 +512,12 @@ def test_other_uses_are_not_reversed(reversed_once, used_elsewhere):
     for case in cases(used_elsewhere):
         assert_gradients(*case["early"], of="x.sin(), computed before the call,", because={"wrong": hint})
         assert_gradients(*case["late"], of="10 * x, computed after the call,", because={"wrong": hint})
-        assert_gradients(*case["together"], of="10 * x + y", because={"wrong": hint})
         assert_untouched(case.seen["kept"])
+        h, y = case.seen["h"], case.seen["y"]
+        assert y is not None, "You returned None."
+        same = "You returned x itself: what is done to the gradient of the result is done to all uses of x."
+        assert y.identity != h.identity, same
+        assert y.requires_grad, "Nothing leads from the result back to x, so nothing is reversed anywhere."
     for case in cases(reversed_once):
         assert_untouched(case.seen["kept"])
         wrote = "\n\nBoth terms of a sum get the same tensor. Does your backward write to it?"
@@ -668,8 +672,9 @@ def each_sample(student, model, X, Y):
     with untouched(model=model, X=X, Y=Y) as kept:
         result = student.per_sample_grads(model, X, Y)
     names, parameters = zip(*model.named_parameters(), strict=True)
-    whole = dict(zip(names, torch.autograd.grad(F.mse_loss(model(X), Y), parameters), strict=True))
-    return {"kept": kept, "rows": result, "whole": whole}
+    whole = torch.autograd.grad(F.mse_loss(model(X), Y), parameters)
+    repeated = {name: torch.stack([one] * len(X)) for name, one in zip(names, whole, strict=True)}
+    return {"kept": kept, "rows": result, "whole": repeated}
 
 
 @points(3)
@@ -689,7 +694,9 @@ def test_gradient_of_each_sample(each_sample):
             if len(parts) == 1 and expected.shape[0] > 1:
                 told = f"{told}: all its rows are equal"
             hint = "Which tensor is in the list, and what is added to it later?"
-            assert_close(rows[name], expected, f"{told}.\n\n{hint}")
+            whole = case.expected["whole"][name]
+            others = {"the gradient of the whole batch": whole} if expected.shape[0] > 1 else {}
+            assert_close(rows[name], expected, f"{told}.\n\n{hint}", others)
 
 
 @points(1)
@@ -713,15 +720,15 @@ def gradient_of_two_samples(student):
 
 @inside
 def valleys():
-    """Points of several forms with a .grad, a function that uses a tensor with a .grad, and directions."""
+    """Points of several forms with a .grad, functions that use other tensors, and directions."""
     n, m, k = sizes(3)
 
     def valley(shape, dtype):
         x, v = torch.randn(2, *shape, dtype=dtype).unbind()
         x, v = x.clone().requires_grad_(), 3 * v
         turn = torch.randn(x.numel(), x.numel(), dtype=dtype)
-        scale = torch.randn(x.numel(), dtype=dtype, requires_grad=True)
-        x.grad, scale.grad = torch.randn_like(x), torch.randn_like(scale)
+        scale = torch.randn(x.numel(), dtype=dtype)
+        x.grad = torch.randn_like(x)
 
         def f(t):
             flat = t.flatten()
