@@ -517,11 +517,11 @@ print(v.grad.tolist(), incoming.tolist())
 # *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. This tames a single layer
 # that makes gradients explode; `clip_grad_norm_` would shrink all gradients for it.
 #
-# - `t` is a computed tensor that requires grad, float32 or float64. Its value and its
-#   history stay as they are. `limit` is a positive float.
+# - `t` is a computed tensor that requires grad, float32 or float64. Its value and its history stay as they are.
+#   `limit` is a positive float.
 # - If `t` is used several times, the *sum* of what arrives is limited.
-# - Nothing else is limited: no other tensor gets another gradient than before, not even another result of the
-#   operation that made `t` (such as the other one of `torch.var_mean`), and the gradient tensor that arrives is not overwritten.
+# - Nothing else is limited. No other tensor gets another gradient than before, not even another result of the
+#   operation that made `t` (`torch.var_mean` has two results). The gradient tensor that arrives is not overwritten.
 # - Other hooks on `t` stay.
 # - After `handle.remove()` the gradient goes through `t` unchanged.
 #
