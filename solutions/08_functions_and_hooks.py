@@ -857,7 +857,9 @@ def squared_sum(w, x):
 
 w, X = torch.ones(2), torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 rows = torch.func.vmap(torch.func.grad(squared_sum), in_dims=(None, 0))(w, X)
-print(rows.tolist())  # [[2.0, 0.0], [0.0, 8.0], [4.0, 4.0]], because each row is the gradient of its own sample
+print(
+    rows.tolist()
+)  # [[2.0, 0.0], [0.0, 8.0], [4.0, 4.0]], because each row is the gradient of its own sample
 
 # %% [markdown]
 # `in_dims=(None, 0)` says: the same `w` for all, and a row of `X` for each. A module becomes such a function by

@@ -370,7 +370,11 @@ wrong_edits(
             public=True,
         ),
         "dirty_copy": edit(
-            [("x.mul_(k)", "y = x.detach().mul_(k)"), ("ctx.mark_dirty(x)", "ctx.mark_dirty(y)"), ("return x", "return y")],
+            [
+                ("x.mul_(k)", "y = x.detach().mul_(k)"),
+                ("ctx.mark_dirty(x)", "ctx.mark_dirty(y)"),
+                ("return x", "return y"),
+            ],
             "Marks an alias that is no input.",
             fails=[
                 "test_x_is_scaled_in_place",
@@ -555,7 +559,9 @@ def zeroed_before(D, x):
 def critic_left_in_training_mode(D, x):
     """Switches everything to training mode, to be safe."""
     x = x.detach().requires_grad_()
-    value = ((torch.autograd.grad(D(x).sum(), x, create_graph=True)[0].flatten(1).norm(dim=1) - 1) ** 2).mean()
+    value = (
+        (torch.autograd.grad(D(x).sum(), x, create_graph=True)[0].flatten(1).norm(dim=1) - 1) ** 2
+    ).mean()
     D.train()
     return value
 
@@ -796,7 +802,7 @@ wrong_edits(
             "Forgets the entry for lam.",
             fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"],
         ),
-        "written_to_the_gradient": edit(
+        "arriving_gradient_overwritten": edit(
             "-ctx.lam * gradient, None",
             "gradient.mul_(-ctx.lam), None",
             "Writes to the gradient that arrives, which others may hold.",
@@ -1103,9 +1109,7 @@ def names_of_the_modules(model, X, Y):
 def a_list_of_dicts(model, X, Y):
     """Returns a dict for each sample instead of a dict of tensors."""
     names, parameters = zip(*model.named_parameters())
-    return [
-        dict(zip(names, torch.autograd.grad(F.mse_loss(model(x), y), parameters))) for x, y in zip(X, Y)
-    ]
+    return [dict(zip(names, torch.autograd.grad(F.mse_loss(model(x), y), parameters))) for x, y in zip(X, Y)]
 
 
 # q8: hvp

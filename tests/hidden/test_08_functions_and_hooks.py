@@ -3,7 +3,6 @@
 from inside import MixedModel, fill_grads, sizes, with_gaps
 
 from grader import (
-    assert_changed,
     assert_close,
     assert_gradients,
     assert_untouched,
@@ -122,7 +121,9 @@ def test_overwritten_input_is_noticed(overwritten):
             assert raised(back, BaseException), (
                 f"{silent}, and a gradient arrived, though x had been written to.\n\n{hint}"
             )
-            assert raised(back, RuntimeError), f"Backward stopped, but not with a RuntimeError: {diagnose(back)}"
+            assert raised(back, RuntimeError), (
+                f"Backward stopped, but not with a RuntimeError: {diagnose(back)}"
+            )
 
 
 @points(1)
@@ -153,7 +154,12 @@ def scalings():
 
     def scaling(shape, dtype, factors):
         a, b = torch.randn(2, *shape, dtype=dtype).unbind()
-        return a.clone().requires_grad_(), b.clone().requires_grad_(), torch.randn(shape, dtype=dtype), factors
+        return (
+            a.clone().requires_grad_(),
+            b.clone().requires_grad_(),
+            torch.randn(shape, dtype=dtype),
+            factors,
+        )
 
     return {
         "Scaled once": scaling((n,), torch.float32, some[:1]),
@@ -198,7 +204,7 @@ def scaled_after_use(student, a, b, incoming, factors):
 
 @points(2)
 def test_x_is_scaled_in_place(scaled):
-    """x holds the new values in its old memory, and is what comes back."""
+    """X holds the new values in its old memory, and is what comes back."""
     for case in cases(scaled):
         before, x, y = (case.seen[name] for name in ("before", "x", "y"))
         unchanged = x.value == before.value and not is_close(*case["x"])
@@ -242,13 +248,15 @@ def test_stale_use_is_noticed(scaled_after_use):
             "A loss of the old values went back without an error, and its gradient belongs to no values at all."
             "\n\nDoes x._version move when you write?"
         )
-        told = f"A loss of the old values was stopped, but not by autograd's error about them: {diagnose(loss)}"
+        told = (
+            f"A loss of the old values was stopped, but not by autograd's error about them: {diagnose(loss)}"
+        )
         assert raised(loss, RuntimeError, OVERWRITTEN), told
 
 
 @picture
 def x_after_the_call(student):
-    """x after your call, and the leaf behind it: which operation does autograd see last?"""
+    """X after your call, and the leaf behind it: which operation does autograd see last?"""
     a = torch.randn(2, requires_grad=True)
     x = a + 1
     attempt(student.Scale_.apply, x, 3.0)
@@ -614,7 +622,7 @@ def test_w_is_left_alone(adapted):
 
 @picture
 def what_comes_back(student):
-    """A weight and the losses that you were asked about: what the query loss sees, and whether it leads to w."""
+    """What the query loss is asked about in your function: does it lead to w?"""
     w, seen = torch.randn(1, requires_grad=True), []
 
     def query_loss(v):
@@ -690,7 +698,11 @@ def test_gradient_of_each_sample(each_sample):
             told = f"In the entry {name}, row i is not the gradient of sample i alone"
             same = getattr(rows[name], "value", None) is not None and rows[name].shape == expected.shape
             size = len(expected.value) // expected.shape[0] if same else 0
-            parts = {rows[name].value[at : at + size] for at in range(0, len(expected.value), size)} if size else ()
+            parts = (
+                {rows[name].value[at : at + size] for at in range(0, len(expected.value), size)}
+                if size
+                else ()
+            )
             if len(parts) == 1 and expected.shape[0] > 1:
                 told = f"{told}: all its rows are equal"
             hint = "Which tensor is in the list, and what is added to it later?"
@@ -756,7 +768,11 @@ def multiplied(student, f, x, v, scale):
     with untouched(x=x, v=v, scale=scale) as kept:
         product = student.hvp(f, x, v)
     (g,) = torch.autograd.grad(f(x), x)
-    return {"kept": kept, "product": snap(product), "others": {"the gradient of f": g, "the gradient times v": g * v}}
+    return {
+        "kept": kept,
+        "product": snap(product),
+        "others": {"the gradient of f": g, "the gradient times v": g * v},
+    }
 
 
 @points(2)
@@ -777,7 +793,7 @@ def test_nothing_is_left_behind(multiplied):
         product = case.seen["product"]
         assert product is not None, "You returned None."
         assert not product.requires_grad, (
-            "The result requires grad: its graph is kept alive with it.\n\nWhich of your gradients was recorded?"
+            "The result requires grad: its graph stays alive with it.\n\nWhich gradient was recorded?"
         )
         assert_untouched(case.seen["kept"], hint="Which of your calls fills .grad?")
 
