@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.answers import accepted, accepted_edits, edit, wrong, wrong_edits
+from grader.answers import accepted, accepted_edits, edit, equal, wrong, wrong_edits
 
 # q1: Square
 
@@ -1205,4 +1205,60 @@ wrong_edits(
             fails=["test_product_is_right"],
         ),
     },
+)
+
+
+# --- mutants that no check should find
+
+equal(
+    "q1",
+    "no_grad is put around: @staticmethod",
+    "a decorator is left out: @staticmethod",
+    why="a Function records nothing in its forward; and a class finds both as plain functions",
+)
+equal(
+    "q3",
+    "no_grad is put around: x = x.detach().requires_grad_()",
+    "x.detach().requires_grad_() -> x.detach().requires_grad_().clone()",
+    "x.detach() -> x.detach().data",
+    "x.detach() -> x.detach().clone()",
+    "x.detach() -> x.data",
+    "x.detach -> x.clone",
+    "x -> x.clone()",
+    why="x is plain data, of which any copy or alias serves",
+)
+equal(
+    "q3",
+    ".grad(D(x).sum(), x, create_graph=True) -> .grad(D(x).sum(), x, create_graph=True, retain_graph=True)",
+    why="retain_graph takes the value of create_graph",
+)
+equal(
+    "q3",
+    ".sum() -> .sum(dim=0)",
+    ".mean() -> .mean(dim=0)",
+    "g.flatten(1).norm(dim=1) - 1 -> 1 - g.flatten(1).norm(dim=1)",
+    why="the output has one column, the norms one dimension, and the difference is squared",
+)
+equal(
+    "q4",
+    "no_grad is put around: the function",
+    why="the hook runs in backward, and nothing is computed before",
+)
+equal(
+    "q8",
+    ".grad(f(x), x, create_graph=True) -> .grad(f(x), x, create_graph=True, retain_graph=True)",
+    ".grad(g, x, v) -> .grad(g, x, v, retain_graph=True)",
+    why="retain_graph takes the value of create_graph; and the graph goes with the function's names",
+)
+equal(
+    "q8",
+    "torch.autograd.grad(g, x, v)[0] -> torch.autograd.grad(g, x, v)[0].detach()",
+    "torch.autograd.grad(g, x, v)[0] -> torch.autograd.grad(g, x, v)[0].data",
+    "torch.autograd.grad(g, x, v)[0] -> torch.autograd.grad(g, x, v)[0].clone()",
+    "torch.autograd.grad(g, x, v)[0] -> torch.autograd.grad(g, x, v)[-1]",
+    "x -> x.clone()",
+    "g -> g.clone()",
+    "v -> v.detach()",
+    "v -> v.clone()",
+    why="the values are the same, the result is plain data, and v is, too",
 )

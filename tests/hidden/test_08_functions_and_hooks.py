@@ -1,4 +1,4 @@
-"""The hidden checks of 08_functions_and_hooks: promises that an operation, a hook or a gradient has to keep."""
+"""The hidden checks of 08_functions_and_hooks: promises that operations, hooks and gradients have to keep."""
 
 from inside import MixedModel, fill_grads, sizes, with_gaps
 
@@ -245,7 +245,7 @@ def test_stale_use_is_noticed(scaled_after_use):
         before, x, loss = (case.seen[name] for name in ("before", "x", "loss"))
         assert x.value != before.value, "x still holds its old values: no loss of these is out of date."
         assert raised(loss, BaseException), (
-            "A loss of the old values went back without an error, and its gradient belongs to no values at all."
+            "A loss of the old values went back without an error, and its gradient belongs to no values."
             "\n\nDoes x._version move when you write?"
         )
         told = (
@@ -345,9 +345,9 @@ def penalty_of_a_small_critic(student):
 
 @inside
 def incoming_gradients():
-    """Leaves with what comes back: far above and below the limit, just inside, small, 0, and their neighbours.
+    """Leaves with what comes back: far above and below the limit, just inside it, small, and 0.
 
-    `more` comes back by a second use of t. In the first two entries only the sum is inside the limit, and in the
+    The second comes back by another use of t. In two entries only the sum is inside the limit, and in a
     third only the sum is outside.
     """
     limit = 0.2 + torch.rand(()).item()
@@ -403,7 +403,8 @@ def unhooked(student, x, one, two, limit):
     t = 2 * x
     t.register_hook(lambda gradient: 3 * gradient)
     handle = student.clip_grad_hook(t, limit)
-    return {"removed": attempt(lambda: handle.remove()), "back": behind([t], x, one)}
+    removed = attempt(lambda: handle.remove())  # noqa: PLW0108 - handle may be None
+    return {"removed": removed, "back": behind([t], x, one)}
 
 
 @points(2)
