@@ -806,7 +806,7 @@ wrong_edits(
             "-ctx.lam * gradient, None",
             "gradient.mul_(-ctx.lam), None",
             "Writes to the gradient that arrives, which others may hold.",
-            fails=["test_gradient_through_the_result"],
+            fails=["test_other_uses_are_not_reversed"],
         ),
         "not_reversed": edit(
             "-ctx.lam * gradient, None",
