@@ -1,0 +1,48 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q4"
+points = 5
+
+
+@test_case(
+    success_message="Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5.",
+    failure_message="Not yet: Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5.",
+)
+def test_the_gradient_is_limited(clip_grad_hook):
+    """Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5."""
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    t = x * 1
+    handle = clip_grad_hook(t, 1.0)
+    assert t.tolist() == [1.0, 1.0, 1.0], (
+        f"the values of t were 1, and now they are {t.tolist()}"
+    )
+    t.backward(torch.tensor([5.0, -7.0, 0.5]))
+    assert x.grad.tolist() == [1.0, -1.0, 0.5], (
+        f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
+    )
+    assert hasattr(handle, "remove"), (
+        "what came back is no handle: it has no method remove()"
+    )
+
+
+@test_case(
+    success_message="The gradient tensor that arrives still holds its values.",
+    failure_message="Not yet: The gradient tensor that arrives still holds its values.",
+)
+def test_the_incoming_gradient_stays(clip_grad_hook):
+    """The gradient tensor that arrives still holds its values."""
+    import torch
+
+    x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    t = x * 1
+    clip_grad_hook(t, 1.0)
+    incoming = torch.tensor([5.0, -7.0, 0.5])
+    (t + other).backward(incoming)
+    seen = incoming.tolist()
+    assert seen == [5.0, -7.0, 0.5], (
+        f"the hook overwrote the gradient that arrived: it now holds {seen}"
+    )

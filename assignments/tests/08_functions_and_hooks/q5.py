@@ -1,0 +1,48 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q5"
+points = 5
+
+
+@test_case(
+    success_message="With lam = 0.5 the gradients 3 and 4 become -1.5 and -2.",
+    failure_message="Not yet: With lam = 0.5 the gradients 3 and 4 become -1.5 and -2.",
+)
+def test_the_gradient_is_reversed(grad_reverse):
+    """With lam = 0.5 the gradients 3 and 4 become -1.5 and -2."""
+    import torch
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    y = grad_reverse(x, 0.5)
+    seen = [round(value, 5) for value in y.tolist()]
+    assert seen == [1.0, -2.0], (
+        f"x holds 1 and -2, and the result holds {seen}"
+    )
+    assert y.requires_grad, (
+        "the result does not require grad: nothing leads back to x"
+    )
+    (y * torch.tensor([3.0, 4.0])).sum().backward()
+    seen = [round(value, 5) for value in x.grad.tolist()]
+    assert seen == [-1.5, -2.0], (
+        f"3 and 4 went back, lam is 0.5, and x.grad is {seen}"
+    )
+
+
+@test_case(
+    success_message="x * 10 gets its usual gradient: 10 - 0.5 = 9.5 in all.",
+    failure_message="Not yet: x * 10 gets its usual gradient: 10 - 0.5 = 9.5 in all.",
+)
+def test_another_use_of_x_is_not_reversed(grad_reverse):
+    """x * 10 gets its usual gradient: 10 - 0.5 = 9.5 in all."""
+    import torch
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    h = x * 1
+    y = grad_reverse(h, 0.5)
+    (h * 10 + y).sum().backward()
+    seen = [round(value, 5) for value in x.grad.tolist()]
+    assert seen == [9.5, 9.5], (
+        f"10 comes through h and -0.5 through the result, and x.grad is {seen}"
+    )

@@ -1,0 +1,28 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "q8"
+points = 3
+
+
+@test_case(
+    success_message="For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).",
+    failure_message="Not yet: For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).",
+)
+def test_the_product(hvp):
+    """For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10)."""
+    import torch
+
+    x, v = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, -1.0])
+    try:
+        product = hvp(lambda t: t[0] ** 2 * t[1] + t[1] ** 3, x, v)
+    except RuntimeError as error:
+        raise AssertionError(f"was the first gradient recorded? torch says: {error}") from None
+    seen = [round(value, 4) for value in product.tolist()]
+    assert seen == [2.0, -10.0], (
+        f"the product is {seen}; H is [[4, 2], [2, 12]], and v is (1, -1)"
+    )
+    assert x.grad is None, (
+        f"x.grad was None, and now it is {x.grad.tolist()}"
+    )
