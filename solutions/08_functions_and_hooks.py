@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 8. Functions and hooks of your own
 #
-# So far you used the operations that PyTorch brings along. In this notebook you write your own: an operation
-# with a backward of its own, a hook that changes a gradient on its way, a gradient of a gradient. The machinery
-# is the same that you know. What is new is that *you* now have to keep the promises that a built-in operation
-# keeps for you. Autograd does not check most of them. A promise that is broken raises no error. It gives a
-# gradient that is a little wrong.
+# In the first seven notebooks you used the operations that PyTorch brings along. In this last notebook you write
+# your own: an operation with a backward of its own, a hook that changes a gradient on its way, a gradient of a
+# gradient. You know the machinery already. What is new: *you* now keep the promises that a built-in operation
+# keeps for you. Autograd does not check most of them. If you break a promise, you often get no error. You get a
+# wrong gradient.
 #
 # Each section explains one idea and lets you watch it in a few lines that run. Then you get a function or a
 # class that is broken in a way in which such code really breaks. Repair it, run the check below it, and read
@@ -14,7 +14,7 @@
 #
 # Every claim in this notebook was run on torch 2.13. If you have read something else elsewhere, the text says so.
 #
-# All functions are called while gradients are being recorded. No function may leave anything switched.
+# The checks call every function while gradients are being recorded. Your function leaves the grad mode as it was.
 
 # %%
 import torch
@@ -35,7 +35,7 @@ class Exp(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         y = x.exp()
-        print("recorded inside forward:", y.requires_grad)
+        print(y.requires_grad)  # False, because autograd records nothing inside forward
         ctx.save_for_backward(y)
         return y
 
@@ -46,20 +46,28 @@ class Exp(torch.autograd.Function):
 
 
 x = torch.tensor([0.0, 1.0], requires_grad=True)
-y = Exp.apply(x)  # recorded inside forward: False
+y = Exp.apply(x)
 print(y.requires_grad)  # True, because apply() put the node ExpBackward behind y
 print(y.grad_fn.next_functions[0][0].variable is x)  # True, because the node leads on to the leaf x
 
 # %% tags=["drawn"]
-# The graph of `Exp`. What happens inside `forward` is a single node, and `x` is right behind it.
+# The graph of `Exp`. All that happens inside `forward` is a single node, and `x` is right behind it.
 xray(loss=y.sum(), x=x)
 
 # %% [markdown]
+# You can draw such a picture of your own tensors, where the course's `grader` package is installed: take the two
+# `#` away, and change what you like.
+
+# %%
+# from grader import xray
+# xray(y=y, x=x)
+
+# %% [markdown]
 # `ctx` carries what `backward` will need. There are two places for it, and they look alike: an attribute of
-# `ctx`, and `ctx.save_for_backward`. Numbers, shapes and flags belong into attributes. Tensors do not. The next
-# cell keeps the same tensor in both places, overwrites it, and looks at both again.
+# `ctx`, and `ctx.save_for_backward`. Keep numbers, shapes and flags in attributes. Tensors belong into
+# `save_for_backward`. The next cell keeps the same tensor in both places, overwrites it, and looks at both again.
 #
-# **Guess first:** which of the two lines in `backward` notices that `h` was overwritten?
+# **Guess first:** what stands in `ctx.h` when `backward` runs? And what does `ctx.saved_tensors` give?
 
 
 # %%
@@ -72,7 +80,7 @@ class KeepTwice(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        print("the attribute holds", ctx.h.tolist())
+        print(ctx.h.tolist())
         try:
             ctx.saved_tensors
         except RuntimeError as error:
@@ -89,16 +97,19 @@ y.sum().backward()
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `the attribute holds [0.0, 0.0]`, and then `one of the variables needed for gradient computation has been
-# modified by an inplace operation`. The attribute is an ordinary Python reference. It shows what stands in
-# memory now. `save_for_backward` also notes the version of the tensor, and `ctx.saved_tensors` compares.
+# `[0.0, 0.0]`, and then `one of the variables needed for gradient computation has been modified by an inplace
+# operation`. The attribute is an ordinary Python reference. It shows what stands in memory now.
+# `save_for_backward` also notes the version of the tensor, and `ctx.saved_tensors` compares it with `h._version`.
 #
 # </details>
 #
-# You may have read: "If there is no error, the gradient is right." That was never true. An attribute of `ctx` is
-# one of the ways to a wrong gradient without an error.
+# You may have read: "If there is no error, the gradient is right." That was never true. A tensor in an attribute
+# of `ctx` is a short way to a wrong gradient without an error.
 #
-# PyTorch's documentation has more about it: [Extending PyTorch](https://docs.pytorch.org/docs/stable/notes/extending.html).
+# PyTorch's documentation tells what a Function has to do, in [Extending
+# PyTorch](https://docs.pytorch.org/docs/stable/notes/extending.html), and what changes when its gradient is
+# differentiated again, in [Double Backward with Custom
+# Functions](https://docs.pytorch.org/tutorials/intermediate/custom_function_double_backward_tutorial.html).
 
 # %% [markdown]
 # ## q1 · save_for_backward is a safety belt
@@ -201,7 +212,7 @@ def test_an_overwritten_input_is_noticed(Square):
 # ## Writing in place, and saying so
 #
 # You may have read that autograd "does not support most in-place operations". It does. After `x.mul_(3)` on a
-# computed tensor, `x` counts as the result of the multiplication: its `grad_fn` is another one.
+# computed tensor, `x` counts as the result of the multiplication. Its `grad_fn` has changed.
 
 # %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -213,14 +224,18 @@ x.sum().backward()
 print(a.grad.tolist())  # [3.0, 3.0], because the way back leads through the multiplication
 
 # %% tags=["drawn"]
-# `x` after a built-in in-place operation. The multiplication stands between `x` and the addition.
+# `x` after a built-in in-place operation: `x` is the result of the multiplication, and behind it stands the addition.
+x = a + 1
+x.mul_(3.0)
 xray(x=x, a=a)
 
 # %% [markdown]
-# A Function of your own has to say it: `ctx.mark_dirty(x)` tells autograd that `forward` has overwritten its
-# input `x`, and that `x` is what comes out. A dirty tensor has to be returned. The next cell forgets to mark.
+# In a Function of your own, you have to say it.
+# [`ctx.mark_dirty(x)`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
+# tells autograd that `forward` has overwritten its input `x`. Then `forward` also has to return `x`. The next
+# cell forgets to mark.
 #
-# **Guess first:** `Double_` writes in place, and is not marked. What does the last line print?
+# **Guess first:** `Double_` writes in place and marks nothing. What do the last two lines print?
 
 
 # %%
@@ -244,12 +259,13 @@ print(x.grad_fn.name(), y.grad_fn.name())
 # <details><summary>What you should have seen</summary>
 #
 # `[4.0, 4.0] [4.0, 4.0] False`, and then `AddBackward0 Double_Backward`. The memory of `x` holds the new values,
-# but for autograd `x` is still the sum `a + 1`. Only the other object `y` knows about the doubling.
+# but for autograd `x` is still the sum `a + 1`. Only `y`, another object, knows about the doubling.
 #
 # </details>
 #
-# A leaf that requires grad must not be marked dirty, for it must not be written to at all. The error has the old
-# text here: "a leaf Variable that requires grad has been used in an in-place operation".
+# Do not mark a leaf that requires grad. You may not write to it at all while gradients are recorded. Torch says so
+# in old words: "a leaf Variable that requires grad has been used in an in-place operation". A *Variable* is what
+# a tensor was called before torch 0.4.
 
 # %% [markdown]
 # ## q2 · An in-place operation of your own: mark_dirty
@@ -278,8 +294,8 @@ print(x.grad_fn.name(), y.grad_fn.name())
 #
 # <details><summary>Hint 2</summary>
 #
-# Autograd has to be told two things: that the input was changed, and that it is the output. There is a method of
-# `ctx` for that. `backward` is nearly right as it is: it returns an entry for each input of `forward`.
+# Tell autograd that the input was changed, and return it. There is a method of `ctx` for that. `backward` is right
+# as it is: it returns an entry for each input of `forward`.
 #
 # </details>
 #
@@ -348,9 +364,9 @@ def test_the_gradient_through_x(Scale_):
 # %% [markdown]
 # ## A gradient is a tensor, too
 #
-# `torch.autograd.grad` returns gradients and touches no `.grad`. What it returns is a plain result without a
-# history, unless you ask for one: with `create_graph=True` autograd also records the backward pass. Then you
-# can go on computing with the gradient, and go back through that.
+# [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html) returns gradients
+# and touches no `.grad`. What it returns has no history, unless you ask for it: with `create_graph=True` autograd
+# also records the backward pass. Then you can compute with the gradient, and go back through all of it.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -364,25 +380,26 @@ recorded.sum().backward()
 print(x.grad.tolist())  # [6.0, 12.0], because the gradient of 3 x**2 is 6 x
 
 # %% tags=["drawn"]
-# A gradient with a history. Behind it stands the backward pass of `x ** 3`, and `x` once more.
+# A gradient with a history: autograd has recorded how backward computed `3 * x ** 2`. So the way leads on to `x`.
 xray(gradient=torch.autograd.grad((x**3).sum(), x, create_graph=True)[0], x=x)
 
 # %% [markdown]
-# `retain_graph=True` is something else. It keeps what the *forward* pass saved, so that you can go back a second
-# time. It records nothing. (`retain_graph` takes the value of `create_graph` if you do not set it. The other way
-# round it does not.) And `plain.requires_grad_()` does not give `plain` a history either: it makes it a new leaf.
+# `retain_graph=True` (notebook 2) is something else. It keeps what the *forward* pass saved, so that you can go back
+# a second time. It records nothing. (With `create_graph=True` you get `retain_graph=True`, unless you set it
+# yourself. The reverse does not hold.) And `requires_grad_()` does not give a gradient a history either. It only sets
+# a flag: the gradient is then a leaf that requires grad.
 
 # %%
 (kept,) = torch.autograd.grad((x**3).sum(), x, retain_graph=True)
 print(kept.grad_fn)  # None, because retain_graph=True records nothing
 kept.requires_grad_()
-print(kept.is_leaf)  # True, because requires_grad_() only sets a flag
+print(kept.is_leaf)  # True, because requires_grad_() gives no history
 
 # %% [markdown]
 # ## q3 · Gradient penalty
 #
-# A critic `D` whose slope is about 1 everywhere makes the training of a GAN stable. The *gradient penalty*
-# (WGAN-GP) pulls it there. Write `penalty(D, x)`. It returns the mean over the samples of `(norm - 1) ** 2`,
+# The training of a GAN gets more stable if the slope of the critic `D` is about 1. The *gradient penalty* (WGAN-GP)
+# pulls the slope there. Write `penalty(D, x)`. It returns the mean over the samples of `(norm - 1) ** 2`,
 # where `norm` is the Euclidean norm of the gradient of `D`'s output with respect to this sample.
 #
 # - `x` is plain data, float32 or float64 like the parameters of `D`. `x[i]` is sample `i`: a vector, or an image
@@ -471,8 +488,8 @@ def test_the_penalty_teaches_the_critic(penalty):
 # `t.register_hook(f)` asks autograd to call `f` with the gradient of `t`, once all of it has arrived and before it
 # goes on. What `f` returns goes on in its place. If `f` returns `None`, the gradient goes on as it was.
 #
-# A hook is not a place to write in. The tensor that arrives is often not yours alone. An addition hands the *same*
-# tensor to both of its terms:
+# Do not write to the gradient inside a hook. The tensor that arrives is often not yours alone. An addition hands the
+# *same* tensor to both of its terms:
 
 # %%
 u = torch.ones(2, requires_grad=True)
@@ -482,14 +499,16 @@ arrived = []
 s.register_hook(arrived.append)  # append() returns None, so the gradient goes on as it was
 t.register_hook(arrived.append)
 (s + t).backward(torch.tensor([5.0, -7.0]))
-print(arrived[0] is arrived[1] or arrived[0].data_ptr() == arrived[1].data_ptr())  # True: one memory for both
+print(arrived[0].data_ptr() == arrived[1].data_ptr())  # True, because both terms got the same memory
 
 # %% tags=["drawn"]
-# The sum `s + t`. A hook on `t` sits on the line between the addition and `t`.
+# The sum `s + t`. A hook on `t` sits where the arrow from the addition arrives at `t`.
+s, t = u * 1, v * 1
 xray(total=s + t, s=s, t=t, u=u, v=v)
 
 # %% [markdown]
-# **Guess first:** the hook below writes to the gradient that arrives at `t`. What stands in the two `.grad`?
+# **Guess first:** the hook below writes to the gradient that arrives at `t`. What do `v.grad` and `incoming` hold
+# afterwards?
 
 # %%
 u = torch.ones(2, requires_grad=True)
@@ -514,8 +533,8 @@ print(v.grad.tolist(), incoming.tolist())
 # ## q4 · A hook that clips
 #
 # Write `clip_grad_hook(t, limit)`. It puts a hook on `t`, so that each entry of the gradient that goes back
-# *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. This tames a single layer
-# that makes gradients explode; `clip_grad_norm_` would shrink all gradients for it.
+# *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. Use it when a single layer
+# makes gradients explode: `clip_grad_norm_` would shrink all gradients.
 #
 # - `t` is a computed tensor that requires grad, float32 or float64. Its value and its history stay as they are.
 #   `limit` is a positive float.
@@ -563,15 +582,15 @@ def clip_grad_hook(t, limit):
 
 # %% tags=["check q4"]
 def test_the_gradient_is_limited(clip_grad_hook):
-    """Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5."""
+    """Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5."""
     import torch
 
     x = torch.ones(3, requires_grad=True)
     t = x * 1
-    handle = clip_grad_hook(t, 1.0)
+    handle = clip_grad_hook(t, 2.0)
     assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and now they are {t.tolist()}"
     t.backward(torch.tensor([5.0, -7.0, 0.5]))
-    assert x.grad.tolist() == [1.0, -1.0, 0.5], f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
+    assert x.grad.tolist() == [2.0, -2.0, 0.5], f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
     assert hasattr(handle, "remove"), "what came back is no handle: it has no method remove()"
 
 
@@ -581,7 +600,7 @@ def test_the_incoming_gradient_stays(clip_grad_hook):
 
     x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     t = x * 1
-    clip_grad_hook(t, 1.0)
+    clip_grad_hook(t, 2.0)
     incoming = torch.tensor([5.0, -7.0, 0.5])
     (t + other).backward(incoming)
     seen = incoming.tolist()
@@ -591,8 +610,8 @@ def test_the_incoming_gradient_stays(clip_grad_hook):
 # %% [markdown]
 # ## On a tensor, or on an edge?
 #
-# A hook sits on a *tensor*. It sees the sum of everything that arrives there, from all who use the tensor. A
-# Function sits on an *edge*: only what goes through its own result passes through its `backward`.
+# A hook sits on a *tensor*. It sees the sum of all that arrives there, from all uses of the tensor. A Function
+# sits on an *edge* of the graph: only what goes back through its own result passes through its `backward`.
 
 
 # %%
@@ -609,7 +628,7 @@ class Times10(torch.autograd.Function):
 x = torch.ones(1, requires_grad=True)
 h = x * 1
 (h + Times10.apply(h)).backward()
-print(x.grad.item())  # 11.0, because only one of the two ways leads through Times10
+print(x.grad.item())  # 11.0, because 1 comes straight to h, and 10 through Times10
 
 x = torch.ones(1, requires_grad=True)
 h = x * 1
@@ -618,18 +637,19 @@ h.register_hook(lambda gradient: 10 * gradient)
 print(x.grad.item())  # 20.0, because the hook sees the sum of both ways
 
 # %% tags=["drawn"]
-# Two ways from the loss back to `h`. The Function sits on one of them.
+# Two ways lead from the loss back to `h`. `Times10` sits on the right way only. A hook on `h` sees both.
+h = x * 1
 xray(loss=h + Times10.apply(h), h=h, x=x)
 
 # %% [markdown]
-# `backward` returns an entry for *every* input of `forward`, also for numbers, strings and lists. For what is
-# no tensor the entry is `None`. If you forget it, backward raises: "returned an incorrect number of gradients".
+# `backward` returns an entry for *every* input of `forward`, also for numbers, strings and lists. If the input is no
+# tensor, its entry is `None`. If you forget an entry, backward raises: "returned an incorrect number of gradients".
 
 # %% [markdown]
 # ## q5 · Gradient reversal
 #
-# Domain-adversarial training wants features from which a second head *cannot* tell the domain. The trick is a
-# layer that does nothing forward, and turns the gradient around backward. Write `grad_reverse(x, lam)`.
+# Domain-adversarial training looks for features from which a second head *cannot* tell the domain. The trick is a
+# layer that changes nothing on the way forward, and reverses the gradient on the way back. Write `grad_reverse(x, lam)`.
 #
 # - It returns a tensor with the values, shape and dtype of `x` (up to rounding).
 # - The gradient that goes back through the result to `x` is multiplied by `-lam`.
@@ -718,8 +738,8 @@ def test_another_use_of_x_is_not_reversed(grad_reverse):
 # ## Fast weights
 #
 # Meta-learning asks: from which `w` does *a step of training* lead to a good place? The step itself,
-# `fast = w - lr * gradient`, becomes a part of the computation. You differentiate through it. So it is the
-# opposite of an optimizer's step: out of place, recorded, and its gradient has a history.
+# `fast = w - lr * g` with the gradient `g`, becomes a part of the computation. You differentiate through it. So it
+# is the opposite of an optimizer's step (notebook 5): it is out of place, it is recorded, and `g` has a history.
 
 # %%
 w = torch.tensor([2.0], requires_grad=True)
@@ -737,7 +757,8 @@ print(round(torch.autograd.grad(fast.sum(), w)[0].item(), 4))  # 0.8, because g 
 xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], w=w)
 
 # %% [markdown]
-# With the first `g` you get *first-order* MAML. It is cheaper, it raises no error, and it is another method.
+# With the first `g` you get *first-order* MAML. It is cheaper, and it is another method. Nothing tells you that you
+# have taken it: no error is raised.
 
 # %% [markdown]
 # ## q6 · One step of MAML
@@ -748,7 +769,7 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 #
 # - `w` is a leaf that requires grad, of any shape, float32 or float64. `task_loss` and `query_loss` are functions
 #   that take a tensor like `w` and return a tensor without dimensions. They compute with torch's operations, may be
-#   called as often as you like, and may use other tensors that require grad.
+#   called as often as you like, and may use other tensors that require grad. `lr` is a float, 0 or more.
 # - Nothing is written to `w`, not even for a moment: a loss that was computed from `w` before the call and needs its
 #   values still goes back.
 # - All `.grad` stay what they were: that of `w`, and those of the tensors which the two losses use.
@@ -827,10 +848,10 @@ def test_w_is_not_written_to(maml_grad):
 
 
 # %% [markdown]
-# ## `.grad` is one tensor
+# ## `.grad` is a single tensor
 #
-# `backward()` *adds* to `.grad`. It does so in place, in the tensor that is there already. So a list of `w.grad` from
-# several steps may hold the same tensor several times.
+# `backward()` *adds* to `.grad` (notebook 2). It does so in place, in the tensor that is there already. So a list of
+# `w.grad` from several steps may hold the same tensor several times.
 
 # %%
 w = torch.ones(2, requires_grad=True)
@@ -838,12 +859,12 @@ seen = []
 for factor in (1.0, 10.0):
     (factor * w).sum().backward()
     seen.append(w.grad)
-print([gradient.tolist() for gradient in seen])  # [[11.0, 11.0], [11.0, 11.0]]
+print(seen[0].tolist())  # [11.0, 11.0], because the second backward() added 10 to what you had kept
 print(seen[0] is seen[1])  # True, because backward() added to the tensor that was there
 
 # %% [markdown]
-# Setting `.grad` to zero in place does not help: then the list holds one tensor of the last step. With
-# `w.grad = None` the next `backward()` makes a new tensor. (With `create_graph=True` `backward()` adds out of place.)
+# `w.grad.zero_()` between the steps does not help: it writes to the tensor in your list. After `w.grad = None` the
+# next `backward()` makes a new tensor. (With `create_graph=True`, `backward()` adds out of place.)
 # `torch.autograd.grad` gives you a fresh tensor every time and leaves `.grad` alone.
 #
 # `torch.func` goes further. It treats a gradient as a *function*: `torch.func.grad(f)` is a function that returns
@@ -857,9 +878,7 @@ def squared_sum(w, x):
 
 w, X = torch.ones(2), torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 rows = torch.func.vmap(torch.func.grad(squared_sum), in_dims=(None, 0))(w, X)
-print(
-    rows.tolist()
-)  # [[2.0, 0.0], [0.0, 8.0], [4.0, 4.0]], because each row is the gradient of its own sample
+print(rows.tolist())  # [[2.0, 0.0], [0.0, 8.0], [4.0, 4.0]], because each row belongs to its own sample
 
 # %% [markdown]
 # `in_dims=(None, 0)` says: the same `w` for all, and a row of `X` for each. A module becomes such a function by
@@ -867,15 +886,15 @@ print(
 # [Per-sample-gradients](https://docs.pytorch.org/tutorials/intermediate/per_sample_grads.html) shows it.
 
 # %% tags=["drawn"]
-# A loss of two samples. Both lead to the same leaf `w`, and there their gradients are added.
+# The loss of two samples. Both ways lead to the same leaf `w`, where their gradients are added.
 w, X = torch.ones(2, requires_grad=True), torch.tensor([[1.0, 0.0], [0.0, 2.0]])
 xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 
 # %% [markdown]
 # ## q7 · Per-sample gradients
 #
-# Differential privacy clips the gradient of every sample by itself, and influence functions ask which sample
-# taught what. Both need the gradients *before* they are added. Write `per_sample_grads(model, X, Y)`. It returns a
+# Differential privacy clips the gradient of every sample by itself. Influence functions ask which sample taught the
+# model what. Both need the gradients *before* they are added. Write `per_sample_grads(model, X, Y)`. It returns a
 # dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
 # `(N, *parameter.shape)`. Entry `i` is the gradient of `F.mse_loss(model(X[i]), Y[i])`.
 #
@@ -974,19 +993,24 @@ print(g.tolist())  # [4.0, 4.0], because the derivatives are x1**2 and 2 * x0 * 
 print(product.tolist())  # [-4.0, 2.0], because H is [[0, 4], [4, 2]]
 
 # %% tags=["drawn"]
-# The gradient `g`, from which the second backward pass starts. Its graph leads back to `x`.
-xray(g=torch.autograd.grad(x[0] * x[1] ** 2, x, create_graph=True)[0], x=x)
+# `g` is the gradient of `f(x) = x.sum() ** 3`. Going back from `(g * v).sum()` to `x` gives `H v`. `H` stands nowhere.
+(g,) = torch.autograd.grad(x.sum() ** 3, x, create_graph=True)
+xray(dot=(g * v).sum(), g=g, x=x)
 
 # %% [markdown]
 # `loss.backward(create_graph=True)` would also record. But it fills `.grad` with a gradient that has a history, and
-# the second `backward()` *adds* to it. Torch warns that this keeps the graph alive, because the leaf and its `.grad`
-# refer to each other.
+# the second `backward()` *adds* to it. Torch warns you: the leaf and its `.grad` refer to each other, and this keeps
+# the graph alive.
+#
+# PyTorch's tutorial [Jacobians, Hessians, hvp, vhp, and more](https://docs.pytorch.org/tutorials/intermediate/jacobians_hessians.html)
+# shows the same product with `torch.func`.
 
 # %% [markdown]
 # ## q8 · Hessian-vector product
 #
 # Write `hvp(f, x, v)`. It returns `H v`, where `H` is the matrix of the second derivatives of `f` at `x`. Newton methods
-# and sharpness measures live on it. Do not build `H`: a caller may have a large `x`.
+# and measures of sharpness need it, for an `x` so large that `H` does not fit into memory. So do not build `H`.
+# (The checks use a small `x` and cannot see whether you do.)
 #
 # - `x` is a leaf that requires grad, of any shape with at least one dimension, float32 or float64. `v` is plain data of
 #   the same shape and dtype. The result has this shape and dtype, too.
@@ -1006,7 +1030,7 @@ xray(g=torch.autograd.grad(x[0] * x[1] ** 2, x, create_graph=True)[0], x=x)
 #
 # <details><summary>Hint 2</summary>
 #
-# The first gradient needs a history, because you want to differentiate it. Does the second need it?
+# The first gradient needs a history, because you want to differentiate it. Does the second need a history?
 #
 # </details>
 #
@@ -1053,8 +1077,11 @@ def test_the_product(hvp):
 #
 # - Tensors go into `ctx.save_for_backward`, numbers into attributes of `ctx`. Only the first is checked.
 # - A Function that writes to its input marks it dirty and returns it.
-# - `backward` returns an entry for every input of `forward`, `None` for what is no tensor. It overwrites nothing that
-#   arrives, and nor does a hook: return a replacement.
-# - A hook sits on a tensor and sees all its uses. A Function sits on an edge.
+# - `backward` returns an entry for every input of `forward`, and `None` for an input that is no tensor.
+# - The gradient that arrives is not yours. Neither `backward` nor a hook writes to it: return a new tensor.
+# - A hook sits on a tensor and sees the sum of all its uses. A Function sits on an edge.
 # - `create_graph=True` gives a gradient a history. `retain_graph=True` only lets you go back once more.
-# - `.grad` is one tensor, and `backward()` adds to it. `torch.autograd.grad` gives you fresh tensors.
+# - `.grad` is a single tensor, and `backward()` adds to it. `torch.autograd.grad` gives you fresh tensors.
+#
+# This is the last notebook. You have seen what autograd records, what it frees, what it checks, and where it trusts
+# you. When a gradient looks wrong, you now know which questions to ask.

@@ -1270,3 +1270,57 @@ equal(
     "x -> x.clone()",
     why="a Function records nothing in its forward, and the task leaves open which memory the result has",
 )
+equal(
+    "q2",
+    "no_grad is put around: @staticmethod",
+    "a decorator is left out: @staticmethod",
+    why="a Function records nothing in its forward, only first gradients are asked for, and a class finds both",
+)
+equal(
+    "q2",
+    "a statement is moved by one: ctx.k = k",
+    "a statement is moved by one: x.mul_(k)",
+    "x -> x.detach()",
+    why="the mark and the write may come in any order, and a write to x.detach() is a write to x that counts",
+)
+equal(
+    "q6",
+    ".grad(task_loss(w), w, create_graph=True) -> .grad(task_loss(w), w, create_graph=True, retain_graph=True)",
+    ".grad(query_loss(w - lr * g), w) -> .grad(query_loss(w - lr * g), w, retain_graph=True)",
+    why="retain_graph takes the value of create_graph; and the graph goes with the function's names",
+)
+equal(
+    "q6",
+    "w -> w.clone()",
+    "torch.autograd.grad(query_loss(w - lr * g), w)[0] -> torch.autograd.grad(query_loss(w - lr * g), w)[0].detach()",
+    "torch.autograd.grad(query_loss(w - lr * g), w)[0] -> torch.autograd.grad(query_loss(w - lr * g), w)[0].data",
+    "torch.autograd.grad(query_loss(w - lr * g), w)[0] -> torch.autograd.grad(query_loss(w - lr * g), w)[0].clone()",
+    "torch.autograd.grad(query_loss(w - lr * g), w)[0] -> torch.autograd.grad(query_loss(w - lr * g), w)[-1]",
+    ".grad(query_loss(w - lr * g), w) -> .grad(query_loss(w - lr * g), w, create_graph=True)",
+    why="the values are the same, and the task leaves open whether the result has a history",
+)
+equal(
+    "q7",
+    "no_grad is put around: the function",
+    "a statement is moved by one: parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}",
+    why="torch.func.grad records under no_grad from outside, too; and loss() only takes what it is given",
+)
+equal(
+    "q7",
+    "parameter.detach() -> parameter.detach().data",
+    "parameter.detach() -> parameter.detach().clone()",
+    "parameter.detach() -> parameter",
+    "parameter.detach() -> parameter.data",
+    "parameter.detach -> parameter.clone",
+    "parameter -> parameter.clone()",
+    why="the values are the same, and the task leaves open whether the result has a history",
+)
+equal(
+    "q7",
+    "x -> x.detach()",
+    "x -> x.data",
+    "x -> x.clone()",
+    "X -> X.clone()",
+    "Y -> Y.clone()",
+    why="X and Y are plain data, of which any copy or alias serves",
+)

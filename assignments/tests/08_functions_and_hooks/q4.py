@@ -7,21 +7,21 @@ points = 5
 
 
 @test_case(
-    success_message="Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5.",
-    failure_message="Not yet: Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5.",
+    success_message="Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5.",
+    failure_message="Not yet: Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5.",
 )
 def test_the_gradient_is_limited(clip_grad_hook):
-    """Of the gradient 5, -7, 0.5 the limit 1 leaves 1, -1, 0.5."""
+    """Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5."""
     import torch
 
     x = torch.ones(3, requires_grad=True)
     t = x * 1
-    handle = clip_grad_hook(t, 1.0)
+    handle = clip_grad_hook(t, 2.0)
     assert t.tolist() == [1.0, 1.0, 1.0], (
         f"the values of t were 1, and now they are {t.tolist()}"
     )
     t.backward(torch.tensor([5.0, -7.0, 0.5]))
-    assert x.grad.tolist() == [1.0, -1.0, 0.5], (
+    assert x.grad.tolist() == [2.0, -2.0, 0.5], (
         f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
     )
     assert hasattr(handle, "remove"), (
@@ -39,7 +39,7 @@ def test_the_incoming_gradient_stays(clip_grad_hook):
 
     x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     t = x * 1
-    clip_grad_hook(t, 1.0)
+    clip_grad_hook(t, 2.0)
     incoming = torch.tensor([5.0, -7.0, 0.5])
     (t + other).backward(incoming)
     seen = incoming.tolist()
