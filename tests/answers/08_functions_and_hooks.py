@@ -686,7 +686,6 @@ wrong_edits(
             "gradient.clamp(-1, 1)",
             "Ignores the limit.",
             fails=["test_gradient_is_limited"],
-            public=True,
         ),
         "limit_in_float32": edit(
             "gradient.clamp(-limit, limit)",
