@@ -322,7 +322,7 @@ wrong_edits(
     {
         "clone_returned": edit(
             "return x",
-            "return x.clone()",
+            "return torch.clone(x)",
             "Marks x and returns a copy: what is dirty has to be returned.",
             stops="RuntimeError",
             fails=[
