@@ -17,7 +17,7 @@
 import torch
 from torch import nn
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.1", "claim S3.10", "claim S3.11", "claim S3.12", "claim S3.13", "claim S3.14", "claim S3.17", "claim S4.2"]
 # ## What a leaf is
 #
 # A tensor remembers in `grad_fn` which recorded operation produced it. If there was none, `grad_fn` is
@@ -45,8 +45,12 @@ print(column.is_leaf)  # False, because it is what reshape made of a leaf
 # The leaf behind `column` is there, and has no name. `weight` is a leaf, and what is computed from it is none.
 xray(column=column, doubled=weight * 2, weight=weight)
 
-# %% [markdown]
-# Behind `column` a leaf does exist, but no name refers to it any more: you hold the result of `reshape`.
+# %% [markdown] tags=["claim S3.21", "claim S4.1"]
+# Behind `column` a leaf does exist, and `backward()` will bring it a gradient. But no name refers to it any
+# more: you hold the result of `reshape`, and cannot read that gradient.
+#
+# A tensor that requires no grad is a leaf by convention only. So `is_leaf` tells you something about tensors
+# that require grad, and little about data.
 #
 # Leaves matter because this is where the two halves of a training step meet: `backward()` accumulates
 # gradients in the `.grad` of leaves that require grad, and an optimizer changes leaves. You cannot declare
@@ -56,6 +60,13 @@ xray(column=column, doubled=weight * 2, weight=weight)
 scaled = torch.randn(3, requires_grad=True) * 0.1
 scaled.requires_grad_()
 print(scaled.is_leaf, scaled.grad_fn)  # False, because the flag was already set and the history stays
+
+# %% [markdown] tags=["claim S3.2", "claim S3.24"]
+# On a tensor without history `requires_grad_()` makes a leaf that requires grad. This works for floating point
+# numbers only: `torch.Tensor([1, 2])` holds floats and will do, `torch.tensor([1, 2])` holds integers and raises.
+#
+# The weight and the bias of an `nn.Linear` are such leaves. Do not rely on it for every layer: under
+# `nn.utils.parametrizations.weight_norm` the weight is computed from two other leaves, and is none itself.
 
 # %% [markdown]
 # ## q1 · A weight the optimizer will take
@@ -130,7 +141,7 @@ def test_scaled_values(make_weight):
     )
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.21"]
 # ## The gradient belongs to one tensor, not to a name
 #
 # A line such as `x = x.float()` looks as if it changed `x`. It makes a new tensor and lets the name `x`
@@ -144,7 +155,7 @@ x = leaf.float()
 print(leaf.grad)  # tensor([2., 4.], dtype=torch.float64), because the leaf is the tensor before the cast
 print(x.is_leaf)  # False, because the cast made it, so backward() did not fill x.grad
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.16", "claim S3.25"]
 # A second point is easily missed. `backward()` goes to *every* leaf it can reach (a leaf that took no part
 # keeps `None`): if a model took part in the computation, its parameters receive gradients too, on top of
 # what their `.grad` held before. `torch.autograd.grad(loss, x)` is the quieter tool. It returns the
@@ -252,7 +263,7 @@ def test_parameters_stay_as_found(input_gradient):
     )
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.3", "claim S3.4", "claim S3.5", "claim S3.15", "claim S3.23"]
 # ## Gradients that are computed and not kept
 #
 # Two things are said about tensors in the middle of a computation, and both are wrong: that autograd
@@ -269,7 +280,7 @@ c.register_hook(lambda gradient: print("backward passes c with", gradient))
 print(a.grad)  # tensor([18., 36.]), because what passed c was multiplied by 3 and stored in the leaf
 print(c.grad)  # None, because c is not a leaf; read the UserWarning once in full, it is a good one
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.7", "claim S3.8", "claim S3.16", "claim S3.22"]
 # Whoever wants to keep such a gradient has to ask for it, and to ask in time. `c.retain_grad()` does so. It
 # is a method: without its parentheses the line does nothing, and nothing complains. It has to run before
 # `backward()`: called afterwards it leaves `c.grad` at `None` and even silences the warning. Nor does it
@@ -281,11 +292,11 @@ c.retain_grad()
 print(c.retains_grad)  # True, because c will keep the gradient that passes it
 print(c.is_leaf)  # False, because it is still the result of a multiplication
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.7", "claim S3.19"]
 # The hook above is another way to ask, and `torch.autograd.grad` is a third: it accepts any tensor of the
 # graph.
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.18"]
 # ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 #
 # `all_grads(a, b, d)` gets three fresh leaves that require grad, whose `.grad` is still `None`, and computes `c = a + b`,
@@ -605,7 +616,7 @@ def test_parameters_learn(total_loss):
     )
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.20"]
 # ## A direction for backward()
 #
 # `backward()` differentiates *one number*. Its shape does not matter, so a tensor of shape `(1, 1)` will do

@@ -41,7 +41,7 @@ state = cell(torch.randn(5, 2), start)
 print(state.is_leaf)  # False, because the cell's weights require grad, so the step was recorded
 print(state.grad_fn)  # the last operation of that record: a tanh
 
-# %% [markdown]
+# %% [markdown] tags=["claim S0.3", "claim S0.4", "claim S3.10"]
 # Some texts define a leaf as "a node without children". PyTorch's own definition is simpler: **a tensor is a
 # leaf when its `grad_fn` is `None`**, that is, when it has no history. A tensor computed from data alone is a
 # leaf too. So in a training loop only the very first state is a leaf; every state that comes out of the cell
@@ -66,7 +66,7 @@ def graph_size(tensor):
 print(graph_size(start))  # 0
 print(graph_size(state))  # 10
 
-# %% [markdown]
+# %% [markdown] tags=["claim S0.1", "claim S0.9"]
 # ## What backward frees, and what it leaves
 #
 # A widely copied explanation says: "`backward()` destroys the graph, so the next minibatch is independent of
@@ -82,14 +82,15 @@ try:
 except RuntimeError as error:
     print(error)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S0.7", "claim S1.5", "claim S1.13"]
 # `backward()` frees the **tensors that were saved** in the graph (here the outputs of `tanh`, the inputs of
 # the matrix products). The nodes live on for as long as somebody refers to them, and `state` does. The second
 # backward walks from the second minibatch into the first, asks a node for its saved tensors, and finds
 # nothing.
 #
 # (A graph that saved nothing, such as that of `x + 1`, can even be run twice. Do not build on it.)
-#
+
+# %% [markdown]
 # ## Why `retain_graph=True` is no cure
 #
 # The error message itself suggests it, so it is what most people try first.
@@ -102,7 +103,7 @@ for minibatch in range(1, 5):
     loss.backward(retain_graph=True)
     print(minibatch, graph_size(loss))  # 16, 22, 28, 34: every minibatch walks through all before it
 
-# %% [markdown]
+# %% [markdown] tags=["claim S0.2"]
 # No error, but every minibatch costs more time and more memory than the one before. Now let the weights
 # learn, as they should:
 
@@ -120,11 +121,12 @@ try:
 except RuntimeError as error:
     print(f"minibatch {minibatch}:", error)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S0.14", "claim S1.8"]
 # `optimizer.step()` overwrites the weights in place, and the old graph still needs the old ones. Note *when*
 # it fails: two minibatches of one step each pass, the third one raises. Whoever tries a repair on two
 # minibatches only can believe that it works.
-#
+
+# %% [markdown] tags=["claim S0.11", "claim S2.4", "claim S3.9"]
 # ## What `detach()` gives you
 
 # %%
@@ -135,7 +137,7 @@ print(carried.is_leaf, carried.grad_fn)  # True None, because a detached tensor 
 print(carried.data_ptr() == state.data_ptr())  # True, because the values are shared, not copied
 print(state.is_leaf)  # False, because detach() returns a new tensor and leaves the old one as it was
 
-# %% [markdown]
+# %% [markdown] tags=["claim S0.5", "claim S0.8", "claim S0.10", "claim S0.13"]
 # Three things people get wrong here:
 #
 # - The line `state.detach()` alone changes nothing. The result has to be used.
@@ -328,7 +330,8 @@ except AttributeError as error:
 # %% [markdown]
 # Forget one of the two, and the error of question 1 comes back one minibatch later: the cell state `c` leads
 # into the same old graph as `h`.
-#
+
+# %% [markdown] tags=["claim S0.12"]
 # ## Two short cuts, and what they cost
 #
 # The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in
@@ -344,7 +347,7 @@ try:
 except RuntimeError as error:
     print(error)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.3", "claim S2.12"]
 # The other short cut is `.data`. Like `detach()` it shares the memory of the original. `detach()` also shares
 # its *version counter*, by which autograd notices that a saved value was overwritten. `.data` does not.
 
@@ -479,8 +482,9 @@ state.sum().backward()
 
 print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk back ended at the cut
 
-# %% [markdown]
-# The numbers of the last three steps usually shrink the further they lie back. The first three are exactly
+# %% [markdown] tags=["claim S0.2", "claim S0.6", "claim S0.8"]
+# `backward()` walks until it meets a leaf, or an input that requires no grad, such as a detached state. So the
+# numbers of the last three steps usually shrink the further they lie back, and the first three are exactly
 # zero: whatever the network should have remembered from there, this loss cannot teach it. This is the price
 # of truncation, and `k`, the distance between two cuts, is how you set it. What you get for it is a graph
 # that is never longer than `k` steps.

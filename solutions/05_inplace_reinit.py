@@ -1,4 +1,4 @@
-# %% [markdown]
+# %% [markdown] tags=["claim S4.17", "claim S4.19"]
 # # 5. Writing in place and starting a leaf afresh
 #
 # An *in-place* operation gives a tensor new values and lets it keep its memory: `fill_`, `add_`, `+=`,
@@ -24,7 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.8", "claim S4.9", "claim S4.10", "claim S4.11", "claim S4.20"]
 # ## Two rules and one counter
 #
 # **The leaf rule.** While gradients are being recorded, a leaf that requires grad must not be written to,
@@ -40,7 +40,7 @@ except RuntimeError as error:
     print(error)  # a leaf Variable that requires grad is being used in an in-place operation.
 print(w.tolist())  # [10.0, 5.0, 2.0, 3.0], because the write was refused
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.4", "claim S4.5", "claim S4.28"]
 # **The saved-value rule.** Some operations save a tensor for backward: `b * b` saves `b`, because its
 # derivative is `2 * b`. Saving makes no copy. Autograd notes how often the tensor has been written to so
 # far, a number called `_version`, and `backward()` compares.
@@ -57,7 +57,7 @@ try:
 except RuntimeError as error:
     print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.4", "claim S4.12", "claim S4.13", "claim S4.14"]
 # The counter is the only alarm there is. `backward()` compares two numbers, never the values. So a write that
 # the counter does not see is not noticed either, and the gradient is computed from whatever stands in
 # memory now. That makes it worth knowing who counts:
@@ -76,10 +76,11 @@ w.data.fill_(3.0)
 print(w._version)  # 2 again, because .data shares the memory but has a counter of its own
 print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the write did happen
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.6", "claim S4.6", "claim S4.16"]
 # NumPy views (`w.detach().numpy()`) and `w.data = other_tensor` are just as invisible as `.data`. If you
 # look at `_version` yourself, ask whether it has grown, not by how much: `w[0] += 1` under `no_grad()`
-# counts twice, and the weight of a fresh `nn.Linear` already stands at 1.
+# counts twice, and the weight of a fresh `nn.Linear` already stands at 1. The counter sees `optimizer.step()`,
+# too, which writes to the weight itself under `no_grad()`, not to `w.data` as you may have read.
 #
 # So the common advice "change a leaf through `w.data`, `w.detach()` or `no_grad()`, it is all the same" is
 # only half right. All three change the values. They differ in what happens to somebody who still needs the
@@ -187,10 +188,13 @@ optimizer.step()
 print(layer.weight.grad is not None)  # True, because backward reaches the new object as usual
 print(layer.weight.tolist() == before)  # True, because step() has updated the old one
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.21", "claim S4.22", "claim S4.25"]
 # Nothing raised, the new weight even has a gradient, and still it will never learn. The same happens to
 # modules with *tied* weights, which share one `Parameter`: replace it in one place, and the other place keeps
 # the old one.
+#
+# `model.double()` does not fall into this trap. `nn.Module._apply`, which does its work, assigns
+# `param.data = ...`: every `Parameter` object stays and gets new memory, and the optimizer still holds it.
 #
 # A small warning about a line that is copied a lot, `w.data = w.data.normal()`. It raises an
 # `AttributeError`, because a tensor has only the in-place method for normal values: `normal_()`, with the
@@ -283,7 +287,7 @@ def test_the_fresh_values_are_trained(reset_layer):
     assert model[1].weight.tolist() != weight, "optimizer.step() did not move the weight: it no longer learns"
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.24", "claim S4.27"]
 # ## A write is part of the function, if autograd sees it
 #
 # Write to a *computed* tensor while gradients are being recorded, and the write becomes part of the function
@@ -300,10 +304,11 @@ print(d.grad_fn is recorded_before)  # False, because d is now the result of the
 (3 * d).sum().backward()
 print(w1.grad.tolist())  # [[0.0], [0.0]], because d is 1 whatever w1 is
 
-# %% [markdown]
-# An often-copied example ends here with the words "no problem any more": the write comes early, so nothing
-# raises. True, but look at the gradient: this `w1` can never learn again. That is the *right* gradient of this
-# function, and you should know that you asked for it.
+# %% [markdown] tags=["claim S4.23", "claim S4.24"]
+# An often-copied example has two versions. The first computes `f = d @ w2` and then writes `d[:] = 1`:
+# `backward()` raises, because the product has saved the old `d`. The second writes first, as above, and ends
+# with the words "no problem any more". True, nothing raises. But look at the gradient: this `w1` can never
+# learn again. That is the *right* gradient of this function, and you should know that you asked for it.
 #
 # Now the same write behind autograd's back:
 
@@ -314,7 +319,7 @@ d.detach()[:] = 1.0  # not recorded
 (3 * d).sum().backward()
 print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w1
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.18"]
 # Again no error, and this time the gradient is wrong: it promises that `d` changes with `w1`, which it does
 # not. The counter could not help, because nobody had saved the old `d` when it was overwritten. So "no error"
 # does not mean "the gradient is right". Ask two things about every write: does it come *before* the
@@ -410,7 +415,7 @@ def test_backward_reaches_w1_and_w2(masked_forward):
     assert w2.grad is not None, "w2.grad is None: the path from f back to w2 has been cut"
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.7", "claim S4.28"]
 # ## Which value does an operation save?
 #
 # Whether a computed tensor may be overwritten depends on who still needs it. Some operations save their
@@ -431,7 +436,7 @@ shifted.mul_(10)  # fine, because nobody has saved shifted
 shifted.sum().backward()
 print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been recorded
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.26", "claim S4.28"]
 # Since there is no copy, an overwritten value is lost, and all autograd can do is to raise an error. So here
 # is the saved-value rule once more, as a question to ask before every `+=`: *which operation produced this
 # tensor, which operations have used it, and does any of them need its value?*
@@ -560,7 +565,7 @@ average = torch.zeros(1)
 average.mul_(0.9).add_(student_weight.detach(), alpha=0.1)
 print(average.requires_grad)  # False, because for autograd only plain numbers were added
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.15"]
 # You may also have read that the trick is always to write to "the alias that does not require grad and shares
 # the memory", that is, to `w.detach()` or `w.data`. That is one way. Under `no_grad()` there is no alias
 # at all: you write to `w` itself, and the write is simply not recorded. And one assignment looks like a write
@@ -656,7 +661,7 @@ def test_two_updates_give_the_moving_average(ema_update):
         assert all(abs(value - expected) < 1e-6 for value in seen), f"weights {seen}, expected {expected}"
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.3"]
 # ## A name is not a tensor
 #
 # `i += 1` and `i = i + 1` look alike. The first writes into the tensor that `i` stands for. The second makes a
