@@ -59,7 +59,9 @@ xray(column=column, doubled=weight * 2, weight=weight)
 # %%
 scaled = torch.randn(3, requires_grad=True) * 0.1
 scaled.requires_grad_()
-print(scaled.is_leaf, scaled.grad_fn)  # False, because the flag was already set and the history stays
+print(
+    scaled.is_leaf, scaled.grad_fn
+)  # False <MulBackward0 ...>, because the history stays; the flag was set already
 
 # %% [markdown] tags=["claim S3.2", "claim S3.24"]
 # On a tensor without history `requires_grad_()` makes a leaf that requires grad. This works for floating point
@@ -536,7 +538,9 @@ restarted = torch.tensor(loss.item(), requires_grad=True)
 print(restarted.grad)  # tensor(3.), because the history of restarted begins at restarted
 print(parameter.grad)  # None, because that history does not reach back to the parameter
 
-print((3 * loss).grad_fn)  # MulBackward0, because arithmetic on the tensor itself goes on with its history
+print(
+    (3 * loss).grad_fn
+)  # <MulBackward0 ...>, because arithmetic on the tensor itself goes on with its history
 
 # %% [markdown]
 # ## q5 · A loss assembled from losses
@@ -632,7 +636,7 @@ print(p.grad)  # tensor([2., 4.]), because a tensor with one element leaves noth
 try:
     (p * p).backward()
 except RuntimeError as error:
-    print(error)  # because two elements do
+    print(error)  # grad can be implicitly created only for scalar outputs
 
 v = torch.tensor([1.0, 10.0])
 print(

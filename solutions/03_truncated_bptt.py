@@ -39,7 +39,7 @@ print(start.is_leaf, start.grad_fn)  # True None, because no recorded operation 
 
 state = cell(torch.randn(5, 2), start)
 print(state.is_leaf)  # False, because the cell's weights require grad, so the step was recorded
-print(state.grad_fn)  # the last operation of that record: a tanh
+print(state.grad_fn)  # <TanhBackward0 ...>, because the last operation was a tanh
 
 # %% [markdown] tags=["claim S0.3", "claim S0.4", "claim S3.10"]
 # Some texts define a leaf as "a node without children". PyTorch's own definition is simpler: **a tensor is a
@@ -101,7 +101,7 @@ for minibatch in range(1, 5):
     state = cell(torch.randn(5, 2), state)
     loss = readout(state).pow(2).mean()
     loss.backward(retain_graph=True)
-    print(minibatch, graph_size(loss))  # 16, 22, 28, 34: every minibatch walks through all before it
+    print(minibatch, graph_size(loss))  # 1 16, 2 22, 3 28, 4 34: each walks through all before it
 
 # %% [markdown] tags=["claim S0.2"]
 # No error, but every minibatch costs more time and more memory than the one before. Now let the weights
@@ -359,7 +359,7 @@ h.detach().zero_()
 try:
     loss.backward()
 except RuntimeError as error:
-    print(error)  # an error, because autograd saw the write: h is at version 1, version 0 was saved
+    print(error)  # ... is at version 1; expected version 0 instead. ...
 
 h = w * 2
 loss = (h**2).sum()
@@ -480,7 +480,7 @@ for step in range(6):
     state = cell(xs[step], state)
 state.sum().backward()
 
-print(xs.grad.norm(dim=(1, 2)))  # 0 for the first three steps, because the walk back ended at the cut
+print(xs.grad.norm(dim=(1, 2)))  # tensor([0.0000, 0.0000, 0.0000, ...]), because the walk ended at the cut
 
 # %% [markdown] tags=["claim S0.2", "claim S0.6", "claim S0.8"]
 # `backward()` walks until it meets a leaf, or an input that requires no grad, such as a detached state. So the

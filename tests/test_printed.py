@@ -1,0 +1,99 @@
+"""What a comment in a notebook says that a line prints is what the line prints."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import read_assignment
+
+ROOT = Path(__file__).parent.parent
+MASTERS = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))
+BETWEEN = (", ", ", then ")  # what a loop prints, one turn after the other
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """What each commented `print` of every notebook printed, by stem; answers stand in the place of stubs."""
+    cells = {
+        path.stem: [
+            {"source": cell.source, "line": cell.line}
+            for cell in read_assignment(path).cells
+            if cell.role in ("code", "question")
+        ]
+        for path in MASTERS
+    }
+    runner = [sys.executable, str(ROOT / "tests" / "printing.py")]
+    ended = subprocess.run(runner, input=json.dumps(cells), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize("stem", [path.stem for path in MASTERS])
+def test_a_comment_says_what_is_printed(printed, stem):
+    """A comment begins with the whole output of its line; `...` stands for any part of it."""
+    assert printed[stem], f"no line of {stem} tells what it prints"
+    wrong = [
+        f"solutions/{stem}.py, line {told['line']}: `# {told['comment']}`, but it prints {told['printed']}"
+        for told in printed[stem]
+        if not says(told["comment"], told["printed"])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("comment", "outputs"),
+    [
+        ("3, because it is so", ["3"]),
+        ("2 again, because .data has its own", ["2"]),
+        (
+            "... has been modified by an inplace operation",
+            ["one of the variables has been modified by an inplace operation"],
+        ),
+        ("False <MulBackward0 ...>, because of x", ["False <MulBackward0 object at 0x7f>"]),
+        ("3, 6, 9: it grows", ["3", "6", "9"]),
+        ("[2.0], then [4.0], because it adds", ["[2.0]", "[4.0]"]),
+        ("1, both times", ["1", "1"]),
+    ],
+)
+def test_what_a_comment_may_say(comment, outputs):
+    """The forms in which the notebooks tell an output are understood."""
+    assert says(comment, outputs)
+
+
+@pytest.mark.parametrize(
+    ("comment", "outputs"),
+    [
+        ("3, because it is so", ["30"]),
+        ("30, because it is so", ["3"]),
+        ("3, 6, 9: it grows", ["3", "6", "10"]),
+        ("1, both times", ["1", "2"]),
+        ("True, because ...", ["False"]),
+        ("because it fails", ["an error"]),
+        ("3", []),
+    ],
+)
+def test_what_a_comment_must_not_say(comment, outputs):
+    """Another value, a part of one, or a line that was never reached is noticed."""
+    assert not says(comment, outputs)
+
+
+def says(comment, outputs):
+    """Whether a comment tells these outputs, one for each turn of a loop."""
+    whole = [" ".join(output.split()) for output in outputs]
+    candidates = {between.join(whole) for between in BETWEEN} | (
+        set(whole) if len(set(whole)) == 1 else set()
+    )
+    return any(output and _begins(comment, output) for output in candidates)
+
+
+def _begins(comment, output):
+    """Whether a comment begins with an output that ends there as a word does, or stands for all of it."""
+    if comment.startswith(output) and not re.match(r"\w|\.\d", comment[len(output) :]):
+        return True
+    told = comment.partition(", because")[0]
+    pattern = ".*".join(map(re.escape, told.split("...")))
+    return "..." in told and re.fullmatch(pattern, output) is not None
