@@ -22,7 +22,7 @@ def comments_of(source: str) -> dict[int, str]:
 
 
 def run(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Run the cells of a notebook; for each commented `print`: its line in the master, and what it printed."""
+    """Run the cells of a notebook; each commented `print` with its line in the master and what it printed."""
     found: dict[int, dict[str, Any]] = {}
     first_line = 0
 
