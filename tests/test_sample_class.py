@@ -43,9 +43,9 @@ STUDENTS = sorted({student for student, *_ in CLASS})
 
 RESULT = {
     *("schema", "student", "assignment", "notebook", "superseded", "status", "error"),
-    *("score", "max_score", "flags", "questions", "cells", "provenance"),
+    *("score", "max_score", "flags", "questions", "end_task", "cells", "provenance"),
 }
-QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks"}
+QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "message", "hint"}
 PROVENANCE = {"notebook_sha256", "checks_sha256", "grader", "torch", "protection", "graded_at"}
 
