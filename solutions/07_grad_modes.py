@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 7. Freezing, modes and checkpoints
 #
-# Often you do not want every gradient. You tune a prompt in front of a frozen model, you compute features
-# once and use them a hundred times, you evaluate between two epochs. PyTorch has four switches for this, and
-# they are mixed up all the time:
+# Often you do not want every gradient. You tune a prompt in front of a frozen model. You compute features
+# once and use them a hundred times. You evaluate between two epochs. PyTorch has four switches for this, and
+# people mix them up all the time:
 #
 # | switch | what it belongs to | what it decides |
 # |---|---|---|
@@ -28,8 +28,8 @@ from torch.nn import functional as F
 # ## Frozen is not the same as not recorded
 #
 # To *freeze* a layer means: its parameters do not change. `requires_grad_(False)` says that its parameters
-# get no gradient. It does not stop a gradient that only passes through the layer, on its way to somebody
-# else.
+# get no gradient. It does not stop a gradient that only passes through the layer, on its way to another
+# tensor.
 
 # %%
 torch.manual_seed(0)
@@ -49,8 +49,16 @@ out = layer(x + prompt)
 xray(out=out, prompt=prompt)
 
 # %% [markdown]
-# `no_grad()` is another thing. Under `no_grad()` autograd records nothing, for nobody. There is no path left
-# on which a gradient could travel.
+# You can draw such a picture of your own tensors, where the course's `grader` package is installed: take the
+# two `#` away, and change what you like.
+
+# %%
+# from grader import xray
+# xray(out=out, prompt=prompt, weight=layer.weight)
+
+# %% [markdown]
+# `no_grad()` is another thing. Under `no_grad()` autograd records nothing at all. There is no path left on
+# which a gradient could travel.
 
 # %%
 with torch.no_grad():
@@ -73,15 +81,15 @@ print(by_eval.weight.grad is not None)
 # <details><summary>What you should have seen</summary>
 #
 # `True`, and `True` again. A module has no switch called `requires_grad`: the assignment makes a new
-# attribute that nobody reads. The method with the underscore, `requires_grad_(False)`, goes through the
-# parameters. And `eval()` tells dropout and batch norm to behave as in use. It freezes nothing.
+# attribute, and PyTorch never reads it. The method with the underscore, `requires_grad_(False)`, goes through
+# the parameters. And `eval()` tells dropout and batch norm that the training is over. It freezes nothing.
 #
 # </details>
 #
-# You can read that the weights of a layer "are leaves with `requires_grad=True`". That is so when the layer
-# is made. It is a setting, not a law: you can change it for each parameter. PyTorch's documentation tells the
-# whole story in [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html), section
-# "Locally disabling gradient computation".
+# You may have read that the weights of a layer "are leaves with `requires_grad=True`". That is true when the
+# layer is made. It is a setting, not a law: you can change it for each parameter. PyTorch's documentation
+# describes all four switches in [Autograd mechanics, "Locally disabling gradient
+# computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
 
 # %% [markdown]
 # ## q1 · Tune the prompt, freeze the backbone
@@ -205,10 +213,18 @@ try:
 except RuntimeError as error:
     print(str(error).partition(".")[0])  # Inference tensors cannot be saved for backward
 
+# %% tags=["drawn"]
+# The way of backward ends at `w`. `ordinary` is data that `Mul` keeps for backward; no gradient goes there.
+loss = (ordinary * w).sum()
+xray(loss=loss, w=w, ordinary=ordinary)
+
 # %% [markdown]
 # Why does torch refuse? An inference tensor has no version counter. So `backward()` could not notice a write
 # to it, and torch does not save what it cannot watch. An operation that saves nothing is allowed: `marked +
-# w` works.
+# w` works. The documentation of
+# [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
+# says that such tensors "cannot be used in computations recorded by autograd". That is a safe rule, and more
+# than torch forbids.
 #
 # **Guess first.** Which of these three are ordinary tensors again? Two lines look like the same thing in
 # another order.
@@ -230,13 +246,7 @@ print(marked.clone().is_inference())
 # </details>
 #
 # So the usual advice, "use `inference_mode()`, it is just a better `no_grad()`", is right for values that you
-# only look at. It is wrong for values that somebody trains on later.
-
-# %% tags=["drawn"]
-# A head on an ordinary feature. The feature is data, so the only leaves are those of the head.
-head = nn.Linear(3, 1)
-loss = head(ordinary).pow(2).sum()
-xray(loss=loss, weight=head.weight, bias=head.bias)
+# only look at. It is wrong for values that you train on later.
 
 # %% [markdown]
 # ## q2 · Cached features
@@ -250,7 +260,8 @@ xray(loss=loss, weight=head.weight, bias=head.bias)
 # - The features are those of the backbone as it is at the time of the call. If its weights have changed since
 #   the last call, the features are others. They have the dtype of the backbone's output, and all its digits.
 # - The backbone is only used. Its values stay, its `.grad`, its `requires_grad` and its modes, which are not
-#   the same in all parts: some are in `train()` mode and some in `eval()` mode.
+#   the same in all parts: some are in `train()` mode, and others, such as batch norm and dropout, in `eval()`
+#   mode.
 # - The tensors in `xs` are plain data of any size, float32 or float64. One tensor may stand in the list
 #   twice, and the list may be empty. Neither list nor tensors change.
 #
@@ -333,12 +344,14 @@ out = model(x)
 xray(out=out, weight=model[1].weight, bias=model[1].bias)
 
 # %% [markdown]
-# Both are *states*: they stay until somebody changes them. `eval()` is a state of the module and of all its
-# parts. The grad mode is a state of your program, and it is set in two ways:
+# Both are *states*: they stay until you change them. `eval()` is a state of the module and of all its parts;
+# see [Autograd mechanics, "Evaluation
+# Mode"](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval). The grad
+# mode is a state of your program, and you can set it in two ways:
 
 # %%
 torch.set_grad_enabled(False)  # a call sets the switch, for the rest of the program
-print(torch.is_grad_enabled())  # False, because nobody has set it back
+print(torch.is_grad_enabled())  # False, because no line has set it back
 torch.set_grad_enabled(True)
 
 try:
@@ -348,8 +361,8 @@ except ValueError:
     print(torch.is_grad_enabled())  # True, because a block ends when an error leaves it, too
 
 # %% [markdown]
-# There is no such block for `eval()`. What a `with` block does for the grad mode, you do with `try` and
-# `finally` for the module: what stands in `finally` runs at the end, with an error and without.
+# There is no such block for `eval()`. For the module, use `try` and `finally`: the lines in `finally` run at
+# the end, with an error and without.
 
 # %% [markdown]
 # ## q3 · evaluate() that leaves no traces
@@ -361,8 +374,8 @@ except ValueError:
 # - The model is evaluated as in use: dropout drops nothing, and batch norm uses its running statistics.
 # - While a batch is computed, autograd records nothing.
 # - Afterwards nothing shows that you were there. The grad mode is what it was, on or off. The model is in the
-#   mode in which it was, `train()` or `eval()`; you may take it for granted that all its parts are in the
-#   same one. Its parameters and buffers have their values, their `.grad` and their `requires_grad`. Some
+#   mode that it was in, `train()` or `eval()`; you may take it for granted that all its parts are in the same
+#   one. Its parameters and buffers have their values, their `.grad` and their `requires_grad`. Some
 #   parameters are frozen.
 # - All this is also true when a batch raises an error, for example because `x` has a wrong shape. The error
 #   reaches the caller.
@@ -389,8 +402,8 @@ except ValueError:
 #
 # <details><summary>Hint 3</summary>
 #
-# First `was = model.training` and `model.eval()`. Then `try:`, in it the computation under `with
-# torch.no_grad():`. At the end `finally:` with `model.train(was)`.
+# The computation goes into a `try:`, under `with torch.no_grad():`. Its `finally:` calls `model.train(...)`
+# with the mode that you kept before you called `model.eval()`.
 #
 # </details>
 
@@ -432,6 +445,16 @@ def test_gradients_are_still_recorded(evaluate):
     assert is_on, "after evaluate() no gradient is recorded any more, in the whole program"
 
 
+def test_dropout_drops_nothing(evaluate):
+    """Dropout drops nothing while the loss is measured."""
+    import torch
+
+    ones = torch.ones(8, 8)
+    loss = evaluate(torch.nn.Dropout(0.9).train(), [(ones, ones)])
+    torch.set_grad_enabled(True)
+    assert loss == 0, "dropout was on while the loss was measured"
+
+
 def test_a_model_in_eval_mode_stays_there(evaluate):
     """A model that was in eval() mode is in eval() mode afterwards."""
     import torch
@@ -447,11 +470,11 @@ def test_a_model_in_eval_mode_stays_there(evaluate):
 #
 # Two lists decide what a training step does, and they are kept in different places. `requires_grad` decides
 # which parameters get a gradient. `optimizer.param_groups` decides which parameters are moved. A parameter
-# learns when it is on both.
+# learns when it is on both lists.
 
 # %%
 torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False))
 model[0].requires_grad_(False)
 optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
 
@@ -460,16 +483,16 @@ before = model[0].weight.tolist()
 model(torch.ones(1, 2)).sum().backward()
 optimizer.step()
 print(model[0].weight.grad is not None)  # True, because it requires grad now
-print(model[0].weight.tolist() == before)  # True, because the optimizer has never heard of it
+print(model[0].weight.tolist() == before)  # True, because the optimizer does not hold it
 
 # %% tags=["drawn"]
-# After `requires_grad_(True)` the graph reaches both layers. What the optimizer holds is not in this picture.
+# After `requires_grad_(True)` the graph reaches both weights. What an optimizer holds is in no graph.
 loss = model(torch.ones(1, 2)).sum()
 xray(loss=loss, weight_0=model[0].weight, weight_1=model[1].weight)
 
 # %% [markdown]
 # **Guess first.** It goes wrong in the other direction, too. This layer is frozen *after* a backward pass,
-# and the optimizer holds it. Does the next step move it?
+# and the optimizer holds it. Does the next step move it? Write down what the last line prints.
 
 # %%
 layer = nn.Linear(2, 1)
@@ -540,9 +563,9 @@ print(w._version > version)  # True, because the step is a write that autograd c
 #
 # <details><summary>Hint 3</summary>
 #
-# Collect `{id(p) for group in opt.param_groups for p in group["params"]}`. Make a list of the parameters of
-# `layer` whose `id` is not among them, and give it to `opt.add_param_group` as `"params"`, together with
-# `"lr"`.
+# Collect the `id` of every parameter in the `"params"` of every group of `opt`. Make a list of the parameters
+# of `layer` whose `id` is not among them. If it is not empty, give it to `opt.add_param_group` as `"params"`,
+# together with `"lr"`.
 #
 # </details>
 
@@ -582,6 +605,23 @@ def test_the_layer_moves(unfreeze):
     assert model[0].bias.tolist() != bias, "opt.step() did not move the bias of the layer"
 
 
+def test_a_second_call_adds_nothing(unfreeze):
+    """After two calls, opt holds each parameter of the layer once."""
+    import torch
+
+    layer, last = torch.nn.Linear(2, 2).requires_grad_(False), torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD(last.parameters(), lr=0.1)
+    try:
+        unfreeze(layer, opt, 0.01)
+        unfreeze(layer, opt, 0.01)
+    except ValueError as error:
+        raise AssertionError(f"a second call fails; torch says: {error}") from None
+    held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
+    for name in ("weight", "bias"):
+        number = held.count(id(getattr(layer, name)))
+        assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"
+
+
 # %% [markdown]
 # ## Memory for time
 #
@@ -589,7 +629,7 @@ def test_the_layer_moves(unfreeze):
 # *activations* take most of the memory. A **checkpoint** saves only what enters a block. When backward comes
 # to the block, the block is computed once more, and what is needed is there for a moment.
 #
-# How much is saved can be counted. This function hears of every tensor that is saved while another function
+# You can count how much is saved. This function adds up the tensors that are saved while another function
 # runs:
 
 # %%
@@ -624,7 +664,7 @@ xray(out=out, x=x)
 # There are two kinds of checkpoint. The older one, `use_reentrant=True`, is a `Function` of its own that runs
 # the block under `no_grad()`. To autograd it is a single operation with the input `x`, and an operation is
 # recorded when an input requires grad. The parameters of the block are no inputs of it. So if `x` is plain
-# data, nothing is recorded:
+# data, torch records nothing:
 
 # %%
 import warnings
@@ -637,14 +677,14 @@ print(out.requires_grad)  # False, because the only input that the checkpoint kn
 print(str(told[-1].message).partition(".")[0])  # None of the inputs have requires_grad=True
 
 # %% [markdown]
-# The newer one, `use_reentrant=False`, records the block as usual and only lets go of what it has saved. That
-# one knows the parameters. PyTorch's documentation recommends it:
+# The newer one, `use_reentrant=False`, records the block as usual and only lets go of what it has saved. So
+# it knows the parameters. PyTorch's documentation recommends it:
 # [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html).
 #
-# Computing twice has a price besides time. Everything in the block happens twice: dropout draws again, batch
-# norm updates its running statistics again. For dropout there is help. A checkpoint remembers the state of
-# the random numbers, and draws the same mask again, unless you say `preserve_rng_state=False`. And what the
-# block *is* must not change in between, either: it is called once now, and once during backward.
+# Computing twice has a price besides time. Everything in the block happens twice. Batch norm updates its
+# running statistics twice. Dropout draws twice, but a checkpoint takes care of that: it remembers the state
+# of the random numbers, and draws the same mask again, unless you say `preserve_rng_state=False`. And the
+# block itself must not change in between: it is called once now, and once during backward.
 
 # %% [markdown]
 # ## q5 · Checkpointing without losing the gradient
@@ -683,8 +723,8 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 #
 # <details><summary>Hint 2</summary>
 #
-# The reentrant checkpoint cannot see the parameters of the block. To switch `requires_grad` on for `x` would
-# change the caller's tensor. Which kind of checkpoint sees the parameters? And if you wrap a block in a
+# The reentrant checkpoint cannot see the parameters of the block. If you switch `requires_grad` on for `x`,
+# you change the caller's tensor. Which kind of checkpoint sees the parameters? And if you wrap a block in a
 # function of your own: which block does the name in it stand for, when backward calls it?
 #
 # </details>
@@ -738,10 +778,12 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 # - `requires_grad_(False)` freezes a parameter and lets gradients pass through. `no_grad()` records nothing
 #   at all. `eval()` is about dropout and batch norm, not about gradients. `module.requires_grad = False` does
 #   nothing.
-# - What you only look at may be made under `inference_mode()`. What somebody trains on is made under
-#   `no_grad()`.
-# - A mode is a state. Set it back to what it *was*, and in such a way that an error does not stop you: `with`
-#   for the grad mode, `try` and `finally` for the model.
-# - `requires_grad` decides who gets a gradient, `param_groups` decides who is moved, and a step asks whether
-#   `.grad` is `None`.
+# - Use `inference_mode()` for what you only look at. Use `no_grad()` for what you train on later.
+# - A mode is a state. Set it back to what it *was*, also after an error: `with` for the grad mode, `try` and
+#   `finally` for the model.
+# - `requires_grad` decides which parameters get a gradient. `param_groups` decides which are moved. A step
+#   looks at `.grad` alone, and leaves out a parameter whose `.grad` is `None`.
 # - A checkpoint trades time for memory. Use `use_reentrant=False`, and remember that every block runs twice.
+#
+# The next notebook leaves the operations that PyTorch brings along: you write your own, with `Function`, and
+# look into others with hooks.

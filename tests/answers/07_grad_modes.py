@@ -422,7 +422,7 @@ def a_copy_is_evaluated(model, batches):
     return total / len(batches)
 
 
-@wrong("q3", fails=["test_mean_of_the_losses", "test_model_keeps_all_it_has"], public=True)
+@wrong("q3", fails=["test_mean_of_the_losses", "test_model_keeps_all_it_has"])
 def no_grad_only(model, batches):
     """Believes that no_grad() turns dropout off."""
     with torch.no_grad():
@@ -667,7 +667,6 @@ wrong_edits(
             "list(layer.parameters())",
             "Believes that the optimizer takes a parameter twice.",
             fails=["test_layer_is_moved_with_its_rate", "test_a_second_call_adds_nothing"],
-            public=True,
         ),
         "the_direct_ones": edit(
             "layer.parameters() if",

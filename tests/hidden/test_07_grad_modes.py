@@ -130,7 +130,7 @@ def test_backbone_is_only_used(tuned):
 @picture
 def path_to_the_prompt(student):
     """A step by your function: what leads from the loss back to the prompt."""
-    backbone, prompt = nn.Linear(2, 1), torch.zeros(2, requires_grad=True)
+    backbone, prompt = nn.Linear(2, 1, bias=False), torch.zeros(2, requires_grad=True)
     x, y = torch.randn(3, 2), torch.randn(3, 1)
     out = []
     backbone.register_forward_hook(lambda module, args, result: out.append(result))

@@ -23,6 +23,22 @@ def test_gradients_are_still_recorded(evaluate):
 
 
 @test_case(
+    success_message="Dropout drops nothing while the loss is measured.",
+    failure_message="Not yet: Dropout drops nothing while the loss is measured.",
+)
+def test_dropout_drops_nothing(evaluate):
+    """Dropout drops nothing while the loss is measured."""
+    import torch
+
+    ones = torch.ones(8, 8)
+    loss = evaluate(torch.nn.Dropout(0.9).train(), [(ones, ones)])
+    torch.set_grad_enabled(True)
+    assert loss == 0, (
+        "dropout was on while the loss was measured"
+    )
+
+
+@test_case(
     success_message="A model that was in eval() mode is in eval() mode afterwards.",
     failure_message="Not yet: A model that was in eval() mode is in eval() mode afterwards.",
 )

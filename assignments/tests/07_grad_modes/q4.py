@@ -27,3 +27,26 @@ def test_the_layer_moves(unfreeze):
     assert model[0].bias.tolist() != bias, (
         "opt.step() did not move the bias of the layer"
     )
+
+
+@test_case(
+    success_message="After two calls, opt holds each parameter of the layer once.",
+    failure_message="Not yet: After two calls, opt holds each parameter of the layer once.",
+)
+def test_a_second_call_adds_nothing(unfreeze):
+    """After two calls, opt holds each parameter of the layer once."""
+    import torch
+
+    layer, last = torch.nn.Linear(2, 2).requires_grad_(False), torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD(last.parameters(), lr=0.1)
+    try:
+        unfreeze(layer, opt, 0.01)
+        unfreeze(layer, opt, 0.01)
+    except ValueError as error:
+        raise AssertionError(f"a second call fails; torch says: {error}") from None
+    held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
+    for name in ("weight", "bias"):
+        number = held.count(id(getattr(layer, name)))
+        assert number == 1, (
+            f"after two calls opt holds the {name} of the layer {number} times"
+        )
