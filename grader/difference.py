@@ -102,10 +102,10 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
         turned = [expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]
         if all(are_close(seen.numbers, turned, expected.tolerance)):
             return "it is transposed"
-    if _is_unsummed(seen, expected):
-        return "it was not summed over what was broadcast"
     if same and seen.numbers and all(are_close(seen.numbers, expected.numbers, expected.tolerance)):
         return "its values are right"
+    if not same and (summed := _summed_over(seen, expected)):
+        return f"it is right once it is summed over {summed}"
     fewer = len(seen.numbers) < len(expected.numbers)
     if fewer and seen.numbers and seen.shape[1:] == expected.shape[1:]:
         if all(are_close(seen.numbers, expected.numbers[: len(seen.numbers)], expected.tolerance)):
@@ -115,15 +115,18 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
     return None
 
 
-def _is_unsummed(seen: _Values, expected: _Values) -> bool:
-    """Whether it becomes right when it is summed over the dimensions in which the expected was broadcast."""
+def _summed_over(seen: _Values, expected: _Values) -> str | None:
+    """The dimensions in which it is larger, if it becomes right when it is summed over these."""
     shape = (1,) * (len(seen.shape) - len(expected.shape)) + expected.shape
     if len(shape) != len(seen.shape) or any(e not in {s, 1} for s, e in zip(seen.shape, shape, strict=True)):
-        return False
+        return None
     sums = [0.0] * len(expected.numbers)
     for number, place in zip(seen.numbers, product(*map(range, seen.shape)), strict=False):
         flat = 0
         for where, size in zip(place, shape, strict=True):
             flat = flat * size + where % size
         sums[flat] += number
-    return all(are_close(sums, expected.numbers, expected.tolerance))
+    if not all(are_close(sums, expected.numbers, expected.tolerance)):
+        return None
+    larger = [str(d) for d, (s, e) in enumerate(zip(seen.shape, shape, strict=True)) if s != e]
+    return f"dimension {larger[0]}" if len(larger) == 1 else f"dimensions {' and '.join(larger)}"

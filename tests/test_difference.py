@@ -110,13 +110,23 @@ SHAPES = [
     (tensor(E[3:], 1, 3), "it holds the last entries only"),
     (tensor([9.0, 8.0], 2), None),
     (tensor([], 0), None),
+    (tensor([*E, *LAST.value], 2, 2, 3), None),
+    (tensor([*LAST.value, *REST], 2, 2, 3), "it is right once it is summed over dimension 0"),
+    (tensor(E, 1, 2, 3), "its values are right"),
+    (tensor([e / 8 for e in E for _ in range(8)], 2, 3, 8), None),
 ]
 
 
 @pytest.mark.parametrize(("seen", "told"), SHAPES)
 def test_another_shape_is_told_apart_too(seen, told):
-    """A transposed tensor, one that is only reshaped, and one that was cut short."""
+    """A transposed tensor, one that is only reshaped, that was cut short, and that has yet to be summed."""
     assert how_it_differs(seen, EXPECTED) == told
+
+
+def test_all_dimensions_that_are_summed_are_named():
+    """Also those that the expected has with one entry, and no dimension in which both are equally large."""
+    told = how_it_differs(tensor([0.5] * 24, 2, 3, 4), tensor([4.0] * 3, 3, 1))
+    assert told == "it is right once it is summed over dimensions 0 and 2"
 
 
 NUMBERS = [

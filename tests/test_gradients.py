@@ -196,10 +196,10 @@ def test_a_gradient_of_another_shape_is_told_with_both(tell, right):
     """The student reads both shapes, and how the numbers are related where that is known."""
     unsummed = tell("return None", "return {'w1': torch.ones(2, 3, 2), 'w2': torch.ones(2, 2)}")
     expected = tell("return None", "return {'w1': 2 * torch.ones(3, 2), 'w2': torch.ones(2, 4)}")
-    told = "The gradient of y with respect to w1 has the shape (2, 3, 2), and w1 has (3, 2): it was not"
+    told = "The gradient of y with respect to w1 has the shape (2, 3, 2), and w1 has (3, 2): it is"
     with pytest.raises(WithoutHintError) as caught:
         assert_gradients(unsummed, expected, of="y", because={"shape": "Sum it."})
-    assert str(caught.value) == f"{told} summed over what was broadcast. Sum it."
+    assert str(caught.value) == f"{told} right once it is summed over dimension 0. Sum it."
     with pytest.raises(WithoutHintError, match=r"w2 has the shape \(2, 2\), and w2 has \(2, 4\)\.$"):
         assert_gradients(unsummed, expected, of="y", only=["w2"])
     with pytest.raises(AssertionError, match=r"^The gradient of y with respect to w2 is wrong"):
