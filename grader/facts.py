@@ -37,7 +37,8 @@ class Tensor:
         value: all elements in row-major order, or None when there are more than 4,096 or no numbers.
         is_leaf: no recorded operation made it.
         requires_grad: autograd follows it.
-        grad_fn: class name of the node that made it, or None.
+        grad_fn: class name of the node that made it, or None; "(refused)" where torch raises an error
+            instead, as for a chunk of what was overwritten.
         retains_grad: a non-leaf that keeps its gradient.
         version: ``_version``, or None for an inference tensor.
         identity: equal for the same tensor object within one probe.

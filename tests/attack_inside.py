@@ -126,7 +126,7 @@ def _captured():
     child._scan = lambda text, _: (json.loads(text), None)
     toolbox._seed_python = random.seed
     toolbox.WORDS["freed"] = _is_freed
-    nodes._grad_fn, toolbox._storage, toolbox._detach = (
+    nodes._made_by, toolbox._storage, toolbox._detach = (
         attribute("grad_fn"),
         method("untyped_storage"),
         method("detach"),

@@ -658,6 +658,11 @@ def test_what_is_left_out_is_marked(zygote, body):
     assert not is_cut_off(value_of(zygote, body.replace("5000", "500")))
 
 
+REFUSED = """
+left, right = (torch.ones(1, 4, requires_grad=True) * 1).chunk(2, -1)
+with torch.no_grad():
+    left *= 2
+"""
 TENSORS = {
     "torch.ones(1).expand(10**12)": ("torch.float32", (10**12,), None),
     "torch.ones(()).as_strided((64, 64), (0, 0))": ("torch.float32", (64, 64), (1.0,) * 4096),
@@ -674,6 +679,7 @@ TENSORS = {
     "torch.tensor([True])": ("torch.bool", (1,), (True,)),
     "torch.ones(0, 3)": ("torch.float32", (0, 3), ()),
     "t = torch.ones(3)\nt.untyped_storage().resize_(0)\nt": ("torch.float32", (3,), None),
+    f"{REFUSED}\nleft": ("torch.float32", (1, 2), (2.0, 2.0)),
 }
 
 
@@ -683,6 +689,14 @@ def test_every_kind_of_tensor_has_facts(zygote, body):
     seen = value_of(zygote, body)
     assert isinstance(seen, Tensor)
     assert (seen.dtype, seen.shape, seen.value) == TENSORS[body]
+
+
+def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
+    """A chunk of what was overwritten has values, and no node; nothing that reads it raises."""
+    seen = value_of(zygote, f"{REFUSED}\nleft")
+    assert (seen.grad_fn, seen.is_leaf, seen.requires_grad) == ("(refused)", False, True)
+    body = f"{REFUSED}\nreturn nodes(left), graph(left=left)['tensors'][0]['made_by']"
+    assert look(zygote, "def f(): return 1", f=body)["f"] == (0, None)
 
 
 def test_what_torch_itself_cannot_read_is_an_error(zygote):

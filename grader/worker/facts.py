@@ -30,6 +30,7 @@ MAX_TENSORS = 500
 MAX_TEXT = 2_000
 MAX_LINE = 200  # characters of a line that is quoted
 MAX_ALL_TEXT = 100_000  # of one answer
+REFUSED = "(refused)"  # in the place of a node's name: torch raises an error instead of telling the node
 CUT_OFF = "value nested too deeply or too long"  # stands in the place of what is left out
 
 _base = torch._C.TensorBase
@@ -112,9 +113,29 @@ def _storage_of(tensor: Any) -> Any:
         return None
 
 
+def made_by(tensor: Any) -> Any:
+    """The node that made a tensor, or None.
+
+    None too where torch refuses: for one of several views that an operation gave at once, if their base or
+    another of them was written to since.
+    """
+    try:
+        return _grad_fn(tensor)
+    except RuntimeError:
+        return None
+
+
+def is_leaf(tensor: Any) -> bool:
+    """Whether no recorded operation made it; torch refuses to tell of what is none."""
+    try:
+        return bool(_is_leaf(tensor))
+    except RuntimeError:
+        return False
+
+
 def read_grad(tensor: Any) -> Any:
     """``.grad`` where there can be one; elsewhere torch would warn, and a warning is not ours to cause."""
-    if _is_leaf(tensor) or _retains_grad(tensor):
+    if is_leaf(tensor) or _retains_grad(tensor):
         grad = _grad(tensor)
         return grad if is_tensor(grad) else None
     return None
@@ -140,15 +161,16 @@ def _fields_in_transform(tensor: Any) -> dict[str, Any]:
 
 
 def _fields(tensor: Any) -> dict[str, Any]:
-    grad_fn = _grad_fn(tensor)
+    node, leaf = made_by(tensor), is_leaf(tensor)
+    name = _name(_type(node)) if node is not None else None if leaf else REFUSED
     return {
         "kind": "Parameter" if _type(tensor) is _Parameter else "Tensor",
         "dtype": _str(_dtype(tensor)),
         "shape": [*_shape(tensor)],
         "value": _elements(tensor),
-        "is_leaf": _is_leaf(tensor),
+        "is_leaf": leaf,
         "requires_grad": _requires_grad(tensor),
-        "grad_fn": None if grad_fn is None else _name(_type(grad_fn)),
+        "grad_fn": name,
         "retains_grad": _retains_grad(tensor),
         "version": None if _is_inference(tensor) else _version(tensor),
     }

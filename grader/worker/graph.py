@@ -42,9 +42,9 @@ _COUNTED = 5_000  # 60 ms
 _MAX_NAME, _MAX_MODULES, _MAX_ITEMS = 60, 64, 8
 
 _base = torch._C.TensorBase
-_grad_fn, _output, _version, _shape, _leaf, _requires, _retains = (
+_output, _version, _shape, _requires, _retains = (
     _base.__dict__[name].__get__
-    for name in ("grad_fn", "output_nr", "_version", "shape", "is_leaf", "requires_grad", "retains_grad")
+    for name in ("output_nr", "_version", "shape", "requires_grad", "retains_grad")
 )
 _is_inference = _base.is_inference
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
@@ -120,10 +120,10 @@ class _Teller:
         return {
             "name": name,
             "shape": _sizes(tensor),
-            "leaf": _leaf(tensor),
+            "leaf": facts.is_leaf(tensor),
             "requires_grad": _requires(tensor),
             "version": None if _is_inference(tensor) else _version(tensor),
-            "made_by": self._shown.places.get(_id(_grad_fn(tensor))),
+            "made_by": self._shown.places.get(_id(facts.made_by(tensor))),
             "output": _output(tensor),
             "storage": self._groups[place],
             "same": None if first == place else first,

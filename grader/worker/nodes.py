@@ -18,9 +18,9 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 _PythonNode = torch._C._FunctionBase
 _next_of_python = _PythonNode.__dict__["next_functions"].__get__
-_grad_fn = facts._grad_fn
+_made_by = facts.made_by
 _probing = torch.ones(1, requires_grad=True)
-_AccumulateGrad = type(_grad_fn(_probing * _probing).next_functions[0][0])
+_AccumulateGrad = type(_made_by(_probing * _probing).next_functions[0][0])
 _variable = _AccumulateGrad.__dict__["variable"].__get__
 _type, _id, _issubclass = type, id, issubclass
 
@@ -39,7 +39,7 @@ class Walk:
         self.places: dict[int, int] = {}
         self.after: list[list[int | None]] = []
         self._most = most
-        for node in map(_grad_fn, tensors):
+        for node in map(_made_by, tensors):
             if node is not None:
                 self._meet(node)
         while len(self.after) < len(self.nodes):
@@ -65,7 +65,7 @@ def behind(tensor: Any) -> list[Any]:
 
     It records less than a ``Walk``, because a probe may ask after every call of a module.
     """
-    first = _grad_fn(tensor) if facts.is_tensor(tensor) else None
+    first = _made_by(tensor) if facts.is_tensor(tensor) else None
     found = {} if first is None else {_id(first): first}
     waiting = list(found.values())
     while waiting:

@@ -97,7 +97,7 @@ class _Records:
 
 def _listen(output: Any, record: dict[str, Any]) -> None:
     """Add up the gradients that arrive at the node which made an output."""
-    node = facts._grad_fn(output) if facts.is_tensor(output) else None
+    node = facts.made_by(output) if facts.is_tensor(output) else None
     if node is None:
         return
     place = _output_number(output)
