@@ -44,7 +44,7 @@ LADDER = {
     "went back before, which freed what it had saved.",
     "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "The loss cannot go back: ",
     "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": "The "
-    "loss cannot go back: what your code returned could not be used as the exercise says: RuntimeError: Output 0 ",
+    "loss cannot go back: what your code returned could not be used as the exercise says: RuntimeError: ",
     "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so no gradient "
     "arrives there from the loss.",
     "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient: none arrives "

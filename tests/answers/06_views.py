@@ -380,10 +380,7 @@ def slices_in_place(h):
     return a
 
 
-@wrong(
-    "q2",
-    fails=["test_values_are_gated", "test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"],
-)
+@wrong("q2", fails=["test_both_halves_get_their_gradients", "test_h_is_left_to_its_owner"])
 def unrecorded_in_place(h):
     """no_grad silences the error: right values, no gradient for the gate, and h overwritten."""
     a, b = h.chunk(2, -1)
