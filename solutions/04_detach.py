@@ -1,20 +1,20 @@
 # %% [markdown]
 # # 4. Detach
 #
-# `y.detach()` gives you the values of `y` without its history. It is the most used pair of scissors in
-# PyTorch, and two sorts of mistakes come with it. The first: `detach()` cuts the *history*, and not the
-# *memory*. The second: the cut is made in the wrong place, and something learns that should not, or nothing
-# learns that should.
+# `y.detach()` gives you the values of `y` without its history. Nearly every training script uses it, and two
+# kinds of mistakes come with it. The first: `detach()` cuts the *history*, and not the *memory*. The second:
+# the cut is in the wrong place. Then something learns that should not learn, or nothing learns at all.
 #
-# Six questions. Two are about memory, three about the place of the cut, and the last is about gradients that
-# are wrong without any error.
+# This notebook has six questions. Two are about memory, three are about the place of the cut, and the last
+# is about gradients that are wrong without any error.
 #
 # Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
 # cell, then run the check below it. The hidden checks look further than that check: the text of the task is
 # what counts.
 #
-# No function may leave anything switched: whether gradients are recorded is after a call what it was before.
-# And no hook of yours stays behind on what belongs to the caller.
+# Two rules hold for all six functions. A call leaves the gradient mode as it was: what was switched on is
+# still on, and what was switched off is still off. And no hook of yours stays on a tensor or a module of the
+# caller.
 
 # %%
 import torch
@@ -24,7 +24,7 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Two tensors, one memory
 #
-# What is `detach()`? It makes a *new tensor object* without a history. The old one keeps its own:
+# What does `detach()` do? It makes a *new tensor object* without a history. The old tensor keeps its history:
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -36,19 +36,24 @@ print(y.requires_grad)  # True, because y is what it was: detach() returns a ten
 print(c.data_ptr() == y.data_ptr())  # True, because both show the same memory
 
 # %% tags=["drawn"]
-# The way of backward: from `z` to `y` to `x`. `c` shows the memory of `y`, and no way leads from `c` to anything.
+# Backward goes from `z` to `y` to `x`. The dotted line joins `y` and `c`, which share memory: no gradient goes there.
 xray(z=z, y=y, x=x, c=c)
 
 # %% [markdown]
-# You can draw such a picture yourself, of any tensors: `from grader import xray`, and then
-# `xray(z=z, y=y, x=x, c=c)`.
-#
 # You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and
 # `z` knows nothing of it.
 #
-# The two share memory, so a write to either is a write to both. Guess first: `c.zero_()` writes to a
-# tensor that has no history, and does not require grad. What does the line itself do, and what does
-# `z.backward()` do after it?
+# You can draw such pictures of your own tensors and modules, with the `grader` package of this course:
+
+# %%
+# Remove the `# ` of the two lines below and run the cell. Then draw tensors of your own.
+# from grader import xray
+# xray(z=z, y=y, x=x, c=c)
+
+# %% [markdown]
+# `c` and `y` share memory, so a write to either is a write to both. **Guess first:** `c.zero_()` writes to a
+# tensor that has no history and does not require grad. What does this line do? And what does `z.backward()` do
+# after it?
 
 # %%
 c.zero_()
@@ -64,17 +69,17 @@ except RuntimeError as error:
 # `0.0`, and then `one of the variables needed for gradient computation has been modified by an inplace
 # operation`.
 #
-# The write goes through. Many texts say that it is "not allowed, because `y` is part of the graph". Autograd
-# does not forbid it. But `y**2` has saved `y` for its backward, and every write is counted in `y._version`,
-# the counter that `c` and `y` share. When `z.backward()` needs the saved `y`, it compares the counter, and
-# raises.
+# The write succeeds. Many texts say that it is "not allowed, because `y` is part of the graph". Autograd
+# does not forbid it. But `y**2` has saved `y` for its backward, and `y._version` counts every write: `c` and
+# `y` share this counter. When `z.backward()` needs the saved `y`, it compares the counter with the old count,
+# and raises the error.
 #
 # </details>
 #
-# `retain_graph=True`, which is often part of this example, has nothing to do with it: the error is the same
-# with and without.
+# This example often has a `retain_graph=True` in it. That has nothing to do with the error, which is the same
+# with and without it.
 #
-# Now the same write through `.data`, which shares the memory, but has a counter of its own:
+# Now write through `.data`. It shares the memory too, but it has a counter of its own:
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -85,14 +90,14 @@ z.backward()
 print(x.grad.item())  # 0.0, because backward used the y it found, and the right gradient is 2 * 4 = 8
 
 # %% [markdown]
-# No error, and a wrong gradient. So the error above was a friend. An old piece of advice says that `.data` is
-# "the safe `detach()`, for it never raises". It is the other way round; the
+# There is no error, and the gradient is wrong. So the error above helped you. An old piece of advice calls
+# `.data` "the safe `detach()`, because it never raises". The opposite is true. The
 # [documentation of `Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
-# says that in-place changes of either of the two "may trigger errors in correctness checks", and these
-# checks are what protects you.
+# says that in-place changes of either tensor "may trigger errors in correctness checks", and these checks
+# protect you.
 #
-# You can look at the counter yourself. "Every in-place operation adds exactly 1, starting from 0" is nearly
-# true. So ask whether it has grown, and not by how much:
+# You can look at the counter yourself. "Every in-place operation adds exactly 1, starting from 0" is only
+# nearly true. So ask whether the counter has grown, and not by how much:
 
 # %%
 a = torch.zeros(3)
@@ -107,21 +112,21 @@ print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in pl
 # %% [markdown]
 # ## q1 · Look, but do not touch
 #
-# For a plot you want the positive part of an activation: `positive_part(y)` returns the values of `y`, with 0
-# in the place of the negative ones. It is called in the middle of a training step, between forward and
-# backward, so it must leave no trace:
+# You want to plot the positive part of an activation. `positive_part(y)` returns the values of `y`, with 0 in
+# the place of negative values. You call it in the middle of a training step, between forward and backward, so
+# it must leave no trace:
 #
-# - The result is a new tensor of the shape and dtype of `y`. It has no history and does not require grad. It
-#   has a memory of its own: what is written to it later does not show in `y`. That is so for every `y`, also
-#   where nothing is negative.
-# - `y` stays as it is, its values, its `_version` and its history. A loss that was computed from `y` before
-#   your call goes back after it, and gives the same gradient as without your call.
+# - The result is a new tensor with the shape and dtype of `y`. It has no history and does not require grad. It
+#   has memory of its own: a later write to it does not change `y`. This holds for every `y`, also if nothing
+#   in it is negative.
+# - `y` keeps its values, its `_version` and its history. If a loss was computed from `y` before your call, its
+#   `backward()` still works after your call, and gives the same gradients as without your call.
 #
-# `y` is float32 or float64, with at least one dimension, contiguous or not. All entries are finite. It may be
+# `y` is float32 or float64, with at least one dimension, contiguous or not. All entries are finite. `y` may be
 # the result of a computation, a leaf that requires grad, or plain data.
 #
-# The function below returns the right values, and the next `loss.backward()` raises an error that names
-# neither the function nor the plot.
+# The function below returns the right values. But the next `loss.backward()` raises an error, and its text
+# names neither this function nor the plot.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -131,15 +136,13 @@ print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in pl
 #
 # <details><summary>Hint 2</summary>
 #
-# `detach()` copies nothing. Which operation gives you memory of its own: `clamp_`, or `clamp` without the
-# underscore?
+# `detach()` copies nothing. Which operation gives you new memory: `clamp_`, or `clamp` without the underscore?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Cut first, then clamp out of place. The other way is to clone what was cut: then the in-place operation
-# writes to your own copy.
+# Cut first, then clamp out of place. Or cut, clone, and clamp in place: then you write to your own copy.
 #
 # </details>
 
@@ -172,7 +175,7 @@ def test_the_positive_part(positive_part):
 
 
 def test_a_waiting_loss_goes_back(positive_part):
-    """A loss of y that waits goes back after the call, with its own gradient."""
+    """A loss of y from before the call still has its backward, with the right gradient."""
     import torch
 
     x = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True)
@@ -184,7 +187,7 @@ def test_a_waiting_loss_goes_back(positive_part):
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"the loss cannot go back any more; torch says: {reason}") from None
+        raise AssertionError(f"loss.backward() fails after your call; torch says: {reason}") from None
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
 
 
@@ -192,8 +195,8 @@ def test_a_waiting_loss_goes_back(positive_part):
 # ## What backward needs
 #
 # Does every write to a tensor of the graph end in that error? A question in a forum says so: "changing a
-# tensor through `detach()` always makes backward raise". Try a graph in which `y` is only multiplied by a
-# number. Guess first: does the write raise, or the backward? And what is the gradient?
+# tensor through `detach()` always makes backward raise". Here is the code of that question. (In some copies the
+# plus signs were lost. Then `z = 3*y1 4*y2` is a `SyntaxError`, and not a riddle of autograd.)
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -201,17 +204,12 @@ y1, y2 = x + 1, x**2 + 7
 z = 3 * y1 + 4 * y2
 y2.detach().zero_()
 z.backward()
-print(x.grad.item(), y2.item())
+print(y2.item())  # 0.0, because the write succeeded
+print(x.grad.item())  # 27.0, because that is the right gradient: 3 + 4 * 2 * 3
 
 # %% [markdown]
-# <details><summary>What you should have seen</summary>
-#
-# Neither raises: `27.0 0.0`. The derivative of `4 * y2` is 4, whatever `y2` is, so nothing was saved, and
-# nothing is compared. The gradient `3 + 4 * 2 * 3 = 27` is right.
-#
-# </details>
-#
-# A square brings the error back:
+# There is no error, and the gradient is right. The derivative of `4 * y2` is 4, whatever `y2` is. So the
+# multiplication saved nothing of `y2`, and backward compares nothing. With a square the error is there again:
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -225,7 +223,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # What an operation saves follows from its derivative. You can watch it: `saved_tensors_hooks` calls your
-# function with every tensor that is saved.
+# function with every tensor that an operation saves.
 
 
 # %%
@@ -242,7 +240,8 @@ def count_saved(function, *args):
     return len(saved)
 
 
-y = torch.rand(3, requires_grad=True) + 1
+x = torch.rand(3, requires_grad=True)
+y = x + 1
 print(count_saved(lambda: 4 * y))  # 0, because the derivative is 4
 print(count_saved(lambda: y**2))  # 1, because the derivative is 2 * y
 print(count_saved(lambda: y * y))  # 2, because either factor is the derivative of the other
@@ -250,38 +249,41 @@ print(count_saved(lambda: y * y))  # 2, because either factor is the derivative 
 result = y.exp()
 print(result.grad_fn._saved_result.data_ptr() == result.data_ptr())  # True, because exp saves its result
 
-# %% tags=["drawn"]
-# After a write to `y`: the square has saved `y` and cannot go back any more. `4 * y` has saved nothing.
 square, multiple = (y**2).sum(), (4 * y).sum()
 y.detach().zero_()
-xray(square=square, multiple=multiple, y=y)
+
+# %% tags=["drawn"]
+# After the write to `y`: `Pow` has saved `y`, and its backward would raise. `Mul`, that is `4 * y`, saved nothing.
+xray(square=square, multiple=multiple, y=y, x=x)
 
 # %% [markdown]
-# Saving makes no copy: what is saved *is* the memory of `y`. That is why it costs no extra memory, and why the
-# old value cannot be brought back once it is overwritten. And what is saved need not require grad itself: in
-# `mask * x`, the mask is the derivative. The documentation tells more under
+# Saving makes no copy: the saved tensor lies in the memory of `y`. That costs no extra memory, and after a
+# write nothing can bring the old value back. A saved tensor may be one that does not require grad: in
+# `mask * x`, the mask is the derivative. Read more in the documentation:
 # [Autograd mechanics, "Saved tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).
 
 # %% [markdown]
 # ## q2 · Which tensors does backward still need?
 #
-# You are short of memory and want to use some tensors again. `may_overwrite(f, x)` tells for which it is
-# safe. `f(x)` runs a forward computation and returns a pair `(out, mid)`: its result, and a tensor that it made
-# on the way. Return `True` if every entry of `mid` may be overwritten in place after the forward, under
-# `no_grad()` and with any values: then `out.sum().backward()` still runs, with the same gradients as ever.
-# Return `False` if backward would raise an error, or would compute something else.
+# You are short of memory and want to use the memory of some tensors again. `may_overwrite(f, x)` tells you
+# when that is safe. `f(x)` runs a forward computation and returns a pair `(out, mid)`: its result, and a tensor
+# that it made in between. Imagine a write to `mid` after the forward: it happens in place under `no_grad()`, and
+# it may put any values into every entry. Return `True` if `out.sum().backward()` works after every such write,
+# with the same gradients as without it. Return `False` if backward would raise an error, or would compute
+# something else.
 #
 # For example, with `y = x + 1`: for `(y**2, y)` the answer is `False`, for `(4 * y, y)` it is `True`.
 #
 # - `x` is a float32 leaf that requires grad. Its values stay as they are. What you leave in `.grad` is up
 #   to you.
-# - `f` uses operations of torch only: no `.data`, no NumPy, no `autograd.Function` of its own. All that it
-#   computes goes into `out`. It makes `mid` anew in each call, so you may write to it, and you may call `f` more
-#   than once: it draws no random numbers.
+# - `f` uses operations of torch only: no `.data`, no NumPy, no `autograd.Function`. Everything that it computes
+#   is used for `out`. It makes a new `mid` in each call, so you may write to `mid`. You may call `f` more than
+#   once: it draws no random numbers.
 # - `mid` has floating point numbers. It may be a view of another tensor of `f`, another tensor may be a view
 #   of it, and it need not require grad.
 #
-# The rule in the function below, "only what requires grad is needed", is wrong both ways.
+# The function below follows the rule "backward needs what requires grad". Both answers of this rule can be
+# wrong: it forbids writes that are safe, and allows writes that are not.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -291,15 +293,15 @@ xray(square=square, multiple=multiple, y=y)
 #
 # <details><summary>Hint 2</summary>
 #
-# You can look at what is saved, with `torch.autograd.graph.saved_tensors_hooks`. Or you can try: write to
-# `mid` so that it is counted, and see whether backward complains.
+# You can look at what is saved, with `torch.autograd.graph.saved_tensors_hooks`. Or you can try it: write to
+# `mid` in a way that its counter notices, and see whether backward complains.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# If you look: what is saved is another tensor *object*, and may be a view. `untyped_storage().data_ptr()` is
-# the address of the whole memory behind a tensor. If you try: catch the `RuntimeError`.
+# If you look: the saved tensor is another tensor *object*, and it may be a view. `untyped_storage().data_ptr()`
+# is the address of the whole memory behind a tensor. If you try: catch the `RuntimeError`.
 #
 # </details>
 
@@ -308,9 +310,9 @@ xray(square=square, multiple=multiple, y=y)
 def may_overwrite(f, x):
     """Tell whether backward works without the values of an intermediate tensor.
 
-    f: a function; f(x) returns (out, mid), the result and a tensor that was made on the way.
+    f: a function; f(x) returns (out, mid), the result and a tensor that was made in between.
     x: a float32 leaf that requires grad.
-    Returns True if mid may be overwritten in place before out goes back, else False.
+    Returns True if mid may be overwritten in place before the backward of out, else False.
     """
     # BEGIN SOLUTION
     saved = set()
@@ -363,41 +365,44 @@ def test_a_mask(may_overwrite):
 # %% [markdown]
 # ## Who is taught by a loss?
 #
-# `backward()` walks along *every* way that leads from the loss to a leaf. With several networks, that is soon
-# more than you mean. `detach()` closes a way: the values go on, and the gradient stops there.
+# `backward()` takes *every* path that leads from the loss to a leaf. With several networks, these are often more
+# paths than you want. `detach()` closes a path: the values go on, and the gradient stops there.
 
 # %%
 first, second = nn.Linear(2, 2), nn.Linear(2, 1)
 h = first(torch.ones(3, 2))
 
 second(h.detach()).mean().backward()
-print(first.weight.grad is None)  # True, because the way from the loss to first is closed
+print(first.weight.grad is None)  # True, because the path from the loss to first is closed
 print(second.weight.grad is None)  # False, because second is on this side of the cut
 
 second(h).mean().backward()
 print(first.weight.grad is None)  # False, because h itself kept its history
 
-# %% tags=["drawn"]
-# The loss of `h.detach()` ends at the parameters of `second`; that of `h` goes on into `first`.
 h = first(torch.ones(3, 2))
-xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=second)
+cut, whole = second(h.detach()).mean(), second(h).mean()
+
+# %% tags=["drawn"]
+# The loss `cut` ends at the parameters of `second`. The loss `whole` goes on through `h` into `first`.
+xray(cut=cut, whole=whole, h=h, first=first, second=second)
 
 # %% [markdown]
-# So you cut a *use* of `h`, and not `h` itself. Then each of two losses can go its own way.
+# In the picture, `Addmm` is what `nn.Linear` computes (a product and a sum), and `T` transposes its weight. So
+# you cut a *use* of `h`, and not `h` itself: another loss can still use `h` with its history.
 #
-# Without the cut, both losses go back through `first`, and the second stops with "Trying to backward through
-# the graph a second time". Two sentences are widely read about that. "The first backward destroys the
-# gradients of the shared layers": it does not. It adds its gradients to `.grad`, where they stay; what it frees
-# are the saved tensors. "So the first backward *must* use `retain_graph=True`": it need not. Where you want
-# the gradients of both, `(loss1 + loss2).backward()` gives them at once. Where you want the gradient of a single loss,
-# a cut is missing: the other loss has no business there.
+# Without the cut, both losses go back through `first`, and the second backward stops with "Trying to backward
+# through the graph a second time". You will read two sentences about that. "The first backward destroys the
+# gradients of the shared layers": it does not. It adds its gradients to `.grad`, and they stay there. It frees
+# the saved tensors only. "So the first backward *must* use `retain_graph=True`": it need not. If you want the
+# gradients of both losses, call `(loss1 + loss2).backward()`. If you want the gradient of only one of them, a
+# cut is missing: close the path of the other loss.
 
 # %% [markdown]
 # ## q3 · GAN: the discriminator must not teach the generator
 #
-# In a GAN two networks play against each other. The generator `G` makes fakes from noise, `G(z)`. The
-# discriminator `D` gives each sample one logit, high for "real". `gan_step(G, D, oG, oD, z, real)` makes one
-# training step of both:
+# In a GAN two networks play against each other. The generator `G` makes fakes from noise: `G(z)`. The
+# discriminator `D` gives each sample a logit, which is high for "real". `gan_step(G, D, oG, oD, z, real)` makes
+# one training step of both networks:
 #
 # 1. *The discriminator learns.* Its loss is that of the real samples with the label 1, plus that of the fakes
 #    with the label 0. The optimizer `oD` makes one step with the gradient of this loss.
@@ -405,21 +410,22 @@ xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=
 #    **after** its step. The optimizer `oG` makes one step with the gradient of this loss.
 #
 # The loss of some logits with a label is `F.binary_cross_entropy_with_logits`, the mean over these samples.
-# There need not be as many fakes as real samples. Logits may be as far from 0 as 100, and the gradients stay
-# right.
+# The number of fakes and the number of real samples may differ. The gradients are right for all logits
+# between -100 and 100.
 #
-# - Each optimizer makes one step a call, with the gradient of its own loss and nothing else, whatever stands
-#   in `.grad` before. What stands there after the call is up to you.
-# - The loss of the discriminator sends no gradient into the generator, not even a gradient that is thrown
-#   away later: the way back through the generator is expensive.
-# - Apart from the values of the parameters, their `.grad` and the state of the optimizers, all is afterwards as
-#   it was: `z`, `real`, modes, hooks. All parameters of both networks require grad, before and after.
+# - In each call, each optimizer makes one step, with the gradient of its own loss and nothing else, whatever
+#   `.grad` holds before the call. What `.grad` holds after the call is up to you.
+# - The loss of the discriminator sends no gradient into the generator, not even a gradient that you clear
+#   later: backward through the generator is expensive.
+# - You change the values of the parameters, their `.grad` and the state of the optimizers. Everything else is
+#   the same after the call: `z`, `real`, modes, hooks. All parameters of both networks require grad, before and
+#   after the call.
 #
 # Neither network mixes samples or draws random numbers, so you may call them as often as you like. What your
 # function returns is up to you.
 #
-# The function below runs. Its author had met the error of the second backward, and followed the advice of its
-# message.
+# The function below runs. Its author had seen the error of the second backward, and did what its message
+# says.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -430,7 +436,7 @@ xray(cut=second(h.detach()).mean(), whole=second(h).mean(), first=first, second=
 #
 # <details><summary>Hint 2</summary>
 #
-# For the discriminator, the fakes are data like the real samples. For the generator, they are its work. And
+# For the discriminator, the fakes are data like the real samples. For the generator, they are its own work. And
 # the loss of the generator goes back through `D`, too: what does it leave in the `.grad` of the discriminator?
 #
 # </details>
@@ -522,10 +528,10 @@ x.round().sum().backward()
 print(x.grad.tolist())  # [0.0, 0.0, 0.0], because a small change of x does not change the rounded value
 
 # %% [markdown]
-# That is the *right* gradient, and with it a network of rounded numbers never learns. So you may want a value
-# from one formula and the gradient from another. `detach()` can say that, because a tensor without history
-# counts as a constant: it adds to the value, and nothing to the gradient. Guess first: which value, and which
-# gradient, has `a + (b - a).detach()`?
+# This gradient is right, and with it a network of rounded numbers never learns. So you may want the value of
+# one formula and the gradient of another. `detach()` can do that, because a tensor without history counts as a
+# constant: it adds to the value, and nothing to the gradient. **Guess first:** which value has
+# `a + (b - a).detach()`, and which gradients do `a` and `b` get?
 
 # %%
 a = torch.tensor(2.0, requires_grad=True)
@@ -537,13 +543,13 @@ print(mixed.item(), a.grad, b.grad)
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `5.0 tensor(1.) None`. The value is that of `b`. The gradient is that of `a`: the difference was 3 for the
-# value, and a constant for autograd.
+# `5.0 tensor(1.) None`. The value is that of `b`. The gradient is that of `a`: the difference adds 3 to the
+# value, and is a constant for autograd.
 #
 # </details>
 
 # %% tags=["drawn"]
-# `mixed` has the value of `b`, and its only way back leads to `a`.
+# `mixed` has the value of `b`, and the only path of backward leads to `a`.
 xray(mixed=a + (b - a).detach(), a=a, b=b)
 
 # %% [markdown]
@@ -553,14 +559,14 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 # not: the *straight-through estimator*. Write `ste_round(x)`:
 #
 # - Its value is that of `x.round()`, for numbers of any size.
-# - Its gradient is that of the identity: what arrives at the result goes on to `x` unchanged, whatever `x` is
-#   and however large the gradient is.
+# - Its gradient is that of the identity: the gradient that arrives at the result goes on to `x` unchanged,
+#   whatever `x` is and however large the gradient is.
 # - `x` stays as it is, and the result is a new tensor in memory of its own.
 #
-# `x` is float32 or float64, of any shape, contiguous or not. It may be a leaf or the result of a
-# computation, whose history it then keeps. All entries are finite.
+# `x` is float32 or float64, of any shape, contiguous or not. All entries are finite. `x` may be a leaf, or the
+# result of a computation; then the gradient goes on to the tensors that it was computed from.
 #
-# The function below rounds, and whatever comes before it never learns.
+# The function below rounds, and no layer before it ever learns.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -570,8 +576,8 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 #
 # <details><summary>Hint 2</summary>
 #
-# You want the value of `x.round()` and the gradient of `x`. How large is the difference of the two values, and
-# what should autograd know of it?
+# You want the value of `x.round()` and the gradient of `x`. What is the difference of the two values, and what
+# should autograd know of it?
 #
 # </details>
 #
@@ -604,7 +610,7 @@ def test_the_gradient_goes_straight_through(ste_round):
     x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
     y = ste_round(x)
     assert y.tolist() == [-2.0, 0.0, 2.0], f"of [-1.6, 0.4, 2.5] your result is {y.tolist()}, not [-2, 0, 2]"
-    assert y.requires_grad, "the result does not require grad: no way leads back to x"
+    assert y.requires_grad, "the result does not require grad: no path leads back to x"
     y.backward(torch.tensor([1.0, 2.0, 3.0]))
     assert x.grad is not None, "x.grad is None: the result is not connected to x"
     assert x.grad.tolist() == [1.0, 2.0, 3.0], (
@@ -615,8 +621,8 @@ def test_the_gradient_goes_straight_through(ste_round):
 # %% [markdown]
 # ## `detach()` or `no_grad()`?
 #
-# Both give you values without a history. `detach()` cuts one tensor off, after it was computed. `no_grad()`
-# records nothing of what is computed inside, which also saves the time and memory of recording:
+# Both give you values without a history. `detach()` cuts a tensor off after it was computed. `no_grad()`
+# records no operation inside its block. That also saves the time and the memory of recording:
 
 # %%
 layer, data = nn.Linear(2, 1), torch.ones(3, 2)
@@ -626,47 +632,54 @@ with torch.no_grad():
 print(torch.equal(cut, unrecorded), cut.requires_grad, unrecorded.requires_grad)  # True False False
 
 # %% [markdown]
-# Two other things are often taken for the same. `layer.eval()` changes what dropout and batch norm compute,
-# and nothing about gradients. `layer.requires_grad_(False)` freezes the *parameters*, for every use of them,
-# until you undo it, and it does not close the way to what comes before the layer:
+# People often confuse two other things with them. `layer.eval()` changes what dropout and batch norm compute,
+# and nothing about gradients. `layer.requires_grad_(False)` freezes the *parameters*, in every use of them,
+# until you undo it. And it leaves the path open that goes through the layer to what comes before it:
 
 # %%
 layer.eval()
 print(layer(data).requires_grad)  # True, because eval() does not stop the recording
 layer.requires_grad_(False)
 before = torch.ones(3, 2, requires_grad=True)
-print(layer(before).requires_grad)  # True, because the way through the frozen layer to `before` is open
+print(layer(before).requires_grad)  # True, because the path through the frozen layer is open
 layer.requires_grad_(True)
 
 # %% [markdown]
-# Which of them you need depends on what has to be a constant: a *value*, here and now, or a *parameter*. The
-# documentation compares them under [Autograd mechanics, "Locally disabling gradient
+# Ask what has to be a constant: a *value* in this line, or a *parameter* in all lines. The documentation
+# compares the ways in [Autograd mechanics, "Locally disabling gradient
 # computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
-# In the next question the same parameters occur twice in a loss, once to be taught and once as data.
+# In the next question a loss uses the same parameters twice: the first use teaches them, and the second use
+# is data. Here is such a loss:
+
+# %%
+prediction = layer(data)
+loss = (prediction - 0.9 * unrecorded).pow(2).mean()
 
 # %% tags=["drawn"]
-# One parameter, two uses: the prediction has a way back to `layer.weight`, and the target has none.
-xray(loss=(layer(data) - 0.9 * layer(data).detach()).pow(2).mean(), layer=layer)
+# Both tensors were made by `layer`: `prediction` has a path back to its weight, and `unrecorded` has none.
+xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 
 # %% [markdown]
 # ## q5 · The TD target is data
 #
-# In Q-learning a network is taught by its own opinion of the next state. Write
-# `td_loss(q, q_target, s, a, r, s2, gamma)`: the mean, over all samples, of the squared difference between
+# In Q-learning a network learns from what a network says about the next state (TD stands for "temporal
+# difference"). Write `td_loss(q, q_target, s, a, r, s2, gamma)`: the mean, over all samples, of the squared
+# difference between
 #
 # - the *prediction*, the value that `q(s)` gives to the action `a` that was taken, and
-# - the *target*, `r + gamma * (the largest value in q_target(s2))`.
+# - the *target*, `r + gamma * (the largest value in q_target(s2))`, where the largest value is taken for each
+#   sample.
 #
-# The target is data. Gradients go through the prediction, and no other way:
+# The target is data. Gradients go through the prediction only:
 #
 # - If `q_target` is a network of its own, its parameters get no gradient.
-# - `q_target` may be the very same module as `q`, or may share some of its layers. Then these get the gradient
-#   of the prediction, and nothing from the target.
+# - `q_target` may be the same module as `q`, or may share some of its layers. Then the shared parameters get the
+#   gradient of the prediction, and nothing from the target.
 # - The networks stay as they are: their parameters and `.grad`, which parameters require grad, which parts are
 #   in training mode. The caller calls `backward()`; your function does not.
 #
 # The networks draw no random numbers and have no running statistics, so you may call them as often as you
-# like. The function below gives the right value, and trains the target towards the prediction.
+# like. The function below returns the right value, but its loss also trains the target towards the prediction.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -676,15 +689,15 @@ xray(loss=(layer(data) - 0.9 * layer(data).detach()).pow(2).mean(), layer=layer)
 #
 # <details><summary>Hint 2</summary>
 #
-# The same module may stand on both sides, so you cannot freeze its parameters. It is the *value* of the target
-# that has to be without history.
+# The same module may be on both sides, so you cannot freeze its parameters. The *value* of the target must have
+# no history.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Compute the target, and only the target, in a `with torch.no_grad():` block. Or cut it off after it was
-# computed.
+# Compute the target, and only the target, in a `with torch.no_grad():` block. Or compute it, and then cut it
+# off with `detach()`.
 #
 # </details>
 
@@ -743,9 +756,10 @@ def test_the_loss_of_two_samples(td_loss):
 # %% [markdown]
 # ## No error is no proof
 #
-# "If autograd has not complained, the gradient is right." You have seen a counterexample: a write through
-# `.data` *after* the value was saved. Here is another, with `detach()`, whose writes are counted. Guess first:
-# `h` is overwritten *before* it is used. Does the counter help? And which gradient belongs to `loss`?
+# "If there is no error, the gradient is right." You have seen a counterexample: a write through `.data` *after*
+# the value was saved. The next one uses `detach()`, and the counter counts its write. But the write comes
+# *before* `h` is used. **Guess first:** does the counter help? What does the cell print, and what is the right
+# gradient of `loss`?
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -759,20 +773,20 @@ print(loss.item(), w.grad.item())
 # <details><summary>What you should have seen</summary>
 #
 # `1.0 4.0`. The value is right: `h` was clipped to 1. The gradient is wrong: if `w` changes a little, `h` is
-# still 1 and the loss is still 1, so the gradient is 0. The counter stood at 1 when `h` was saved, and stands at 1
-# when backward looks: nothing to complain about. Autograd multiplies `2 * h`, with the clipped `h`, by the
-# derivative of `2 * w`. It has not seen the clipping.
+# still 1 and the loss is still 1, so the right gradient is 0. The counter was 1 when `h` was saved, and it is 1
+# when backward looks: no error. Autograd multiplies `2 * h`, with the clipped `h`, by the derivative of `2 * w`.
+# It has not seen the clipping.
 #
 # </details>
 
 # %% tags=["drawn"]
-# The graph of this loss: the square, then `2 * w`. There is no clipping in it.
+# The graph of this loss before its backward: the square, then `2 * w`. There is no clipping in it.
 h = 2 * w
 h.detach().clamp_(max=1)
 xray(loss=h**2, h=h, w=w)
 
 # %% [markdown]
-# How do you notice? Compare with a *finite difference*: change `w` a little, and look at how the loss changes.
+# How can you notice? Compare with a *finite difference*: change `w` a little, and see how the loss changes.
 # [`torch.autograd.gradcheck`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html)
 # does that for a whole function, in float64:
 
@@ -795,8 +809,8 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 # `clipped_energy(x, w)` computes `h = x @ w`, replaces every entry of `h` above 1 by 1, and returns the sum of
 # the squares. Entries below 1 stay as they are, however negative they are.
 #
-# - Value and gradient are those of this function: an entry that was replaced does not depend on `x` and `w` any
-#   more. If all entries were replaced, no gradient (`None`) is as good as zeros.
+# - Value and gradient are those of this function: a replaced entry does not depend on `x` and `w` any more. If
+#   all entries are replaced, the gradients are zeros, or there are none (`None`).
 # - Both `w` and `x` get their gradient; `x` may also be plain data.
 # - `x` and `w` stay as they are.
 #
@@ -819,8 +833,8 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 #
 # <details><summary>Hint 3</summary>
 #
-# Clip out of place, and go on with the result. In place is allowed, too, as long as it is recorded: `h` is no
-# leaf.
+# Clip out of place, and use the result in the next line. You may also clip in place, if autograd records it: `h`
+# is not a leaf.
 #
 # </details>
 
@@ -851,7 +865,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
     w = torch.tensor([[1.0]], requires_grad=True)
     loss = clipped_energy(x, w)
     assert loss.item() == 5, f"the energy is {loss.item()}, and 1 + 4 is 5"
-    assert loss.requires_grad, "the energy does not require grad: no way leads back to w"
+    assert loss.requires_grad, "the energy does not require grad: no path leads back to w"
     loss.backward()
     assert w.grad is not None, "w.grad is None: the energy is not connected to w"
     assert abs(w.grad.item() - 8) < 1e-5, (
@@ -864,13 +878,14 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # ## What to keep
 #
 # - `detach()` returns a new tensor without a history, on the same memory and with the same version counter.
-# - A write is noticed only where backward needs what was overwritten. What an operation saves follows from its
-#   derivative: its input, its result, the other factor, or nothing.
+# - Autograd notices a write only where backward needs the overwritten tensor. What an operation saves follows
+#   from its derivative: its input, its result, the other factor, or nothing.
 # - `.data` and NumPy share the memory and not the counter. They turn an error into a wrong gradient.
 # - Cut the *use* of a tensor: the discriminator gets `fake.detach()`, the generator's loss gets `fake`.
 # - `a + (b - a).detach()` has the value of `b` and the gradient of `a`.
 # - A target is data: compute it under `no_grad()`, or detach it. `eval()` and `requires_grad_(False)` do
 #   something else.
-# - No error does not mean that the gradient is right. Compare with a finite difference.
+# - A gradient can be wrong without any error. Compare with a finite difference.
 #
-# The next notebook takes up the in-place writes: which of them autograd allows, and which it sees.
+# The next notebook, `05_inplace_reinit`, is about writes in place: which of them autograd allows, and which of
+# them it sees.

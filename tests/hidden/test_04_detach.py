@@ -113,7 +113,7 @@ def returned(case):
     """The result, where it is one: to return y as it came is not praised for leaving y alone."""
     seen = case.seen["part"]
     left = seen.value is not None and any(value < 0 for value in seen.value)
-    assert not left, "The result has negative entries; what happens to y counts once they are gone."
+    assert not left, "The result still has negative entries, so this check looks no further."
     return seen
 
 
@@ -134,7 +134,7 @@ def test_y_is_left_alone(plotted, plotted_while_switched_off):
 
 @points(2)
 def test_a_waiting_loss_is_left_alone(plotted):
-    """A loss that was computed from y before the call goes back, with the same gradient."""
+    """The backward of a loss from before the call still works, with the same gradient."""
     why = {
         "overwritten": "That is y, which your function changed in place.\n\nWho shares the memory of y?",
         "wrong": "No error told you: backward used the values that it found in the memory of y.\n\n"
@@ -299,7 +299,7 @@ def constants():
         k = values + 1
         return x + k * k, k
 
-    def compared(x):
+    def picked_by_sign(x):
         k = values * 1
         return torch.where(k > 0, x, 2 * x), k
 
@@ -308,7 +308,7 @@ def constants():
         "For out = 3 * x + k and mid = k, a constant": added,
         "For out = (x / k).sum() and mid = k, a constant": divisor,
         "For out = x + k * k and mid = k, a constant": squared,
-        "For out = torch.where(k > 0, x, 2 * x) and mid = k, a constant": compared,
+        "For out = torch.where(k > 0, x, 2 * x) and mid = k, a constant": picked_by_sign,
     }
     return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in uses.items()}
 
@@ -358,8 +358,8 @@ def assert_answers(answers, hint):
         told, right = case["told"]
         assert not raised(told, BaseException), f"What you returned is no bool: {diagnose(told)}"
         wrong = {
-            True: "You answer True. But after mid is overwritten, out does not go back: backward needs it.",
-            False: "You answer False. But after mid is overwritten, out goes back, with the same gradients.",
+            True: "You answer True. But backward needs mid: after a write to it, out.sum().backward() fails.",
+            False: "You answer False. But whatever is written to mid, out.sum().backward() works as before.",
         }
         assert told == right, f"{wrong[told]}\n\n{hint}"
 
@@ -647,7 +647,7 @@ def test_gradient_goes_straight_through(rounded):
     }
     for case in cases(rounded):
         same = case.name == "Where x is a leaf" and is_close(case.seen["y"], case.expected["x"]["tensor"])
-        assert not same, "The result is x as it came; its gradient counts once it is rounded."
+        assert not same, "The result has the values of x and is not rounded, so this check looks no further."
         assert_gradients(*case["back"], of="the result", because=why)
 
 
@@ -667,7 +667,7 @@ def test_x_is_left_alone(rounded, rounded_while_switched_off):
 
 @picture
 def rounded_result(student):
-    """The result y, and the way on which its gradient comes back to x."""
+    """The result y, and the path of its gradient back to x."""
     x = torch.randn(3, requires_grad=True)
     return graph(y=student.ste_round(x), x=x)
 
@@ -744,7 +744,7 @@ def test_loss_is_the_mean_squared_difference(taught):
 
 
 TARGET = (
-    "The target still has a way back to these parameters.\n\nWhat makes the value of the target a constant, "
+    "The target still has a path back to these parameters.\n\nWhat makes the value of the target a constant, "
     "and leaves the parameters as they are?"
 )
 
@@ -763,7 +763,7 @@ def test_a_target_of_its_own_is_not_taught(taught, taught_while_switched_off):
 def test_a_shared_target_is_not_taught(taught):
     """Where q and q_target share parameters, these get the gradient of the prediction only."""
     hint = "These parameters occur twice. Which of the two uses should autograd not see?"
-    both = f"The value of the loss is right, but its way back is not that through q(s) alone.\n\n{hint}"
+    both = f"The value of the loss is right, but its gradient is not that of the prediction alone.\n\n{hint}"
     for case in cases(taught):
         why = {"connected": TARGET, "wrong": both if is_close(*case["loss"]) else ""}
         if not case.name.startswith("With two networks"):
@@ -773,7 +773,7 @@ def test_a_shared_target_is_not_taught(taught):
 
 @picture
 def loss_of_a_network_with_itself(student):
-    """The loss of a network that is its own target: how many ways lead back to its weight?"""
+    """The loss of a network that is its own target: how many paths lead back to its weight?"""
     q = nn.Linear(2, 2, bias=False)
     s, s2, a, r = torch.randn(3, 2), torch.randn(3, 2), torch.randint(2, (3,)), torch.randn(3)
     return graph(loss=student.td_loss(q, q, s, a, r, s2, 0.9), q=q)

@@ -25,11 +25,11 @@ def test_the_positive_part(positive_part):
 
 
 @test_case(
-    success_message="A loss of y that waits goes back after the call, with its own gradient.",
-    failure_message="Not yet: A loss of y that waits goes back after the call, with its own gradient.",
+    success_message="A loss of y from before the call still has its backward, with the right gradient.",
+    failure_message="Not yet: A loss of y from before the call still has its backward, with the right gradient.",
 )
 def test_a_waiting_loss_goes_back(positive_part):
-    """A loss of y that waits goes back after the call, with its own gradient."""
+    """A loss of y from before the call still has its backward, with the right gradient."""
     import torch
 
     x = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True)
@@ -43,7 +43,7 @@ def test_a_waiting_loss_goes_back(positive_part):
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"the loss cannot go back any more; torch says: {reason}") from None
+        raise AssertionError(f"loss.backward() fails after your call; torch says: {reason}") from None
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], (
         f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
     )

@@ -20,7 +20,7 @@ def test_the_gradient_goes_straight_through(ste_round):
         f"of [-1.6, 0.4, 2.5] your result is {y.tolist()}, not [-2, 0, 2]"
     )
     assert y.requires_grad, (
-        "the result does not require grad: no way leads back to x"
+        "the result does not require grad: no path leads back to x"
     )
     y.backward(torch.tensor([1.0, 2.0, 3.0]))
     assert x.grad is not None, (

@@ -21,7 +21,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
         f"the energy is {loss.item()}, and 1 + 4 is 5"
     )
     assert loss.requires_grad, (
-        "the energy does not require grad: no way leads back to w"
+        "the energy does not require grad: no path leads back to w"
     )
     loss.backward()
     assert w.grad is not None, (
