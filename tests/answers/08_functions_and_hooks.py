@@ -1111,6 +1111,23 @@ def a_list_of_dicts(model, X, Y):
     return [dict(zip(names, torch.autograd.grad(F.mse_loss(model(x), y), parameters))) for x, y in zip(X, Y)]
 
 
+@wrong("q7", fails=["test_gradient_of_each_sample", "test_model_is_left_alone"])
+def return_forgotten(model, X, Y):
+    """Collects the gradients, and returns nothing."""
+    out = {name: [] for name, _ in model.named_parameters()}
+    for x, y in zip(X, Y):
+        for name, parameter in model.named_parameters():
+            out[name].append(torch.autograd.grad(F.mse_loss(model(x), y), parameter)[0])
+
+
+@wrong("q7", fails=["test_gradient_of_each_sample"], public=True)
+def tied_parameters_twice(model, X, Y):
+    """Gives a parameter that stands in two places two entries."""
+    names, parameters = zip(*model.named_parameters(remove_duplicate=False))
+    rows = [torch.autograd.grad(F.mse_loss(model(x), y), parameters) for x, y in zip(X, Y)]
+    return {name: torch.stack([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
 # q8: hvp
 
 

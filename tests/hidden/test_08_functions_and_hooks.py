@@ -202,7 +202,7 @@ def scaled_after_use(student, a, b, incoming, factors):
 
 @points(2)
 def test_x_is_scaled_in_place(scaled):
-    """X holds the new values in its old memory, and is what comes back."""
+    """The new values stand in the old memory of x, and x itself comes back."""
     for case in cases(scaled):
         before, x, y = (case.seen[name] for name in ("before", "x", "y"))
         unchanged = x.value == before.value and not is_close(*case["x"])
@@ -254,7 +254,7 @@ def test_stale_use_is_noticed(scaled_after_use):
 
 @picture
 def x_after_the_call(student):
-    """X after your call, and the leaf behind it: which operation does autograd see last?"""
+    """The tensor x after your call, and the leaf a behind it: which operation does autograd see last?"""
     a = torch.randn(2, requires_grad=True)
     x = a + 1
     attempt(student.Scale_.apply, x, 3.0)
@@ -507,7 +507,7 @@ def test_gradient_is_reversed(reversed_once, used_elsewhere):
     for case in cases(reversed_once):
         assert_gradients(*case["back"], of="the result", because=why)
     for case in cases(used_elsewhere):
-        own = why | {"wrong": "\n\nWhere is lam kept, and until when?"}
+        own = why | {"wrong": "\n\nWhat does each of the two calls, with its own lam, change for the other?"}
         assert_gradients(*case["first"], of="the result of the first call", because=own)
         assert_gradients(*case["second"], of="the result of the second call", because=own)
 
@@ -621,7 +621,7 @@ def test_w_is_left_alone(adapted):
 
 @picture
 def what_comes_back(student):
-    """What the query loss is asked about in your function: does it lead to w?"""
+    """What your function hands to query_loss: does a step of training stand between it and w?"""
     w, seen = torch.randn(1, requires_grad=True), []
 
     def query_loss(v):
@@ -680,50 +680,35 @@ def each_sample(student, model, X, Y):
         result = student.per_sample_grads(model, X, Y)
     names, parameters = zip(*model.named_parameters(), strict=True)
     whole = torch.autograd.grad(F.mse_loss(model(X), Y), parameters)
-    repeated = {name: torch.stack([one] * len(X)) for name, one in zip(names, whole, strict=True)}
-    return {"kept": kept, "rows": result, "whole": repeated}
+    batch = {name: torch.stack([one] * len(X)) for name, one in zip(names, whole, strict=True)}
+    total = {name: len(X) * rows for name, rows in batch.items()}
+    return {"kept": kept, "the result": result, "batch": batch, "total": total}
 
 
 @points(3)
 def test_gradient_of_each_sample(each_sample):
-    """Entry i is the gradient of sample i alone."""
+    """Entry i is the gradient of sample i alone.
+
+    Which tensor is in the list, and what is added to it later?
+    """
     for case in cases(each_sample):
-        rows, right = case["rows"]
-        assert isinstance(rows, dict), "What came back is no dict."
-        missing = [name for name in right if name not in rows]
-        assert not missing, f"The dict has no entry for {missing[0]}."
+        rows, right = case["the result"]
         assert len(rows) == len(right), "The dict has more entries than the model has parameters."
         for name, expected in right.items():
-            told = f"In the entry {name}, row i is not the gradient of sample i alone"
-            same = getattr(rows[name], "value", None) is not None and rows[name].shape == expected.shape
-            size = len(expected.value) // expected.shape[0] if same else 0
-            parts = (
-                {rows[name].value[at : at + size] for at in range(0, len(expected.value), size)}
-                if size
-                else ()
-            )
-            if len(parts) == 1 and expected.shape[0] > 1:
-                told = f"{told}: all its rows are equal"
-            hint = "Which tensor is in the list, and what is added to it later?"
-            whole = case.expected["whole"][name]
-            others = {"the gradient of the whole batch": whole} if expected.shape[0] > 1 else {}
-            assert_close(rows[name], expected, f"{told}.\n\n{hint}", others)
+            others = {
+                "the gradient of the whole batch, in every row": case.expected["batch"][name],
+                "the sum of the gradients of all samples, in every row": case.expected["total"][name],
+            }
+            told = f"In the entry {name}, row i is not the gradient of sample i alone."
+            assert_close(rows[name], expected, told, others if expected.shape[0] > 1 else {})
 
 
 @points(1)
 def test_model_is_left_alone(each_sample):
     """The .grad of the model is None afterwards, and nothing else changes."""
     for case in cases(each_sample):
-        assert case.seen["rows"] is not None, "You returned None."
+        assert case.seen["the result"] is not None, "You returned None."
         assert_untouched(case.seen["kept"], hint="Which of your calls fills .grad? Is it empty at the end?")
-
-
-@picture
-def gradient_of_two_samples(student):
-    """The gradients of two samples, as you return them, and the weight."""
-    model = nn.Linear(1, 1, bias=False)
-    rows = student.per_sample_grads(model, torch.randn(2, 1), torch.randn(2, 1))
-    return graph(gradients=rows["weight"], model=model)
 
 
 # --- q8: hvp
