@@ -95,8 +95,8 @@ xray(h=h, x=x)
 
 # %% [markdown]
 # You will also read that an assignment to a slice of a leaf succeeds, and that `backward()` then
-# complains: "leaf variable has been moved into the graph interior". For such an
-# assignment that has been history since torch 1.8. Today the write itself raises:
+# complains: "leaf variable has been moved into the graph interior". For such an assignment that has been
+# history since torch 1.8. Today the write itself raises:
 
 # %%
 buffer = torch.zeros(3, requires_grad=True)
@@ -230,8 +230,8 @@ print(h.tolist())
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `[[2.0, 2.0, 1.0, 1.0]]`. No error, and the gradient of `left` is right. But `h` has changed, and every
-# branch that reads `h` from now on gets other numbers.
+# `[[2.0, 2.0, 1.0, 1.0]]`. No error, and the gradient that goes back from `left` is right. But `h` has changed,
+# and every branch that reads `h` from now on gets other numbers.
 #
 # </details>
 #
