@@ -77,7 +77,7 @@ by_eval.eval()
 print(by_attribute.weight.grad is not None)
 print(by_eval.weight.grad is not None)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.2"]
 # <details><summary>What you should have seen</summary>
 #
 # `True`, and `True` again. A module has no switch called `requires_grad`: the assignment makes a new
@@ -87,7 +87,8 @@ print(by_eval.weight.grad is not None)
 # </details>
 #
 # You may have read that the weights of a layer "are leaves with `requires_grad=True`". That is true when the
-# layer is made. It is a setting, not a law: you can change it for each parameter. PyTorch's documentation
+# layer is made. It is a setting, not a law: you can change it for each parameter. (Under `weight_norm`, the
+# weight is computed from other parameters, and is no leaf at all.) PyTorch's documentation
 # describes all four switches in [Autograd mechanics, "Locally disabling gradient
 # computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
 
@@ -503,7 +504,7 @@ before = layer.weight.tolist()
 optimizer.step()
 print(layer.weight.tolist() == before)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.6"]
 # <details><summary>What you should have seen</summary>
 #
 # `False`: the frozen layer has moved. An optimizer does not ask for `requires_grad`. It asks whether `.grad`
