@@ -116,9 +116,11 @@ def make_weight(n, m, scale):
 
 
 # %% tags=["check q1"]
-def test_a_leaf_that_requires_grad(make_weight):
-    """The weight is a leaf that requires grad."""
-    w = make_weight(2, 3, 0.1)
+def test_a_trainable_weight(make_weight):
+    """The weight is a leaf that requires grad, with the normal numbers of seed 0, times scale."""
+    import torch
+
+    w = make_weight(2, 3, 4.0)
     assert w.requires_grad, "w.requires_grad is False, so backward() will never bring a gradient here."
     maker = type(w.grad_fn).__name__
     if w.retains_grad:
@@ -129,18 +131,17 @@ def test_a_leaf_that_requires_grad(make_weight):
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
     assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
-
-
-def test_scaled_values(make_weight):
-    """The values are the normal numbers of seed 0, times scale."""
-    import torch
-
-    w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
     assert torch.allclose(w.detach(), expected), (
         f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
-        "the start values belong to the task, a leaf with other values is another weight."
+        "a leaf is not enough, its values have to be those of the task."
     )
+
+
+# %% [markdown] tags=["afterword q1"]
+# Compute first, and switch `requires_grad` on last: then no recorded operation stands behind the weight. Next
+# trap: `w = w - lr * w.grad` gives you a tensor with a history again. An update belongs in place, under
+# `torch.no_grad()`.
 
 
 # %% [markdown] tags=["claim S3.21"]
@@ -228,10 +229,11 @@ def input_gradient(model, img):
 
 # %% tags=["check q2"]
 def test_gradient_of_the_cast_input(input_gradient):
-    """The gradient belongs to x, the float32 tensor of shape (1, N)."""
+    """The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes."""
     import torch
 
     model = torch.nn.Linear(3, 1)
+    model.weight.grad = torch.ones(1, 3)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
         "You returned None: the tensor whose .grad you read came out of an operation,\n"
@@ -245,15 +247,6 @@ def test_gradient_of_the_cast_input(input_gradient):
     assert torch.allclose(gradient, model.weight), (
         "For a linear layer the gradient is its weight, and yours is something else."
     )
-
-
-def test_parameters_stay_as_found(input_gradient):
-    """The .grad of the model's parameters stays as it was."""
-    import torch
-
-    model = torch.nn.Linear(3, 1)
-    model.weight.grad = torch.ones(1, 3)
-    input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert model.bias.grad is None, (
         f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
     )
@@ -263,6 +256,12 @@ def test_parameters_stay_as_found(input_gradient):
         f"weight.grad was 1, 1, 1 and is now {', '.join(f'{value:g}' for value in seen[0].tolist())}:\n"
         "your backward pass went on into the parameters and added to what was there."
     )
+
+
+# %% [markdown] tags=["afterword q2"]
+# A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap:
+# `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at.
+# `torch.autograd.grad` gives you what you name, and stores nothing.
 
 
 # %% [markdown] tags=["claim S3.3", "claim S3.4", "claim S3.5", "claim S3.15", "claim S3.23"]
@@ -347,8 +346,8 @@ def all_grads(a, b, d):
 
 
 # %% tags=["check q3"]
-def test_gradients_inside_the_graph(all_grads):
-    """The gradients of c, e and o are there, too."""
+def test_six_gradients(all_grads):
+    """The gradients of c, e and o are there, and those of a, b and d are those of one backward pass."""
     import torch
 
     a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
@@ -360,14 +359,6 @@ def test_gradients_inside_the_graph(all_grads):
             "and nobody asked autograd to keep its gradient before backward() ran."
         )
         assert seen.tolist() == expected, f"The gradient of {name} is {seen.tolist()} instead of {expected}."
-
-
-def test_gradients_of_the_leaves(all_grads):
-    """The gradients of a, b and d are those of one backward pass."""
-    import torch
-
-    a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
-    gradients = all_grads(a, b, d)
     for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
         seen = gradients.get(name)
         assert seen is not None, f"The gradient of {name} is None: the way from o back to {name} was cut."
@@ -375,6 +366,12 @@ def test_gradients_of_the_leaves(all_grads):
             f"The gradient of {name} is {seen.tolist()} instead of {expected};\n"
             "a multiple of it would mean that several backward passes were added up."
         )
+
+
+# %% [markdown] tags=["afterword q3"]
+# The gradient of `o` is 1: every backward begins there. All six were computed before you changed anything; you
+# only asked in time. Next trap: `retain_grad()` keeps a gradient, and makes no leaf. An optimizer that is given
+# such a tensor will not train what stands behind it.
 
 
 # %% [markdown]
@@ -482,7 +479,7 @@ def activation_grads(model, x, names):
 
 # %% tags=["check q4"]
 def test_gradients_of_the_outputs(activation_grads):
-    """Each layer's gradient is the one with respect to its output."""
+    """Each layer's gradient is the one with respect to its output, and no hook stays behind."""
     import torch
 
     class Model(torch.nn.Module):
@@ -508,17 +505,15 @@ def test_gradients_of_the_outputs(activation_grads):
             f"The gradient of layer {name} is not the one with respect to its output:\n"
             "perhaps it belongs to the layer's input or to its weight, or forward() of the model was left out."
         )
-
-
-def test_no_hook_stays_behind(activation_grads):
-    """Afterwards the model has no hooks which it did not have before."""
-    import torch
-
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    activation_grads(model, torch.randn(2, 3), ["0", "1"])
     tables = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
     left = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
     assert left == 0, f"{left} of your hooks are still in the model: every later forward will call them."
+
+
+# %% [markdown] tags=["afterword q4"]
+# A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass.
+# Next trap: a layer that works in place. After `nn.ReLU(inplace=True)` the output of the layer before it is the
+# output of the ReLU, and so is its gradient.
 
 
 # %% [markdown]
@@ -593,18 +588,13 @@ def total_loss(losses, weights):
 
 
 # %% tags=["check q5"]
-def test_weighted_sum(total_loss):
-    """The value is the weighted sum."""
+def test_a_total_that_teaches(total_loss):
+    """The value is the weighted sum, and backward() of the total reaches the parameters."""
     import torch
 
     total = total_loss([torch.tensor(1.0), torch.tensor(2.0), torch.tensor(20.0)], [3.0, 4.0, -0.5])
     value = torch.as_tensor(total).item()
     assert value == 1.0, f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
-
-
-def test_parameters_learn(total_loss):
-    """backward() of the total reaches the parameters."""
-    import torch
 
     parameter = torch.tensor([1.0, 2.0], requires_grad=True)
     total = total_loss([parameter.sum(), (parameter**2).sum()], [1.0, 0.5])
@@ -618,6 +608,11 @@ def test_parameters_learn(total_loss):
         f"parameter.grad is {parameter.grad.tolist()} instead of [2.0, 3.0],\n"
         "so it is not the gradient of the weighted sum."
     )
+
+
+# %% [markdown] tags=["afterword q5"]
+# A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other
+# way round. There you want the number, because a running sum of tensors keeps every graph alive.
 
 
 # %% [markdown] tags=["claim S3.20"]
@@ -703,7 +698,7 @@ def weighted_backward(losses, w):
 
 # %% tags=["check q6"]
 def test_weighted_gradient(weighted_backward):
-    """The gradients of the samples are added up with their weights."""
+    """The gradients of the samples are added up with their weights, and what computed these gets none."""
     import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -714,11 +709,6 @@ def test_weighted_gradient(weighted_backward):
         "the losses p * p have the gradients 2 and 4, and their weights are 1 and -10."
     )
 
-
-def test_weights_are_constants(weighted_backward):
-    """No gradient flows into whatever computed the weights."""
-    import torch
-
     p = torch.tensor([1.0, 2.0], requires_grad=True)
     q = torch.tensor([3.0, 4.0], requires_grad=True)
     weighted_backward(p * p, 2 * q)
@@ -726,6 +716,11 @@ def test_weights_are_constants(weighted_backward):
         "The network behind the weights got a gradient, though its weights count as constants:\n"
         "with the next step it would learn to make the weights small instead of the losses."
     )
+
+
+# %% [markdown] tags=["afterword q6"]
+# `backward(gradient=v)` adds up the gradients of the entries, each times its `v[i]`, in one pass and without a
+# history for `v`. Next trap: a second `backward()` of the same losses. The next notebook begins with it.
 
 
 # %% [markdown]

@@ -193,4 +193,4 @@ def test_a_cell_of_nbgraders_calls_its_checks():
     with pytest.raises(AttributeError):  # of the None that our make_weight returns
         exec(source, called)
     assert calls
-    assert os.linesep + "test_scaled_values(make_weight)" in source
+    assert os.linesep + "test_a_trainable_weight(make_weight)" in source

@@ -4,17 +4,19 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
+afterword = "A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at. `torch.autograd.grad` gives you what you name, and stores nothing."
 
 
 @test_case(
-    success_message="The gradient belongs to x, the float32 tensor of shape (1, N).",
-    failure_message="Not yet: The gradient belongs to x, the float32 tensor of shape (1, N).",
+    success_message="The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.<br>A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: <code>backward()</code> adds to the <code>.grad</code> of every leaf it reaches, also of those that you do not look at. <code>torch.autograd.grad</code> gives you what you name, and stores nothing.",
+    failure_message="Not yet: The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.",
 )
 def test_gradient_of_the_cast_input(input_gradient):
-    """The gradient belongs to x, the float32 tensor of shape (1, N)."""
+    """The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes."""
     import torch
 
     model = torch.nn.Linear(3, 1)
+    model.weight.grad = torch.ones(1, 3)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
         "You returned None: the tensor whose .grad you read came out of an operation,\n"
@@ -28,19 +30,6 @@ def test_gradient_of_the_cast_input(input_gradient):
     assert torch.allclose(gradient, model.weight), (
         "For a linear layer the gradient is its weight, and yours is something else."
     )
-
-
-@test_case(
-    success_message="The .grad of the model's parameters stays as it was.",
-    failure_message="Not yet: The .grad of the model's parameters stays as it was.",
-)
-def test_parameters_stay_as_found(input_gradient):
-    """The .grad of the model's parameters stays as it was."""
-    import torch
-
-    model = torch.nn.Linear(3, 1)
-    model.weight.grad = torch.ones(1, 3)
-    input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert model.bias.grad is None, (
         f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
     )

@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
+afterword = "The gradient of `o` is 1: every backward begins there. All six were computed before you changed anything; you only asked in time. Next trap: `retain_grad()` keeps a gradient, and makes no leaf. An optimizer that is given such a tensor will not train what stands behind it."
 
 
 @test_case(
-    success_message="The gradients of c, e and o are there, too.",
-    failure_message="Not yet: The gradients of c, e and o are there, too.",
+    success_message="The gradients of c, e and o are there, and those of a, b and d are those of one backward pass.<br>The gradient of <code>o</code> is 1: every backward begins there. All six were computed before you changed anything; you only asked in time. Next trap: <code>retain_grad()</code> keeps a gradient, and makes no leaf. An optimizer that is given such a tensor will not train what stands behind it.",
+    failure_message="Not yet: The gradients of c, e and o are there, and those of a, b and d are those of one backward pass.",
 )
-def test_gradients_inside_the_graph(all_grads):
-    """The gradients of c, e and o are there, too."""
+def test_six_gradients(all_grads):
+    """The gradients of c, e and o are there, and those of a, b and d are those of one backward pass."""
     import torch
 
     a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
@@ -25,18 +26,6 @@ def test_gradients_inside_the_graph(all_grads):
         assert seen.tolist() == expected, (
             f"The gradient of {name} is {seen.tolist()} instead of {expected}."
         )
-
-
-@test_case(
-    success_message="The gradients of a, b and d are those of one backward pass.",
-    failure_message="Not yet: The gradients of a, b and d are those of one backward pass.",
-)
-def test_gradients_of_the_leaves(all_grads):
-    """The gradients of a, b and d are those of one backward pass."""
-    import torch
-
-    a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
-    gradients = all_grads(a, b, d)
     for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
         seen = gradients.get(name)
         assert seen is not None, (

@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
+afterword = "A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive."
 
 
 @test_case(
-    success_message="The value is the weighted sum.",
-    failure_message="Not yet: The value is the weighted sum.",
+    success_message="The value is the weighted sum, and backward() of the total reaches the parameters.<br>A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive.",
+    failure_message="Not yet: The value is the weighted sum, and backward() of the total reaches the parameters.",
 )
-def test_weighted_sum(total_loss):
-    """The value is the weighted sum."""
+def test_a_total_that_teaches(total_loss):
+    """The value is the weighted sum, and backward() of the total reaches the parameters."""
     import torch
 
     total = total_loss([torch.tensor(1.0), torch.tensor(2.0), torch.tensor(20.0)], [3.0, 4.0, -0.5])
@@ -19,15 +20,6 @@ def test_weighted_sum(total_loss):
     assert value == 1.0, (
         f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
     )
-
-
-@test_case(
-    success_message="backward() of the total reaches the parameters.",
-    failure_message="Not yet: backward() of the total reaches the parameters.",
-)
-def test_parameters_learn(total_loss):
-    """backward() of the total reaches the parameters."""
-    import torch
 
     parameter = torch.tensor([1.0, 2.0], requires_grad=True)
     total = total_loss([parameter.sum(), (parameter**2).sum()], [1.0, 0.5])

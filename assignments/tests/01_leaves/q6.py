@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
+afterword = "`backward(gradient=v)` adds up the gradients of the entries, each times its `v[i]`, in one pass and without a history for `v`. Next trap: a second `backward()` of the same losses. The next notebook begins with it."
 
 
 @test_case(
-    success_message="The gradients of the samples are added up with their weights.",
-    failure_message="Not yet: The gradients of the samples are added up with their weights.",
+    success_message="The gradients of the samples are added up with their weights, and what computed these gets none.<br><code>backward(gradient=v)</code> adds up the gradients of the entries, each times its <code>v[i]</code>, in one pass and without a history for <code>v</code>. Next trap: a second <code>backward()</code> of the same losses. The next notebook begins with it.",
+    failure_message="Not yet: The gradients of the samples are added up with their weights, and what computed these gets none.",
 )
 def test_weighted_gradient(weighted_backward):
-    """The gradients of the samples are added up with their weights."""
+    """The gradients of the samples are added up with their weights, and what computed these gets none."""
     import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -23,15 +24,6 @@ def test_weighted_gradient(weighted_backward):
         f"p.grad is {p.grad.tolist()} instead of [2.0, -40.0]:\n"
         "the losses p * p have the gradients 2 and 4, and their weights are 1 and -10."
     )
-
-
-@test_case(
-    success_message="No gradient flows into whatever computed the weights.",
-    failure_message="Not yet: No gradient flows into whatever computed the weights.",
-)
-def test_weights_are_constants(weighted_backward):
-    """No gradient flows into whatever computed the weights."""
-    import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
     q = torch.tensor([3.0, 4.0], requires_grad=True)
