@@ -1,0 +1,109 @@
+"""Writes docs/claims.md: `python docs/claims.py`.
+
+The claims are the functions s3_4 of tests/claims/: a docstring says what is claimed, then what is true of it, then perhaps
+why no notebook teaches it. A notebook teaches a claim where its master has a text tagged `claim S3.4`.
+"""
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment import Assignment, read_assignment
+from grader.stem import MASTER
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "claims.md"
+VERDICTS = ("holds", "incomplete", "wrong", "outdated")
+_ID = re.compile(r"s(\d)_(\d+)")
+_TRUTH = re.compile(rf"({'|'.join(VERDICTS)}): (.+)", re.IGNORECASE)
+_REASON = "Not taught: "
+_INTRODUCTION = """# Claims about PyTorch
+
+Five texts about autograd, from blogs and forums, claim what stands below. Each claim is a test in `tests/claims/`, which runs what
+torch really does, so that a release of torch that does something else fails the test by its name. `python docs/claims.py` writes
+this page.
+"""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a text claims, and what is true of it."""
+
+    id: str
+    text: str
+    verdict: str
+    truth: str
+    reason: str | None
+    """Why no notebook teaches it."""
+
+
+def claims_by_text(folder: Path) -> dict[str, list[Claim]]:
+    """The claims of each text, by what the text is about, in the order of their ids."""
+    texts: dict[str, list[Claim]] = {}
+    for path in folder.glob("*.py"):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        if found := list(_claims(module)):
+            texts[(ast.get_docstring(module) or "").partition("\n")[0].removesuffix(".")] = found
+    return dict(sorted(texts.items(), key=lambda item: item[1][0].id))
+
+
+def _claims(module: ast.Module) -> Iterator[Claim]:
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and (name := _ID.fullmatch(node.name)):
+            identity = f"S{name[1]}.{name[2]}"
+            told = [" ".join(part.split()) for part in (ast.get_docstring(node) or "").split("\n\n")]
+            found = _TRUTH.fullmatch(told[1]) if len(told) in {2, 3} else None
+            if found is None or not all(reason.startswith(_REASON) for reason in told[2:]):
+                raise ValueError(
+                    f"{identity}: say in the docstring what is claimed, then `Holds: ...`, `Incomplete: ...`,"
+                    f" `Wrong: ...` or `Outdated: ...`, and perhaps `{_REASON}...`, with empty lines between."
+                )
+            reason = told[2].removeprefix(_REASON) if told[2:] else None
+            yield Claim(identity, told[0], found[1].lower(), found[2], reason)
+
+
+def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
+    """Where each claim is taught: the notebook, and the nearest heading at or above the text that is tagged."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for assignment in assignments:
+        section = "the beginning"
+        for cell in assignment.cells:
+            headings = re.findall(r"(?m)^## (.+)", cell.source) if cell.role in {"prose", "task"} else []
+            if cell.claims and headings and not cell.source.startswith("## "):
+                raise ValueError(
+                    f"{assignment.path}, line {cell.line}: a text that teaches claims has a heading within;"
+                    " make two cells of it."
+                )
+            section = headings[-1] if headings else section
+            place = f"[{assignment.stem}](../assignments/{assignment.stem}.ipynb): {section}"
+            for identity in cell.claims:
+                if place not in found[identity]:
+                    found[identity].append(place)
+    return found
+
+
+def page(root: Path) -> str:
+    """The page as the claims and the masters of a course have it now."""
+    texts = claims_by_text(root / "tests" / "claims")
+    taught = places(read_assignment(master) for master in sorted(root.glob(MASTER.format("[0-9][0-9]_*"))))
+    verdicts = Counter(claim.verdict for claims in texts.values() for claim in claims)
+    counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
+    parts = [_INTRODUCTION, f"There are {verdicts.total()}: {counted}.\n"]
+    for about, claims in texts.items():
+        rows = "".join(_row(claim, taught.get(claim.id, [])) for claim in claims)
+        head = "| | what is claimed | | what torch does | where it is taught |\n|---|---|---|---|---|\n"
+        parts.append(f"## {about}\n\n{head}{rows}")
+    return "\n".join(parts)
+
+
+def _row(claim: Claim, taught: list[str]) -> str:
+    where = "<br>".join(taught) or f"*{claim.reason}*"
+    verdict = claim.verdict if claim.verdict == "holds" else f"**{claim.verdict}**"
+    return f"| {claim.id} | {claim.text} | {verdict} | {claim.truth[0].upper()}{claim.truth[1:]} | {where} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(ROOT), encoding="utf-8")

@@ -1,0 +1,92 @@
+"""Outside: what five texts claim about PyTorch is run, and every claim has a place in the course, or a reason why not."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import read_assignment
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "tests" / "claims"
+WRITER = runpy.run_path(str(ROOT / "docs" / "claims.py"))
+TEXTS = WRITER["claims_by_text"](FOLDER)
+CLAIMS = {claim.id: claim for claims in TEXTS.values() for claim in claims}
+EACH = pytest.mark.parametrize("identity", CLAIMS)
+
+
+def run(*files):
+    """What does not hold, by the ids of the claims; torch stays out of this process, which forks."""
+    command = [sys.executable, str(FOLDER / "run.py"), *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    lines = map(json.loads, done.stdout.splitlines())
+    return {line["id"]: line["failure"] for line in lines}, done.stderr
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    """All claims, run once."""
+    return run(*(path for path in sorted(FOLDER.glob("*.py")) if re.search(r"(?m)^def s\d", path.read_text())))
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """Where each claim is taught."""
+    return WRITER["places"](read_assignment(path) for path in sorted((ROOT / "solutions").glob("*.py")))
+
+
+@EACH
+def test_torch_does(outcome, identity):
+    """What is said about the claim is what the installed torch does."""
+    failures, stderr = outcome
+    claim = CLAIMS[identity]
+    assert identity in failures, f"{identity} was not run: {stderr}"
+    assert not failures[identity], (
+        f"{identity}, {claim.text!r}: this torch does not do what tests/claims/ says ({claim.truth!r}).\n"
+        f"{failures[identity]}\nChange the claim's function, and the notebook that teaches it."
+    )
+
+
+def test_a_claim_that_does_not_hold_is_named(tmp_path):
+    """So is a warning that no claim expects; the others are run all the same."""
+    (tmp_path / "claimed.py").write_text(
+        "import warnings\n\ndef s9_1():\n    seen = 3\n    assert seen == 4\n\n"
+        "def s9_2():\n    warnings.warn('odd')\n\ndef s9_3():\n    pass\n",
+        encoding="utf-8",
+    )
+    failures, _ = run(tmp_path / "claimed.py")
+    assert list(failures) == ["S9.1", "S9.2", "S9.3"]
+    assert "seen = 3" in failures["S9.1"]
+    assert "UserWarning: odd" in failures["S9.2"]
+    assert failures["S9.3"] == ""
+
+
+def test_no_claim_is_missing():
+    """The claims of each text are numbered without a gap: 14, 19, 12, 25 and 28."""
+    numbers = [int(claim.id.partition(".")[2]) for claims in TEXTS.values() for claim in claims]
+    assert numbers == [number for size in (14, 19, 12, 25, 28) for number in range(1, size + 1)]
+
+
+@EACH
+def test_a_claim_is_taught_or_has_a_reason(taught, identity):
+    """Either a text of a master is tagged with it, or its docstring says why none is; never both."""
+    reason = CLAIMS[identity].reason
+    assert (identity in taught) != (reason is not None), (
+        f"{identity}: taught in {taught.get(identity)}, reason {reason!r};"
+        f" tag a text of a master `claim {identity}`, or write `Not taught: ...` into its docstring."
+    )
+
+
+def test_tags_name_claims(taught):
+    """A master's tag is the id of a claim."""
+    assert set(taught) <= set(CLAIMS)
+
+
+def test_the_page_is_current():
+    """docs/claims.md is what the claims and the masters say now."""
+    current = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert current == WRITER["page"](ROOT), "run: python docs/claims.py"
