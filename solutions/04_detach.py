@@ -21,7 +21,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.3", "claim S2.4"]
 # ## Two tensors, one memory
 #
 # What does `detach()` do? It makes a *new tensor object* without a history. The old tensor keeps its history:
@@ -39,7 +39,7 @@ print(c.data_ptr() == y.data_ptr())  # True, because both show the same memory
 # Backward goes from `z` to `y` to `x`. The dotted line joins `y` and `c`, which share memory: no gradient goes there.
 xray(z=z, y=y, x=x, c=c)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.8"]
 # You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and
 # `z` knows nothing of it.
 #
@@ -63,7 +63,7 @@ try:
 except RuntimeError as error:
     print(str(error).partition(":")[0])
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.1", "claim S2.5", "claim S2.11"]
 # <details><summary>What you should have seen</summary>
 #
 # `0.0`, and then `one of the variables needed for gradient computation has been modified by an inplace
@@ -89,7 +89,7 @@ y.data.zero_()
 z.backward()
 print(x.grad.item())  # 0.0, because backward used the y it found, and the right gradient is 2 * 4 = 8
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.12", "claim S4.4", "claim S4.6", "claim S4.16"]
 # There is no error, and the gradient is wrong. So the error above helped you. An old piece of advice calls
 # `.data` "the safe `detach()`, because it never raises". The opposite is true. The
 # [documentation of `Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
@@ -191,7 +191,7 @@ def test_a_waiting_loss_goes_back(positive_part):
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.9", "claim S2.10"]
 # ## What backward needs
 #
 # Does every write to a tensor of the graph end in that error? A question in a forum says so: "changing a
@@ -207,7 +207,7 @@ z.backward()
 print(y2.item())  # 0.0, because the write succeeded
 print(x.grad.item())  # 27.0, because that is the right gradient: 3 + 4 * 2 * 3
 
-# %% [markdown]
+# %% [markdown] tags=["claim S2.2", "claim S2.6", "claim S2.7", "claim S4.7"]
 # There is no error, and the gradient is right. The derivative of `4 * y2` is 4, whatever `y2` is. So the
 # multiplication saved nothing of `y2`, and backward compares nothing. With a square the error is there again:
 
@@ -256,7 +256,7 @@ y.detach().zero_()
 # After the write to `y`: `Pow` has saved `y`, and its backward would raise. `Mul`, that is `4 * y`, saved nothing.
 xray(square=square, multiple=multiple, y=y, x=x)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.28"]
 # Saving makes no copy: the saved tensor lies in the memory of `y`. That costs no extra memory, and after a
 # write nothing can bring the old value back. A saved tensor may be one that does not require grad: in
 # `mask * x`, the mask is the derivative. Read more in the documentation:
@@ -386,7 +386,7 @@ cut, whole = second(h.detach()).mean(), second(h).mean()
 # The loss `cut` ends at the parameters of `second`. The loss `whole` goes on through `h` into `first`.
 xray(cut=cut, whole=whole, h=h, first=first, second=second)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S1.10", "claim S1.13"]
 # In the picture, `Addmm` is what `nn.Linear` computes (a product and a sum), and `T` transposes its weight. So
 # you cut a *use* of `h`, and not `h` itself: another loss can still use `h` with its history.
 #
@@ -753,7 +753,7 @@ def test_the_loss_of_two_samples(td_loss):
     assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, and (6.25 + 9) / 2 is 7.625"
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.18"]
 # ## No error is no proof
 #
 # "If there is no error, the gradient is right." You have seen a counterexample: a write through `.data` *after*
