@@ -25,7 +25,7 @@ from grader.doctor_memory import FOLDER, Memory, contents, fingerprint
 from grader.examination import Examination
 from grader.failed_cell import FailedCell
 from grader.filled import filled
-from grader.hidden_trial import REFERENCE, HiddenTrial
+from grader.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
 from grader.known_answers import Answer, answers_of
 from grader.misspelt import complaints_about_names, undefined_names
 from grader.mutation_testing import rotten
@@ -35,6 +35,7 @@ from grader.preload import modules_of_answers
 from grader.public_trial import PublicTrial
 from grader.question import Question
 from grader.question_review import shared_functions
+from grader.reused_worker import Looks
 from grader.settings import FILE_NAME
 from grader.stem import ANSWERS, CHECKS, MASTER
 from grader.zygote import Zygote
@@ -78,6 +79,7 @@ def examine(  # noqa: PLR0913 - the options of the command
         stems = course.stems
     with ExitStack() as stack:
         zygote = _Starting(stack, course, stems)
+        looks = stack.enter_context(Looks(zygote, jobs))
         for stem in stems:
             known = Memory(memory and memory / f"{stem}.json", forget=forget)
             key = fingerprint("whole", question, list(seeds), contents(_files(course.root, stem)))
@@ -88,7 +90,7 @@ def examine(  # noqa: PLR0913 - the options of the command
             zygote.begin()
             progress(stem)
             reduced, blanks = filled(course, stem)
-            doctor = _Doctor(reduced, stem, zygote, jobs, seeds, known)
+            doctor = _Doctor(reduced, stem, zygote, looks, seeds, known)
             found, is_certain = doctor.examine(question, accept_lists=accept_lists)
             found.blanks = [str(blank) for blank in blanks]
             if is_certain and not found.complaints and not accept_lists:
@@ -177,7 +179,7 @@ class _Doctor:
     course: Course
     stem: str
     zygote: Callable[[], Zygote]
-    jobs: int
+    looks: Looks
     seeds: Sequence[int]
     memory: Memory
 
@@ -186,7 +188,7 @@ class _Doctor:
         questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
         path, answers = self.course.answers_file(self.stem), self._answers(only)
         not_run = {name for users in undefined_names(answers).values() for name in users}
-        judged = [self._judged(question, answers, not_run) for question in questions]
+        judged = [*self._judged(questions, answers, not_run)]
         found = Examination(self.stem)
         if accept_lists:
             before = {a.name: (a.fails, a.public) for a in answers}
@@ -206,21 +208,35 @@ class _Doctor:
     def _answers(self, only: str | None) -> list[Answer]:
         return answers_of(self.course, self.stem, only)
 
-    def _judged(self, question: Question, answers: Sequence[Answer], not_run: Collection[str]) -> Judged:
-        """What becomes of everything that is known to answer a question, but for what could not run."""
-        own = [a for a in answers if a.question == question.id and a.name not in not_run]
-        hidden = HiddenTrial(
-            self.course, self.stem, question, self.seeds, self.jobs, self.zygote, self.memory
-        )
-        public = PublicTrial(question, self.course.settings.limits, self.jobs, self.zygote, self.memory)
+    def _judged(
+        self, questions: Sequence[Question], answers: Sequence[Answer], not_run: Collection[str]
+    ) -> Iterator[Judged]:
+        """What becomes of questions; while one is judged, answers to the next are looked at."""
+        begun: Callable[[], Judged] | None = None
+        for question in questions:
+            own = [a for a in answers if a.question == question.id and a.name not in not_run]
+            before, begun = begun, self._begin(question, own)
+            if before is not None:
+                yield before()
+        if begun is not None:
+            yield begun()
+
+    def _begin(self, question: Question, own: Sequence[Answer]) -> Callable[[], Judged]:
+        """Begin to try everything that is known to answer a question; what is given waits for the end."""
+        hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.looks, self.memory)
+        public = PublicTrial(question, self.course.settings.limits, self.looks, self.memory)
         notebooks = hidden.notebooks(own)
-        right = [REFERENCE, *(answer.name for answer in own if answer.fails is None)]
-        return Judged(
+        fails = {REFERENCE: frozenset[str](), DRAWS: frozenset[str]()}
+        tried = hidden.begin(notebooks, fails | {a.name: a.fails or frozenset() for a in own})
+        passes = {REFERENCE: True, STUB: False, **{a.name: a.public or a.fails is None for a in own}}
+        asked = {name: notebooks[name] for name in passes} if question.public_check else {}
+        told = public.begin(asked, passes)
+        return lambda: Judged(
             question=question,
             checks=hidden.rubric.checks,
             answers=own,
-            tried=hidden.verdicts(notebooks),
-            told=public.told(notebooks, together=right) if question.public_check else {},
+            tried=tried(),
+            told=told(),
             pictures=hidden.rubric.pictures,
             path=self.course.answers_file(self.stem),
             seeds=self.seeds,

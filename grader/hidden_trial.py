@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from itertools import product
 from typing import Any
 
 from grader.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
@@ -21,12 +20,11 @@ from grader.fixed_probe import fixed_probes
 from grader.judge import Verdict, judge
 from grader.known_answers import Answer
 from grader.live import REFERENCE_LIMITS
-from grader.notebook import cells_of
-from grader.observer import observe
+from grader.notebook import Cell, cells_of
 from grader.question import Question
+from grader.reused_worker import Looks
 from grader.rubric import Rubric
 from grader.score import is_passed
-from grader.zygote import Zygote
 
 REFERENCE, STUB, DRAWS = "", "the stub", "the drawing reference"  # answers are called as functions are
 
@@ -82,6 +80,10 @@ class Tried:
         """Whether another look would find the same, so that it is worth remembering."""
         return not self.complaints and all(v.cause is None for _, v in self.all_verdicts())
 
+    def is_doubtful(self, checks: Sequence[Check], fails: Collection[str]) -> bool:
+        """Whether it fails other checks than it should, with any seed, or something is wrong with it."""
+        return {*self.failed(checks)} != {*fails} or bool(self.otherwise) or bool(self.complaints)
+
     def to_json(self) -> dict[str, Any]:
         """The form that is remembered."""
         return asdict(self)
@@ -103,8 +105,7 @@ class HiddenTrial:
         stem: the assignment.
         question: the question.
         seeds: of the runs that must agree; the first one's verdicts are told.
-        jobs: how many workers at a time.
-        zygote: gives the process that workers are forked from.
+        looks: where notebooks are looked at.
         memory: what earlier trials found.
     """
 
@@ -112,8 +113,7 @@ class HiddenTrial:
     stem: str
     question: Question
     seeds: Sequence[int]
-    jobs: int
-    zygote: Callable[[], Zygote]
+    looks: Looks
     memory: Memory
 
     def notebooks(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
@@ -127,24 +127,44 @@ class HiddenTrial:
         }
         return found | {answer.name: [cell.source for cell in answer.cells] for answer in answers}
 
-    def verdicts(self, notebooks: Mapping[str, Sequence[str]]) -> dict[str, Tried]:
-        """What becomes of notebooks, by name; only what has changed since it was tried is tried.
+    def begin(
+        self, notebooks: Mapping[str, Sequence[str]], fails: Mapping[str, Collection[str]]
+    ) -> Callable[[], dict[str, Tried]]:
+        """Begin to try notebooks; only what has changed since it was tried is tried.
 
         Args:
             notebooks: as ``notebooks`` gives them.
+            fails: by name, the checks that a notebook should fail. Where it fails others, it is tried again,
+                in a worker of its own: one that served other answers before may have been harmed.
+
+        Returns:
+            What waits for the end, and gives what becomes of each notebook, by name.
         """
-        decisive = fingerprint(*self._decisive(notebooks[REFERENCE]))
+        reference = notebooks[REFERENCE]
+        decisive = fingerprint(*self._decisive(reference))
         keys = {name: fingerprint(decisive, name == STUB, own) for name, own in notebooks.items()}
         keys[REFERENCE] = fingerprint(decisive, REFERENCE)
         known = {name: self.memory.recall(key) for name, key in keys.items()}
         found = {name: Tried.from_json(stored) for name, stored in known.items() if stored is not None}
         missing = {name: own for name, own in notebooks.items() if name not in found}
-        if missing:
-            for name, (tried, is_sure) in self._try(missing, notebooks[REFERENCE]).items():
-                found[name] = tried
-                if is_sure and tried.is_certain:
-                    self.memory.remember(keys[name], tried.to_json())
-        return found
+        looked = self._look(missing, reference, alone=False) if missing else None
+
+        def finish() -> dict[str, Tried]:
+            tried = self._judge(looked, reference) if looked else {}
+            doubtful = {
+                name: missing[name]
+                for name, (one, _) in tried.items()
+                if name in fails and one.is_doubtful(self.rubric.checks, fails[name])
+            }
+            if doubtful:
+                tried |= self._judge(self._look(doubtful, reference, alone=True), reference)
+            for name, (one, is_sure) in tried.items():
+                found[name] = one
+                if is_sure and one.is_certain:
+                    self.memory.remember(keys[name], one.to_json())
+            return found
+
+        return finish
 
     @property
     def rubric(self) -> Rubric:
@@ -160,44 +180,50 @@ class HiddenTrial:
         yield reference
         yield asdict(self.course.settings.limits)
 
-    def _try(
-        self, notebooks: Mapping[str, Sequence[str]], reference: Sequence[str]
-    ) -> dict[str, tuple[Tried, bool]]:
-        """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
-        rubric, zygote, limits = self.rubric, self.zygote(), self.course.settings.limits
-        cells = {name: cells_of(sources) for name, sources in notebooks.items()}
-        right = cells_of(reference)
+    def _look(
+        self, notebooks: Mapping[str, Sequence[str]], reference: Sequence[str], *, alone: bool
+    ) -> _Looked:
+        """Begin to look at notebooks, and first at what is expected of them."""
+        rubric, limits = self.rubric, self.course.settings.limits
+        right, only = cells_of(reference), self.question.id
 
-        def observed(name: str, seed: int) -> Evidence:
-            asked = rubric.questionnaire(seed, only=self.question.id)
+        def look(name: str, cells: Sequence[Cell], seed: int) -> Future[Evidence]:
+            asked = rubric.questionnaire(seed, only=only)
             if name == STUB:  # nothing counts as a stub, so that it is asked all that an answer is asked
                 asked = replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
-            return observe(zygote, cells[name], asked, REFERENCE_LIMITS if name == REFERENCE else limits)
+            if seed != self.seeds[0]:
+                asked = asked.without_pictures()
+            own = REFERENCE_LIMITS if name == REFERENCE else limits
+            return self.looks.look(cells, asked, own, alone=alone)
 
-        def expected(seed: int) -> Evidence:
-            asked = rubric.questionnaire(seed, only=self.question.id, oracle=True)
-            return observe(zygote, right, asked, REFERENCE_LIMITS)
+        oracles = [rubric.questionnaire(seed, only=only, oracle=True) for seed in self.seeds]
+        expected = [self.looks.look(right, asked, REFERENCE_LIMITS, alone=alone) for asked in oracles]
+        cells = {name: cells_of(sources) for name, sources in notebooks.items()}
+        seen = {name: [look(name, own, seed) for seed in self.seeds] for name, own in cells.items()}
+        return _Looked(expected, seen)
 
-        with ThreadPoolExecutor(self.jobs) as pool:
-            references = dict(zip(self.seeds, pool.map(expected, self.seeds), strict=True))
-            pairs = list(product(cells, self.seeds))
-            evidence = dict(zip(pairs, pool.map(lambda pair: observed(*pair), pairs), strict=True))
-        first = self.seeds[0]
-        self._refuse_broken(rubric, references[first], reference)
+    def _judge(self, looked: _Looked, reference: Sequence[str]) -> dict[str, tuple[Tried, bool]]:
+        """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
+        rubric = self.rubric
+        references = [future.result() for future in looked.expected]
+        self._refuse_broken(rubric, references[0], reference)
+        evidence = {name: [future.result() for future in own] for name, own in looked.seen.items()}
         verdicts = {
-            seed: judge(rubric, {name: evidence[name, seed] for name in cells}, references[seed])
-            for seed in self.seeds
+            seed: judge(rubric, {name: own[place] for name, own in evidence.items()}, references[place])
+            for place, seed in enumerate(self.seeds)
         }
         found = {}
-        for name in cells:
+        for name, own in evidence.items():
             by_seed = {seed: verdicts[seed][name] for seed in self.seeds}
-            tried = _tried(rubric, by_seed, _pictures(rubric, evidence[name, first]))
+            tried = _tried(rubric, by_seed, _pictures(rubric, own[0]))
             if name == REFERENCE:
-                complaints = [*_of_probes(rubric, [references[seed] for seed in self.seeds])]
                 failed = [c for c in rubric.checks if not is_passed(c, tried.verdicts)]
-                complaints += _caught(rubric, failed, references[first], evidence[name, first])
+                complaints = [
+                    *_of_probes(rubric, references),
+                    *_caught(rubric, failed, references[0], own[0]),
+                ]
                 tried = replace(tried, complaints=tuple(complaints))
-            found[name] = tried, not any(evidence[name, seed].starved for seed in self.seeds)
+            found[name] = tried, not any(one.starved for one in own)
         return found
 
     def _refuse_broken(self, rubric: Rubric, expected: Evidence, sources: Sequence[str]) -> None:
@@ -206,6 +232,14 @@ class HiddenTrial:
         without = [name for name in rubric.probes if isinstance(expected.outcome(name), Stopped | Fault)]
         if without:
             raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """Looks that have begun: the evidence of what is expected, and of each notebook, with each seed."""
+
+    expected: list[Future[Evidence]]
+    seen: dict[str, list[Future[Evidence]]]
 
 
 def _tried(rubric: Rubric, by_seed: Mapping[int, dict[str, Verdict]], pictures: dict[str, str]) -> Tried:

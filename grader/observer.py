@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from marshal import dumps
-from typing import Any
+from typing import Any, Protocol
 
 from grader.clock import Clock
 from grader.confined import Worker, killed_for_memory
@@ -31,7 +31,6 @@ from grader.notebook import Cell
 from grader.questionnaire import Assigned, Limits, Questionnaire
 from grader.reason import ENDED, TOO_LATE, TOO_LATE_FOR_NOTEBOOK, UNREACHED
 from grader.wire import WireError
-from grader.zygote import Zygote
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
@@ -41,7 +40,14 @@ _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
 _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
 
 
-def observe(zygote: Zygote, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+class Workers(Protocol):
+    """What a zygote is to an observer."""
+
+    def worker(self) -> AbstractContextManager[Worker]:
+        """A worker in which no cell has run; it may be used until its block ends."""
+
+
+def observe(zygote: Workers, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
     """Run a notebook and its probes; whatever the notebook does, there is evidence.
 
     Raises:
@@ -68,7 +74,7 @@ class _NothingObservedError(Exception):
 class _Observer:
     """The state of observing one notebook: the time left and what is known about its cells."""
 
-    def __init__(self, zygote: Zygote, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
+    def __init__(self, zygote: Workers, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
         self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
         self._begun = time.monotonic()
         self._deadline = self._begun + limits.notebook

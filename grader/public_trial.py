@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from grader.doctor_memory import Memory, fingerprint
+from grader.evidence import Evidence
 from grader.facts import Raised, decode_raised
 from grader.known_answers import Answer
 from grader.notebook import cells_of
-from grader.observer import observe
 from grader.question import Question
 from grader.questionnaire import Limits, Questionnaire
-from grader.zygote import Zygote
+from grader.reused_worker import Looks
 
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
@@ -29,72 +29,64 @@ class PublicTrial:
     Attributes:
         question: one that has a public check.
         limits: of a notebook in which the check is run.
-        jobs: how many workers at a time.
-        zygote: gives the process that workers are forked from.
+        looks: where notebooks are looked at.
         memory: what earlier trials found.
     """
 
     question: Question
     limits: Limits
-    jobs: int
-    zygote: Callable[[], Zygote]
+    looks: Looks
     memory: Memory
 
-    def told(
-        self, notebooks: Mapping[str, Sequence[str]], *, together: Sequence[str] = ()
-    ) -> dict[str, Told]:
-        """What is told of each notebook, by name; only what has changed since it was tried is tried.
+    def begin(
+        self, notebooks: Mapping[str, Sequence[str]], passes: Mapping[str, bool]
+    ) -> Callable[[], dict[str, Told]]:
+        """Begin to try notebooks; only what has changed since it was tried is tried.
 
         Args:
             notebooks: the sources of the cells, by name.
-            together: names of notebooks that should pass, and so can share a worker.
+            passes: whether a notebook should pass, by name. Where it does not do that, it is tried again, in
+                a worker of its own: one that served other answers before may have been harmed.
+
+        Returns:
+            What waits for the end, and gives what is told of each notebook, by name.
         """
         keys = {name: fingerprint("public", self._check(), sources) for name, sources in notebooks.items()}
         known = {name: self.memory.recall(key) for name, key in keys.items()}
         found: dict[str, Told] = {name: told for name, told in known.items() if told is not None}
-        missing = [name for name in notebooks if name not in found]
-        shared = [name for name in missing if name in together]
-        tried: dict[str, tuple[Told, bool]] = {}
-        if shared and self._all_pass([notebooks[name] for name in shared]):
-            tried = {name: ({}, True) for name in shared}
-        alone = [name for name in missing if name not in tried]
-        with ThreadPoolExecutor(self.jobs) as pool:
-            tried.update(zip(alone, pool.map(lambda name: self._told(notebooks[name]), alone), strict=True))
-        for name, (told, is_certain) in tried.items():
-            found[name] = told
-            if is_certain:
-                self.memory.remember(keys[name], told)
-        return found
+        looked = {name: self._look(notebooks[name]) for name in notebooks if name not in found}
 
-    def _all_pass(self, notebooks: Sequence[Sequence[str]]) -> bool:
-        """Whether notebooks pass in one worker.
+        def finish() -> dict[str, Told]:
+            tried = {name: self._told(notebooks[name], look.result()) for name, look in looked.items()}
+            doubtful = [name for name, (told, _) in tried.items() if passes[name] == bool(told)]
+            again = {name: self._look(notebooks[name], alone=True) for name in doubtful}
+            tried |= {name: self._told(notebooks[name], look.result()) for name, look in again.items()}
+            for name, (told, is_certain) in tried.items():
+                found[name] = told
+                if is_certain:
+                    self.memory.remember(keys[name], told)
+            return found
 
-        Where something fails, each is tried in a worker of its own: one answer may have broken what the next
-        one needs, and that is not the next one's fault.
-        """
-        failed, _ = self._failed([cell for sources in notebooks for cell in [*sources, *self._check()]])
-        return not failed
+        return finish
 
-    def _told(self, sources: Sequence[str]) -> tuple[Told, bool]:
+    def _look(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
+        cells = cells_of([*sources, *self._check()])
+        return self.looks.look(cells, Questionnaire({}, {}), self.limits, alone=alone)
+
+    def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[Told, bool]:
         """What is told of one notebook, and whether another look would find the same."""
         check = self._check()
-        failed, is_certain = self._failed([*sources, *check])
-        calls = enumerate(check[1:], start=len(sources) + 2)
-        return {call: failed[number] for number, call in calls if number in failed}, is_certain
+        calls = dict(enumerate(check[1:], start=len(sources) + 2))
+        if evidence.fault is not None:  # nothing could be observed
+            return dict.fromkeys(calls.values(), evidence.fault), False
+        failed = {c["cell"]: c["fault"] or _first_line(decode_raised(c["raised"])) for c in evidence.cells}
+        told = {call: failed[number] for number, call in calls.items() if number in failed}
+        return told, not evidence.starved
 
     def _check(self) -> list[str]:
         """The check's cell, and a cell for each of its tests."""
         source, function = self.question.public_check or "", self.question.function
         return [source, *(f"{name}({function})" for name in _TESTS.findall(source))]
-
-    def _failed(self, sources: Sequence[str]) -> tuple[dict[int, str], bool]:
-        """The cells that fail, and why; all where nothing could be observed. And whether that is certain."""
-        cells = cells_of(sources)
-        evidence = observe(self.zygote(), cells, Questionnaire({}, {}), self.limits)
-        if evidence.fault is not None:
-            return dict.fromkeys((cell.number for cell in cells), evidence.fault), False
-        failed = {c["cell"]: c["fault"] or _first_line(decode_raised(c["raised"])) for c in evidence.cells}
-        return failed, not evidence.starved
 
 
 def public_complaints(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,8 @@ class Questionnaire:
     stubs: dict[str, str]
     probes: dict[str, tuple[Assigned, ...]]
     handed_out: tuple[str, ...] = ()
+
+    def without_pictures(self) -> Questionnaire:
+        """The same without what nobody judges."""
+        kept = {name: tuple(p for p in probes if not p.picture) for name, probes in self.probes.items()}
+        return replace(self, probes=kept)

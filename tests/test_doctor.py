@@ -1,7 +1,6 @@
 """The doctor: silent over a course that agrees with itself, and one complaint for every contradiction."""
 
 import re
-from pathlib import Path
 
 import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
@@ -9,18 +8,13 @@ from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 from grader import doctor
 from grader.build import build
 from grader.course import Course
-from grader.doctor_memory import Memory
-from grader.known_answers import answers_of
-from grader.public_trial import PublicTrial
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
 def complaints(tmp_path, shared_zygote):
     """What the doctor says about the tiny course after some text of it was replaced by other text."""
 
-    def examine(*replaced, built=True):
+    def examine(*replaced, built=True, jobs=2):
         root = write_course(tmp_path / "course")
         for file, text, old, new in _edits(root, replaced):
             assert old in text
@@ -28,7 +22,7 @@ def complaints(tmp_path, shared_zygote):
         course = Course.find(root)
         if built:
             build(course.assignments.values(), root / "assignments", course.all_points())
-        found = list(doctor.examine(course, course.stems, jobs=2, seeds=(1, 2)))
+        found = list(doctor.examine(course, course.stems, jobs=jobs, seeds=(1, 2)))
         return [complaint for one in found for complaint in one.complaints]
 
     return examine
@@ -139,17 +133,14 @@ def test_an_accepted_answer_that_fails_its_public_check_is_told(complaints):
 
 def test_one_accepted_answer_is_not_blamed_for_another(complaints):
     """What an answer leaves behind fails the next in the same worker, but not in one of its own."""
-    spoiler = (
-        '@accepted("q1")\ndef added(x):\n    """Twice is once and once."""\n    return x + x\n\n\n'
+    spoiling = (
         '@accepted("q1")\ndef spoiling(x):\n    """Right as far as it goes."""\n'
-        "    if type(x) is int and x == 3:\n        torch.set_grad_enabled(False)\n    return 2 * x\n\n\n"
-        '@accepted("q1")\ndef spoilt(x):\n    """Needs what the one before has switched off."""\n'
-        "    return x + x if torch.is_grad_enabled() else x\n"
+        "    __import__('sys').spoilt = True\n    return 2 * x\n\n\n"
+        '@accepted("q1")\ndef added(x):\n    """Needs what the one before has spoilt."""\n'
+        "    return x if hasattr(__import__('sys'), 'spoilt') else x + x\n"
     )
     added = '@accepted("q1")\ndef added(x):\n    """Twice is once and once."""\n    return x + x\n'
-    asked = '    assert double(2) == 4, "This is not twice as much."'
-    told = complaints(("answers", added, spoiler), ("master", asked, f"{asked}\n    double(3)"))
-    assert told == []
+    assert complaints(("answers", added, spoiling), jobs=1) == []
 
 
 def test_a_wrong_answer_that_passes_its_public_check_is_told(complaints):
@@ -175,20 +166,3 @@ def test_accepting_writes_what_public_checks_pass(tmp_path, shared_zygote):
     assert found.complaints == []
     assert found.public == [("q1", "squared"), ("q2", "computed")]
     assert path.read_text(encoding="utf-8") == ANSWERS
-
-
-@pytest.mark.long  # the doctor says it too, in test_course
-@pytest.mark.parametrize("stem", [path.stem for path in sorted((ROOT / "solutions").glob("*.py"))])
-def test_no_right_answer_fails_a_public_check_of_this_course(stem, shared_zygote):
-    """Whoever answers in a way of their own is not told that it is wrong."""
-    course = Course.find(ROOT)
-    questions = course.assignments[stem].questions
-    answers = answers_of(course, stem)
-    refused = []
-    for question in questions:
-        trial = PublicTrial(question, course.settings.limits, 2, lambda: shared_zygote, Memory(None))
-        right = [a for a in answers if a.question == question.id and a.fails is None]
-        told = trial.told({a.name: [cell.source for cell in a.cells] for a in right})
-        refused += [(name, said) for name, said in told.items() if said]
-    assert len(answers) > 100
-    assert refused == []

@@ -6,7 +6,7 @@ import sys
 import pytest
 from tiny_course import write_course
 
-from grader import doctor, hidden_trial, public_trial
+from grader import doctor, reused_worker
 from grader.build import build
 from grader.course import Course
 
@@ -34,7 +34,7 @@ def examine(course, shared_zygote, monkeypatch):
 
         monkeypatch.setattr(module, "observe", counted)
 
-    for module in (hidden_trial, public_trial, doctor):
+    for module in (reused_worker, doctor):
         counting(module)
 
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which would last as long as a file's second

@@ -124,7 +124,8 @@ class _Service:
     def answer(self, operation: str, arguments: Any) -> Any:
         of_many: dict[str, Callable[[Any], Any]] = {"cells": self._cells, "pictures": self._pictures}
         of_one: dict[str, Callable[..., Any]] = {
-            "begin": self._notebook.begin,
+            "anew": self._anew,
+            "begin": self._begin,
             "cell": self._cell,
             "survey": self._survey,
             "probe": self._probe,
@@ -132,6 +133,22 @@ class _Service:
         if operation in of_many:
             return of_many[operation](arguments)
         return of_one[operation](**arguments) if operation in of_one else "end"
+
+    def _anew(self) -> int:
+        """Begin another notebook: nothing of the one before stays among its names.
+
+        Returns:
+            How many threads the one before left running.
+        """
+        guard.restore_modes()
+        toolbox.begin_probe(0)
+        self._notebook = cells.Notebook()
+        _be_main(self._notebook)
+        standins.install(self._notebook)
+        return guard.threads()
+
+    def _begin(self, handed_out: list[str]) -> None:
+        self._notebook.begin(handed_out)
 
     def _cells(self, cells: list[dict[str, Any]]) -> list[Any]:
         return [self._cell(**cell) for cell in cells]
