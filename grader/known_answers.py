@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,9 @@ def read_answers(
     Raises:
         CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
     """
-    statements = statements_about(path, functions)
+    everything = filled_statements(path)
+    _refuse_shared_names(path, everything)
+    statements = _about(everything, path, functions)
     shared = [node for node in statements if not _is_ours(node)]
     preamble = "\n".join(map(ast.unparse, shared))
     shared_lines = lines_of(shared, preamble)
@@ -72,13 +74,6 @@ def read_answers(
             found.append(_marked(node, mark, path))
         elif edits is not None:
             found += _edited(edits, originals, functions, path)
-    lines: dict[str, int] = {}
-    for one in found:
-        if lines.setdefault(one.name, one.line) != one.line:
-            raise CourseError(
-                f"{path}, line {one.line}: two answers are called {one.name} (the first in line"
-                f" {lines[one.name]}); give each a name of its own"
-            )
     answers = [_answer(one, preamble, functions, path) for one in found]
     return [
         replace(answer, lines=(shared_lines, one.lines)) for one, answer in zip(found, answers, strict=True)
@@ -95,8 +90,35 @@ def answers_of(course: Course, stem: str, question: str | None = None) -> list[A
 
 def statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
     """What stands in the file, without blanks and without what belongs to questions that are left out."""
+    return _about(filled_statements(path), path, functions)
+
+
+def _about(statements: Sequence[ast.stmt], path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
     others = questions_asked(path) - set(functions)
-    return [node for node in filled_statements(path) if _question_said(node) not in others]
+    return [node for node in statements if _question_said(node) not in others]
+
+
+def _refuse_shared_names(path: Path, statements: Sequence[ast.stmt]) -> None:
+    """An answer is known by its name, whatever its question: to ``--accept``, above all."""
+    known: dict[str, tuple[str | None, int]] = {}
+    for name, question, line in (named for node in statements for named in _named(node)):
+        if name in known:
+            other, first = known[name]
+            raise CourseError(
+                f"{path}, line {line}: two answers are called {name}, this one to {question} and one to"
+                f" {other} in line {first}; give each a name of its own"
+            )
+        known[name] = question, line
+
+
+def _named(node: ast.stmt) -> Iterator[tuple[str, str | None, int]]:
+    """The names of the answers that a statement gives, with their question and line."""
+    mark, question = mark_of(node), _question_said(node)
+    if mark is not None and isinstance(node, Named):
+        yield node.name, question, mark.lineno
+    match edits_call(node):
+        case ast.Call(args=[_, ast.Dict(keys=names)]):
+            yield from ((str(n.value), question, n.lineno) for n in names if isinstance(n, ast.Constant))
 
 
 def _question_said(node: ast.stmt) -> str | None:

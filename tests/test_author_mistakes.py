@@ -14,7 +14,7 @@ from grader import doctor
 from grader.check_file import left_in
 from grader.course import Course
 from grader.errors import CourseError
-from grader.known_answers import read_answers
+from grader.known_answers import answers_of, read_answers
 from grader.question_review import shared_functions
 
 FILES = {
@@ -28,6 +28,7 @@ IN_A_CLASS = (
     "@points(3)\ndef test_leaf(made):",
     "class TestLeaf:\n  def test_leaf(self, made):",
 )
+EDITS = 'wrong_edits("q1", {\n    "computed": ("2", "3", "Thrice is taken for twice."),\n})\n\n\n'
 TORCH = "from grader.inside import torch"
 
 # --- told when a file is read
@@ -168,7 +169,15 @@ READ = {
     ),
     "two answers of one name": (
         ("answers", "def computed", "def plain"),
-        "answers, line 26: two answers are called plain (the first in line 20); give each a",
+        "answers, line 26: two answers are called plain, this one to q2 and one to q2 in line 20; give",
+    ),
+    "answers of one name to two questions": (
+        ("answers", "def squared", "def plain"),
+        "answers, line 26: two answers are called plain, this one to q2 and one to q1 in line 14; give",
+    ),
+    "an edit that is called as another question's answer": (
+        ("answers", '@wrong("q2", fails=["test_leaf"]', EDITS + '@wrong("q2", fails=["test_leaf"]'),
+        "answers, line 25: two answers are called computed, this one to q2 and one to q1 in line 21; give",
     ),
     "a probe nobody judges": (
         ("checks", "@points(2)", "@probe\ndef idle(student):\n    return student.leaf(4)\n\n\n@points(2)"),
@@ -374,6 +383,15 @@ def test_a_mistake_is_told_when_its_file_is_read(course, mistake):
     told = str(refused.value)
     assert told.startswith(with_paths(made.root, said))
     assert "\n" not in told
+
+
+def test_a_name_that_another_question_has_is_told_where_one_question_is_read(course):
+    """Or `doctor --question q1 --accept` would write the list of one into the other."""
+    made = course(("answers", "def squared", "def plain"))
+    with pytest.raises(
+        CourseError, match="line 26: two answers are called plain, this one to q2 and one to q1"
+    ):
+        answers_of(made, "01_tiny", "q1")
 
 
 def test_all_mistakes_of_a_check_file_are_told_at_once(course):

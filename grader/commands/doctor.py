@@ -39,6 +39,13 @@ _ALL = "all"  # answers are edited by --mutants
     " accepted answer, in that one.",
 )
 @click.option("--question", metavar="q1", help="Only this question.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="How many seeds have to give the same verdicts; inputs are drawn anew with each.",
+)
 @click.option("--force", is_flag=True, help="Forget what was found before, and try everything again.")
 @click.option(
     "--jobs", type=click.IntRange(1), default=cores, show_default="processors", help="Workers at a time."
@@ -50,6 +57,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     wanted: tuple[str, ...],
     mutants: str | None,
     question: str | None,
+    seeds: int,
     force: bool,
     jobs: int,
 ) -> None:
@@ -88,6 +96,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
             jobs=jobs,
             question=question,
             accept_lists=accept_lists,
+            seeds=range(1, seeds + 1),
             memory=memory_folder(course),
             forget=force,
             progress=tell,
@@ -98,7 +107,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
         said = "1 complaint." if complaints == 1 else f"{complaints} complaints. Mend them from the top;"
         click.echo(said if complaints == 1 else f"{said} the first often causes the others.")
         sys.exit(1)
-    click.echo("The course agrees with itself.")
+    click.echo(f"The course agrees with itself, with {seeds} seed{'s' if seeds > 1 else ''}.")
 
 
 def _try_mutants(
