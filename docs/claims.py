@@ -87,8 +87,9 @@ def page(root: Path) -> str:
     texts = claims_by_text(root / "tests" / "claims")
     taught = places(read_assignment(master) for master in sorted(root.glob(MASTER.format("[0-9][0-9]_*"))))
     verdicts = Counter(claim.verdict for claims in texts.values() for claim in claims)
-    counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
-    parts = [_INTRODUCTION, f"There are {verdicts.total()}: {counted}.\n"]
+    hold, *others = VERDICTS
+    counted = ", ".join(f"{verdicts[verdict]} are {verdict}" for verdict in others)
+    parts = [_INTRODUCTION, f"There are {verdicts.total()} claims: {verdicts[hold]} hold, {counted}.\n"]
     for about, claims in texts.items():
         rows = "".join(_row(claim, taught.get(claim.id, [])) for claim in claims)
         head = "| | what is claimed | | what torch does | where it is taught |\n|---|---|---|---|---|\n"

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiny_course import MASTER
 
 from grader.assignment import read_assignment
 
@@ -75,3 +76,47 @@ def test_no_claim_is_missing():
 def test_tags_name_claims(taught):
     """A master's tag is the id of a claim."""
     assert set(taught) <= set(CLAIMS)
+
+
+TAGGED = """
+# %% [markdown] tags=["claim S3.4"]
+# Told before the first section.
+
+# %% [markdown]
+# ## A section
+
+# %%
+1 + 1
+
+# %% [markdown] tags=["claim S3.4", "claim S4.1"]
+# Told below its heading.
+"""
+
+
+def places_in(folder, text):
+    """Where a master with this text behind its title teaches claims."""
+    master = folder / "01_tiny.py"
+    title, blank, rest = MASTER.partition("\n\n")
+    master.write_text(title + text + blank + rest, encoding="utf-8")
+    return WRITER["places"](iter([read_assignment(master)]))
+
+
+def test_a_place_is_the_nearest_heading_above(tmp_path):
+    """A claim may be taught in several sections, and at the beginning of a notebook."""
+    notebook = "[01_tiny](../assignments/01_tiny.ipynb)"
+    above, below = f"{notebook}: the beginning", f"{notebook}: A section"
+    assert places_in(tmp_path, TAGGED) == {"S3.4": [above, below], "S4.1": [below]}
+
+
+def test_a_text_with_a_heading_within_has_no_place(tmp_path):
+    """It would be unclear to which of two sections it belongs."""
+    text = '\n\n# %% [markdown] tags=["claim S3.4"]\n# Told.\n#\n# ## A section\n'
+    with pytest.raises(ValueError, match="make two cells of it"):
+        places_in(tmp_path, text)
+
+
+def test_a_claim_says_what_is_true_of_it(tmp_path):
+    """Its docstring has a verdict."""
+    (tmp_path / "claimed.py").write_text('def s9_1():\n    """Pigs fly."""\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"S9\.1: say in the docstring"):
+        WRITER["claims_by_text"](tmp_path)
