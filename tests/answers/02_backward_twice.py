@@ -221,6 +221,18 @@ wrong_edits(
     of="one_sum",
 )
 
+equal("q1", "x -> x.clone()", why="a copy has the same values, and lets the gradient through")
+equal("q1", "d -> d.clone()", "e -> e.clone()", why="the clone has the gradient of the scalar")
+equal(
+    "q1",
+    "d -> d.detach()",
+    "d -> d.data",
+    "e -> e.detach()",
+    "e -> e.data",
+    why="whether the scalars have a history is left open",
+)
+
+
 # q2: task_grad_norms
 
 
@@ -393,7 +405,7 @@ wrong_edits(
                 ("sum(squares).sqrt().item()", "float(sum(squares)) ** 0.5"),
             ],
             "Forgets that the other parameters have gradients, too.",
-            fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes", "test_training_goes_on"],
+            fails=["test_norms_are_of_one_loss_each"],
         ),
         "root_forgotten": edit(
             ".sqrt()", "", "Returns the square of the norm.", fails=["test_norms_are_of_one_loss_each"]
@@ -432,7 +444,7 @@ wrong_edits(
             ".sqrt().item()",
             ".sqrt().item().__round__(2)",
             "Rounds for the log, and a small norm is gone.",
-            fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes", "test_training_goes_on"],
+            fails=["test_norms_are_of_one_loss_each"],
             public=True,
         ),
         "of_the_mean_loss": edit(
@@ -440,6 +452,13 @@ wrong_edits(
             "grad(loss / len(losses), params",
             "Shares the gradient among the tasks.",
             fails=["test_norms_are_of_one_loss_each"],
+        ),
+        "squared_in_place": edit(
+            "grad.pow(2)",
+            "grad.pow_(2)",
+            "Believes that each gradient has memory of its own.",
+            fails=["test_norms_are_of_one_loss_each"],
+            public=True,
         ),
         "grad_stored": edit(
             "squares = [",
@@ -456,6 +475,21 @@ wrong_edits(
         ),
     },
 )
+
+equal(
+    "q2",
+    "no_grad is put around: the function",
+    why="grad() works under no_grad; the losses are there already",
+)
+equal(
+    "q2",
+    ".grad(loss, params, retain_graph=True, allow_unused=True) -> "
+    ".grad(loss, params, retain_graph=True, allow_unused=True, create_graph=True)",
+    why="the gradients have a history, and only numbers leave the function",
+)
+equal("q2", "loss -> loss.clone()", why="the clone has the gradient of the loss")
+equal("q2", "sum(squares).sqrt -> sum(squares).sqrt_", why="a sum that begins with 0 is a new tensor")
+
 
 # q3: two_updates
 
@@ -701,6 +735,46 @@ wrong_edits(
     of="unrolled",
 )
 
+equal("q3", "no_grad is put around: return tuple(losses)", why="the losses are numbers")
+equal("q3", "no_grad is put around: losses.append(loss.item())", why="a number has no history")
+equal("q3", "tuple(losses) -> losses", why="a list of two floats is taken for a tuple")
+equal(
+    "q3",
+    "a statement is moved by one: loss = F.mse_loss(net(x), y)",
+    why="the forward pass does not look at .grad",
+)
+equal(
+    "q3",
+    "a statement is moved by one: opt.step()",
+    why="the loss was computed before the step, and keeps its value",
+)
+equal(
+    "q3",
+    "y1 -> y1.detach()",
+    "y1 -> y1.data",
+    "y1 -> y1.clone()",
+    "y2 -> y2.detach()",
+    "y2 -> y2.data",
+    "y2 -> y2.clone()",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "y -> y.detach()",
+    why="x, y1 and y2 are data, and a copy has the same values",
+)
+equal(
+    "q3",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="all parameters take part, so no .grad of zeros is left for the step",
+)
+equal(
+    "q3",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="nobody goes back through it, and what stays in .grad is left open",
+)
+equal("q3", "loss -> loss.clone()", why="the clone has the gradient of the loss")
+
+
 # q4: ContentLoss
 
 
@@ -937,6 +1011,23 @@ class OldBackward(nn.Module):
     def backward(self, retain_graph=True):
         self.loss.backward(retain_graph=retain_graph)
         return self.loss
+
+
+equal("q4", "no_grad is put around: def __init__(self, target, weight):", why="the target is detached anyway")
+equal(
+    "q4",
+    "a statement is moved by one: super().__init__()",
+    why="a plain tensor may be set before; only parameters and modules may not",
+)
+equal(
+    "q4",
+    "a statement is moved by one: self.target = target.detach() * weight",
+    why="the two lines do not need each other",
+)
+equal("q4", "target.detach() -> target.data", why="the product has memory of its own, so both cut alike")
+equal("q4", "target -> target.clone()", why="a copy has the same values, and detach() cuts it, too")
+equal("q4", "self.target -> self.target.detach()", why="the target has no history")
+equal("q4", "input -> input.clone()", why="the task says that a copy may be returned")
 
 
 # q5: accumulate
@@ -1328,9 +1419,7 @@ equal(
     why="nobody keeps the loss, so its graph is gone before the next one begins",
 )
 
-equal(
-    "q5", "w.requires_grad -> True", answers=["scaled_afterwards"], why="a frozen .grad is put back as it was"
-)
+equal("q5", "w.requires_grad -> True", answers=["scaled_afterwards"], why="all parameters require grad")
 
 
 # q6: train_task
@@ -1597,6 +1686,22 @@ wrong_edits(
     },
 )
 
+equal("q6", ".zero_grad(set_to_none=True) -> .zero_grad()", why="None is the default since torch 2.0")
+equal(
+    "q6",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="nobody keeps the loss, and what stays in .grad is left open",
+)
+equal(
+    "q6",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "y -> y.detach()",
+    why="x and y are data, and a copy has the same values",
+)
+
+
 # q7: validation_loss
 
 
@@ -1807,3 +1912,20 @@ wrong_edits(
         ),
     },
 )
+
+equal("q7", "no_grad is put around: the function", why="nothing of the call is meant to be recorded")
+equal("q7", "a statement is moved into a block: total = 0.0", why="a number has no history")
+equal("q7", "a statement is moved into a block: return total / len(loader)", why="a number has no history")
+equal(
+    "q7",
+    "with, try or if is taken away: with torch.no_grad():",
+    "torch.no_grad -> torch.enable_grad",
+    why="the graph of each batch goes before the next comes, as item() keeps nothing of it",
+)
+equal(
+    "q7",
+    "total += F.mse_loss(model(x), y).item() -> total = total + F.mse_loss(model(x), y).item()",
+    why="a float is added either way",
+)
+equal("q7", "x -> x.clone()", why="a copy has the same values")
+equal("q7", "torch.no_grad -> torch.inference_mode", why="only numbers leave the block")
