@@ -6,13 +6,13 @@
 # for it. As long as you have one loss, one backward and one step, you notice nothing of this. With two losses,
 # two backwards or two updates you do.
 #
-# You will read that `retain_graph=True` cures whatever goes wrong then. It cures one error, and it hides
+# You will read that `retain_graph=True` cures the errors that follow. It cures one error, and it hides
 # others. This notebook shows what is freed, what is added, what is merely kept alive, and what a step of the
-# optimizer does to a graph that still waits.
+# optimizer does to a graph that you still need.
 #
-# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
-# cell, then run the check below it. These checks look for the bug you start with. The hidden checks look
-# further: most wrong repairs raise no error at all. So the text of the task is what counts. Every claim below was run
+# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its cell,
+# then run the check below it. This check looks for the bug you start with. The hidden checks look further:
+# most wrong repairs raise no error at all. So the text of the task is what counts. Every claim below was run
 # on torch 2.13.
 #
 # No function may leave anything switched: gradients are recorded after a call as they were before, parts stay
@@ -45,16 +45,22 @@ print(x.grad.tolist())  # [1.0, 2.0, 3.0, 4.0], because nothing of it was lost
 
 # %% [markdown]
 # The graph *is* found, and the gradient of the first pass *is* kept. Only the **saved tensors** are gone:
-# `x**2` had saved `x`, and the first backward let go of it. The two losses share that node.
+# `x**2` had saved `x`, and the first backward let go of it. The two losses share that node. (PyTorch's own
+# words are in [Autograd mechanics, "Saved
+# tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).)
 
 # %% tags=["drawn"]
-# Two losses on one trunk, after the backward of the first. Both paths meet in the square, which has already let
-# go of what it had saved. The second loss can no longer pass.
-x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
-shared = x**2 * 2
-first, second = shared.mean(), shared.sum()
-first.backward()
+# The two losses after the backward of `first`. Both paths lead through the product and the square, and these have let
+# go of what they had saved. The way of `second` to `x` is closed.
 xray(second=second, first=first, x=x)
+
+# %% [markdown]
+# You can draw such a picture of your own tensors, where the course's `grader` package is installed: take the
+# two `#` away, and change what you like.
+
+# %%
+# from grader import xray
+# xray(second=second, first=first, x=x)
 
 # %% [markdown]
 # There are three ways out.
@@ -64,7 +70,7 @@ xray(second=second, first=first, x=x)
 # - `torch.autograd.backward([first, second])`: the same without a sum.
 #
 # So it is not true that two losses *need* `retain_graph=True`. And it is not true that a retained graph is
-# never freed. It goes as soon as no tensor refers to it any more. But until then it keeps every saved tensor
+# never freed. It goes as soon as nothing refers to it any more. But until then it keeps every saved tensor
 # of your network in memory.
 #
 # **Guess first.** A graph that saved nothing has nothing to lose. Which of these three lines raises?
@@ -205,8 +211,9 @@ print(w.grad is grad)  # True, because it wrote into the same tensor
 # recipe `loss1.backward(retain_graph=True)`, `loss2.backward()`, `optimizer.step()` trains on both losses, and so does
 # `(loss1 + loss2).backward()`: the gradients are equal.
 #
-# To *measure* a gradient you want another tool. `torch.autograd.grad(loss, tensors)` returns the gradients, and no
-# `.grad` is touched. But it frees the graph, exactly as `backward()` does.
+# To *measure* a gradient you want another tool.
+# [`torch.autograd.grad(loss, tensors)`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html)
+# returns the gradients, and touches no `.grad`. But it frees the saved tensors, exactly as `backward()` does.
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -223,13 +230,14 @@ except RuntimeError as error:
 # unless you say `allow_unused=True`. Then it returns `None` there.
 
 # %%
-w, bystander = torch.tensor(3.0, requires_grad=True), torch.tensor(1.0, requires_grad=True)
-print(torch.autograd.grad(w**2, [w, bystander], allow_unused=True))  # (tensor(6.), None)
+w, v = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+loss1, loss2 = w**2, w**2 * v
+print(torch.autograd.grad(loss1, [w, v], allow_unused=True))  # (tensor(6.), None), because loss1 knows no v
+print(torch.autograd.grad(loss2, [w, v]))  # (tensor(12.), tensor(9.))
 
 # %% tags=["drawn"]
-# Two losses, two parameters. The left loss leads to the left parameter only, so its gradient with respect to the other is None, not 0.
-left, right = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
-xray(loss1=left**2, loss2=left**2 * right, left=left, right=right)
+# Two losses, two parameters. From `loss1` no arrow leads to `v`, so its gradient with respect to `v` is None, not 0.
+xray(loss1=w**2, loss2=w**2 * v, w=w, v=v)
 
 # %% [markdown]
 # ## q2 · Measure the gradient norm of every task
@@ -245,12 +253,12 @@ xray(loss1=left**2, loss2=left**2 * right, left=left, right=right)
 #   holds every leaf that any loss depends on.
 # - A loss depends on at least one of `params`, but not always on all. What it does not depend on adds nothing
 #   to its norm.
-# - It is a measurement. No `.grad` is another one afterwards, whether it held something or `None`. The losses
+# - It is a measurement. Every `.grad` is afterwards what it was before, a tensor or `None`. The losses
 #   and parameters stay as they are.
 # - After the measurement the training goes on: the caller computes `sum(losses).backward()`. This must work, also
 #   after a second measurement.
 #
-# The code below returns a right first number. The others are wrong, and the training after it goes wrong, too.
+# The first number that the code below returns is right. The others are wrong, and so is the training after it.
 # Repair it.
 #
 # <details><summary>Hint 1</summary>
@@ -334,8 +342,8 @@ def test_it_is_a_measurement(task_grad_norms):
 # %% [markdown]
 # ## A retained graph keeps memory, not values
 #
-# With `retain_graph=True`, so the folklore goes, you may call `backward()` whenever you like. That holds as long as
-# nobody writes to what was saved. And `optimizer.step()` is a write: it changes every weight, in place.
+# With `retain_graph=True`, so the folklore goes, you may call `backward()` whenever you like. That holds only
+# while no line of code writes to what was saved. And `optimizer.step()` is a write: it changes every weight, in place.
 
 # %%
 torch.manual_seed(0)
@@ -352,13 +360,16 @@ except RuntimeError as error:
     print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
 
 # %% [markdown]
-# To *save* a tensor makes no copy. The graph refers to the weight itself and notes its version. `backward()` compares the two
-# versions and refuses. It is right to refuse: the loss was computed with the old weights, so its gradient needs
-# the old weights, and they are gone. (Until torch 1.4 this went through without an error, and the gradient was
-# wrong. Much old code relied on it.)
+# Saving a tensor makes no copy. The graph refers to the weight itself and notes its version. `backward()` compares the two
+# versions and refuses ([Autograd mechanics, "In-place correctness
+# checks"](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)). It is right to
+# refuse: the loss was computed with the old weights, so its gradient needs the old weights, and they are gone.
+# (Until torch 1.4 this went through without an error, and the gradient was wrong. Much old code relied on it.)
+#
+# The picture shows the smallest such case: a loss of `w * w`, and a step on `w`.
 
 # %% tags=["drawn"]
-# A loss that waits, after a step. The product had saved the weight w as it was; w has been written to since. This loss has no gradient any more.
+# The loss after the step. The product had saved `w` in version 0, and `w` is in version 1 now. No gradient can come from this loss any more.
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (w * w).sum()
 optimizer = torch.optim.SGD([w], lr=0.1)
@@ -387,8 +398,8 @@ except RuntimeError:
 # <details><summary>What you should have seen</summary>
 #
 # It goes back, and the gradient is the same as before the step. The gradient of a single layer needs its *input*, not its
-# weight. So nothing that was saved has been overwritten, and nobody complains. But the gradient is still
-# that of the *old* weights. "No error" does not mean "the gradient you wanted".
+# weight. So nothing that was saved has been overwritten, and torch has nothing to refuse. But the gradient is
+# still that of the *old* weights. "No error" does not mean "the gradient you wanted".
 #
 # </details>
 
@@ -404,7 +415,7 @@ except RuntimeError:
 #   belongs to neither loss and enters no step.
 # - `net` is a module of any kind: parts may be in eval mode, and a weight may be shared by two parts. All its
 #   parameters require grad, take part in the output, and are held by `opt`, which may be any optimizer of
-#   `torch.optim` that steps without a closure. Each keeps its own memory, such as momentum.
+#   `torch.optim` that steps without a closure. It keeps its memory of earlier steps, such as momentum.
 # - `x`, `y1` and `y2` are data, of the dtype of `net`, and stay as they are. `y1` and `y2` have the shape of
 #   `net(x)`. What you leave in `.grad` is up to you.
 #
@@ -527,9 +538,10 @@ print(w.grad)  # tensor(2.), and nothing above it, because autograd never calls 
 # %% [markdown]
 # An `nn.Module` needs no method `backward`. Autograd records what `forward` computes, and differentiates that.
 #
-# One thing of 2017 is as true as ever. A *constant* that was computed by a network, such as a target, has to be
-# cut off from that network. `detach()` does that, but it does not copy: the result shares its memory with
-# the original.
+# One thing of 2017 is as true as ever. If a network computed what you use as a *constant*, such as a target,
+# cut it off from that network.
+# [`detach()`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html) does that, but it does
+# not copy: the result shares its memory with the original.
 
 # %%
 activation = torch.tensor([-1.0, 2.0])
@@ -538,8 +550,11 @@ F.relu(activation, inplace=True)
 print(view.tolist())  # [0.0, 2.0], because it shares the memory that relu has overwritten
 print(copy.tolist())  # [-1.0, 2.0], because the product has memory of its own
 
+# %% [markdown]
+# The picture shows what happens without `detach()`. You train the tensor `image`; `target` was computed from `style`.
+
 # %% tags=["drawn"]
-# A loss whose target was not detached. Backward walks into both networks, the one that makes the image and the one that made the target.
+# A loss whose `target` was not detached. Backward does not stop at `target`: it walks on into what made it, to `style`.
 image, style = torch.tensor([1.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
 target = style * 2
 xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
@@ -563,7 +578,7 @@ xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
 #   (You may return `input` itself.) `input` is not written to.
 # - A layer behind the module may overwrite what `forward` returned, in place. `loss` still goes back after that.
 # - The caller runs `forward`, then one plain `sum(m.loss for m in modules).backward()`, in each of many iterations. Every `forward`
-#   makes a new loss; nobody else calls a backward.
+#   makes a new loss. There is no other backward.
 # - `input` and `target` have one shape and one dtype, float32 or float64. `weight` is a Python float.
 #
 # With the code below, the first iteration works, and the second stops. Repair it.
@@ -677,9 +692,9 @@ print((losses[:3].mean() + losses[3:].mean()) / 2)
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# 4.2, 10 and 5. The sum of the means is too large, because each mean was divided by the number of its own samples. Half of
-# it is not right either: the 2 samples behind weigh as much as the 3 before them. If the pieces differ in size,
-# no single factor mends it.
+# 4.2, 10 and 5. The sum of the means is too large, because each mean was divided by the number of its own
+# samples. Half of it is not right either: the last 2 samples weigh as much as the first 3. If the pieces differ
+# in size, no single factor mends it.
 #
 # </details>
 #
@@ -688,7 +703,9 @@ print((losses[:3].mean() + losses[3:].mean()) / 2)
 #
 # ### What is held, and how long
 #
-# The forward saves what the derivatives need, and `backward()` lets go of it. Loops differ in *when*:
+# The forward saves what the derivatives need, and `backward()` lets go of it. Loops differ in *when*. You can
+# watch it ([Autograd mechanics, "Hooks for saved
+# tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)):
 
 # %%
 held = []
@@ -717,7 +734,7 @@ with torch.autograd.graph.saved_tensors_hooks(Parcel, lambda parcel: parcel.tens
         part.backward()
 
 # %% tags=["drawn"]
-# One backward for two pieces: the sum holds the graphs of both, with all they have saved, until it goes back.
+# One backward for two pieces. The sum `total` holds both graphs, with the results of both `tanh`, until it goes back.
 leaf = torch.ones(3, requires_grad=True)
 xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 
@@ -825,8 +842,10 @@ for nothing in (None, torch.zeros(1)):
 # other: weight decay is added to it, and the momentum of earlier steps goes on. The optimizer asks nothing else. It does
 # not look at `requires_grad`: a parameter that you freeze with an old `.grad` in it keeps moving.
 #
-# So what does `zero_grad()` leave? Since torch 2.0 it sets every `.grad` to `None`. Before, it wrote zeros, and
-# with `set_to_none=False` it still does.
+# So what does
+# [`zero_grad()`](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html) leave?
+# Since torch 2.0 it sets every `.grad` to `None`. Before, it wrote zeros, and with `set_to_none=False` it still
+# does.
 
 # %%
 layer = nn.Linear(1, 1, bias=False)
@@ -836,8 +855,11 @@ print(layer.weight.grad)  # tensor([[0.]]), because zeros were written into the 
 layer.zero_grad()
 print(layer.weight.grad)  # None, because that is the default since torch 2.0
 
+# %% [markdown]
+# Now take a model with one trunk and two heads, and a loss of the first head:
+
 # %% tags=["drawn"]
-# A loss of the first of two heads. No path leads from it to the second head, so backward never touches the .grad of that: it stays what it was.
+# No arrow leads from the loss to `head2`, so backward never touches its `.grad`: it stays what it was, None or old.
 trunk, head1, head2 = (torch.tensor([value], requires_grad=True) for value in (1.0, 2.0, 3.0))
 xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 
@@ -927,7 +949,7 @@ def test_the_other_head_stands_still(train_task):
 # %% [markdown]
 # ## What a running sum remembers
 #
-# A graph lives as long as a tensor refers to it. That is why nothing has to "free the graph" in a normal loop: the name
+# A graph lives as long as a tensor refers to it. So you need not "free the graph" in a normal loop: the name
 # `loss` moves on to the next loss, and the graph of the last one goes. Unless you keep it.
 
 
@@ -951,16 +973,14 @@ for _ in range(3):
 
 # %% tags=["drawn"]
 # The running sum after three losses. Each addition holds the sum before it and a whole graph beside it.
-w = torch.ones(3, requires_grad=True)
-total = 0.0
-for _ in range(3):
-    total += (w * w).sum()
 xray(total=total, w=w)
 
 # %% [markdown]
-# `total` began as a Python float. The first `+=` made it a tensor with a history, and nobody noticed. In training, `backward()`
-# frees the saved tensors of each loss, so that only the nodes pile up. In validation nobody calls `backward()`: there every
-# activation of every batch stays in memory, until the last `total` goes.
+# `total` began as a Python float. The first `+=` made it a tensor with a history, without a word. In training,
+# `backward()` frees the saved tensors of each loss, so that only the nodes pile up. In validation there is no
+# backward: all that was saved for every batch stays in memory, as long as `total` lives. (See also [Frequently Asked
+# Questions, 'My model reports "cuda runtime error(2): out of
+# memory"'](https://docs.pytorch.org/docs/stable/notes/faq.html).)
 #
 # `model.eval()` does not help. It switches dropout and batch norm to their other behaviour, and autograd
 # records as before:
@@ -1003,7 +1023,7 @@ print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does 
 #
 # <details><summary>Hint 3</summary>
 #
-# Add `loss.item()` in each round, not `loss`. And nobody needs a graph here: `with torch.no_grad():` around the loop
+# Add `loss.item()` in each round, not `loss`. And you need no graph here: `with torch.no_grad():` around the loop
 # saves the time, too.
 #
 # </details>
@@ -1081,10 +1101,5 @@ def test_no_graph_stays_alive(validation_loss):
 # - A mean knows only the samples it was given: weigh each micro-batch by its share of the batch. Go back after each of them.
 # - A `.grad` of zeros is a gradient; `None` is none. Optimizers skip only `None`.
 # - A running sum of losses is a graph. Add numbers.
-#
-# More in PyTorch's documentation: [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html),
-# [torch.autograd.grad](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html),
-# [torch.optim.Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html),
-# [Frequently Asked Questions: My model reports "cuda runtime error(2): out of memory"](https://docs.pytorch.org/docs/stable/notes/faq.html).
 #
 # Next: `03_truncated_bptt`, where the second backward arrives through a recurrent state.
