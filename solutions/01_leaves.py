@@ -162,7 +162,7 @@ print(x.is_leaf)  # False, because the cast made it, so backward() did not fill 
 # A second point is easily missed. `backward()` goes to *every* leaf it can reach (a leaf that took no part
 # keeps `None`): if a model took part in the computation, its parameters receive gradients too, on top of
 # what their `.grad` held before. `torch.autograd.grad(loss, x)` is the quieter tool. It returns the
-# gradient with respect to what you name, leaf or not, and changes no `.grad` at all.
+# gradient with respect to what you name, leaf or not, and leaves the `.grad` of every leaf as it is.
 
 # %%
 layer = nn.Linear(2, 1)
