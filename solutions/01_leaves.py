@@ -16,6 +16,7 @@
 # %%
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 # %% [markdown] tags=["claim S3.1", "claim S3.10", "claim S3.11", "claim S3.12", "claim S3.13", "claim S3.14", "claim S3.17", "claim S4.2"]
 # ## What a leaf is
@@ -721,6 +722,110 @@ def test_weighted_gradient(weighted_backward):
 # %% [markdown] tags=["afterword q6"]
 # `backward(gradient=v)` adds up the gradients of the entries, each times its `v[i]`, in one pass and without a
 # history for `v`. Next trap: a second `backward()` of the same losses. The next notebook begins with it.
+
+
+# %% [markdown]
+# ## End task · Train the temperature, too
+#
+# A classifier is often more sure than it is right. Divide its logits by a *temperature* above 1, and it becomes more
+# modest. Here the temperature is trained together with the model. `train_with_temperature(model, x, y, steps, lr)`
+# does in each of its steps:
+#
+# 1. It computes `logits = model(x)`.
+# 2. The loss is the sum of `F.cross_entropy(logits / temperature, y)` and `0.01 * logits.pow(2).mean()`. The second
+#    loss keeps the logits small.
+# 3. It makes one step of plain SGD with the learning rate `lr`, for the parameters of the model that require grad and
+#    for the temperature. The step uses the gradient of this loss and nothing else, whatever stands in `.grad` before.
+#
+# The function returns the temperature and a log. The temperature begins at 1.5; it is a leaf of shape `(1,)` and of the
+# dtype of `x`. The log is a list with one dictionary for each step: `"loss"` is the loss of this step before the
+# update, as a float, and `"pull"` is the gradient of this loss with respect to `logits`, a tensor of the same shape.
+#
+# - The model and `x` are float32, or both are float64. Some parameters may be frozen. The model draws no random
+#   numbers and has no running statistics that change, so you may call it as often as you like.
+# - The parameters that are trained change, and `.grad` of all parameters may. Nothing else changes: `x`, `y`, modes,
+#   hooks, and which parameters require grad stay as they are.
+#
+# The function below runs without an error. After its training the model is what it was, the temperature is still 1.5,
+# and each `"pull"` in the log is `None`. Three bugs of this notebook are in it. You may meet an error when you have
+# mended one of them: that is another of the three, which now has something to do.
+
+
+# %% tags=["question end"]
+def train_with_temperature(model, x, y, steps, lr):
+    """Train a classifier, and the temperature that divides its logits.
+
+    model: a module that maps (n, features) to (n, classes); x: (n, features), float32 or float64 as the model.
+    y: (n,), int64, the classes; steps: an int, 1 or more; lr: a float.
+    Returns (temperature, log): a leaf of shape (1,), and for each step {"loss": float, "pull": (n, classes)}.
+    """
+    # BEGIN SOLUTION
+    temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)
+    optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=lr)
+    log = []
+    for _ in range(steps):
+        logits = model(x)
+        logits.retain_grad()
+        losses = [
+            F.cross_entropy(logits / temperature, y),
+            0.01 * logits.pow(2).mean(),
+        ]
+        loss = torch.stack(losses).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log.append({"loss": loss.item(), "pull": logits.grad})
+    return temperature, log
+    # STUB
+    # temperature = torch.ones(1, dtype=x.dtype, requires_grad=True) * 1.5
+    # temperature.retain_grad()  # without this line, the optimizer refuses it
+    # optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=lr)
+    # log = []
+    # for _ in range(steps):
+    #     logits = model(x)
+    #     losses = [
+    #         F.cross_entropy(logits / temperature, y),
+    #         0.01 * logits.pow(2).mean(),
+    #     ]
+    #     loss = torch.tensor(losses, requires_grad=True).sum()
+    #     optimizer.zero_grad()
+    #     loss.backward()
+    #     optimizer.step()
+    #     log.append({"loss": loss.item(), "pull": logits.grad})
+    # return temperature, log
+    # END SOLUTION
+
+
+# %% tags=["check end"]
+def test_three_steps(train_with_temperature):
+    """Three steps train the model and the temperature, and the log has a gradient for each of them."""
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 3)
+    before = model.weight.detach().clone()
+    try:
+        temperature, log = train_with_temperature(
+            model, torch.randn(5, 2), torch.tensor([0, 1, 2, 0, 1]), 3, 0.5
+        )
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).partition(" (or ")[0]
+        raise AssertionError(f"the training stopped; torch says: {reason}") from None
+    assert not torch.equal(model.weight, before), (
+        "after three steps the weight of the model is what it was before: no gradient of the loss arrived"
+    )
+    assert temperature.item() != 1.5, "after three steps the temperature is still 1.5"
+    assert temperature.is_leaf, (
+        f"the temperature was made by {type(temperature.grad_fn).__name__}: it is no leaf"
+    )
+    none = [number for number, entry in enumerate(log, start=1) if entry["pull"] is None]
+    assert not none, f"the gradient of the logits in the log is None for these steps: {none}"
+
+
+# %% [markdown] tags=["afterword end"]
+# The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the
+# losses, so no gradient came back. And nobody had asked the logits to keep theirs. None of them raised an error by
+# itself: torch can only tell you what it is asked to do, and not what you meant.
 
 
 # %% [markdown]

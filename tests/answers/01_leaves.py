@@ -6,6 +6,7 @@ import functools
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from grader.answers import accepted, edit, equal, wrong, wrong_edits
 
@@ -2504,7 +2505,11 @@ def matrix_product(losses, w):
     (direction @ losses).backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong(
+    "q6",
+    fails=["test_the_loss_teaches_the_model", "test_the_temperature_is_trained", "test_the_log_has_the_pull"],
+    public=True,
+)
 def mean_of_the_losses(losses, w):
     """Makes a number of the vector in the usual way, and forgets the weights."""
     losses.mean().backward()
@@ -4102,4 +4107,240 @@ equal(
     "handles[name].remove() -> handles[name]",
     why="every hook is removed again in the end",
     answers=["hooks_that_remove_themselves"],
+)
+
+
+# --- end · Train the temperature, too
+
+
+@accepted("end")
+def gradients_asked_for_by_name(model, x, y, steps, lr):
+    """One call of torch.autograd.grad gives all gradients, and the update is made by hand."""
+    temperature = nn.Parameter(torch.ones(1, dtype=x.dtype) * 1.5)
+    trained = [parameter for parameter in [*model.parameters(), temperature] if parameter.requires_grad]
+    log = []
+    for _ in range(steps):
+        logits = model(x)
+        loss = F.cross_entropy(logits / temperature, y) + 0.01 * logits.pow(2).mean()
+        pull, *gradients = torch.autograd.grad(loss, [logits, *trained])
+        with torch.no_grad():
+            for parameter, gradient in zip(trained, gradients):
+                parameter -= lr * gradient
+        log.append({"loss": float(loss), "pull": pull})
+    return temperature, log
+
+
+@accepted("end")
+def gradients_caught_by_a_hook(model, x, y, steps, lr):
+    """A hook on the logits sees what passes; the temperature is detached before it is used."""
+    temperature = (torch.ones(1, dtype=x.dtype) * 1.5).requires_grad_()
+    optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=lr)
+    losses, pulls = [], []
+    for _ in range(steps):
+        logits = model(x)
+        logits.register_hook(pulls.append)
+        parts = [F.cross_entropy(logits / temperature, y), 0.01 * logits.pow(2).mean()]
+        loss = sum(parts)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return temperature.detach(), [{"loss": loss, "pull": pull} for loss, pull in zip(losses, pulls)]
+
+
+@accepted("end")
+def each_loss_goes_back_by_itself(model, x, y, steps, lr):
+    """Two backward passes through one graph add up to that of the sum, also in what logits keeps."""
+    temperature = torch.tensor([1.5], dtype=x.dtype, requires_grad=True)
+    optimizers = [torch.optim.SGD(model.parameters(), lr=lr), torch.optim.SGD([temperature], lr=lr)]
+    log = []
+    for _ in range(steps):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        logits = model(x)
+        logits.retain_grad()
+        first, second = F.cross_entropy(logits / temperature, y), 0.01 * (logits**2).mean()
+        first.backward(retain_graph=True)
+        second.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+        log.append({"loss": first.item() + second.item(), "pull": logits.grad})
+    return temperature, log
+
+
+wrong_edits(
+    "end",
+    {
+        "temperature_still_a_product": edit(
+            "temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)",
+            "temperature = torch.ones(1, dtype=x.dtype, requires_grad=True) * 1.5\n    temperature.retain_grad()",
+            "Leaves the first bug: believes that a tensor which the optimizer takes is a leaf.",
+            fails=["test_the_temperature_is_trained"],
+        ),
+        "losses_still_numbers": edit(
+            "torch.stack(losses).sum()",
+            "torch.tensor(losses, requires_grad=True).sum()",
+            "Leaves the second bug: believes that requires_grad=True connects.",
+            fails=[
+                "test_the_loss_teaches_the_model",
+                "test_the_temperature_is_trained",
+                "test_the_log_has_the_pull",
+                "test_nothing_else_is_changed",
+            ],
+        ),
+        "logits_still_not_asked": edit(
+            "logits.retain_grad()",
+            "pass",
+            "Leaves the third bug: believes that backward fills every .grad on its way.",
+            fails=["test_the_log_has_the_pull"],
+        ),
+        "only_the_leaf_is_mended": edit(
+            [
+                ("logits.retain_grad()", "pass"),
+                ("torch.stack(losses).sum()", "torch.tensor(losses, requires_grad=True).sum()"),
+            ],
+            "Mends the temperature, and leaves two bugs.",
+            fails=[
+                "test_the_loss_teaches_the_model",
+                "test_the_temperature_is_trained",
+                "test_the_log_has_the_pull",
+                "test_nothing_else_is_changed",
+            ],
+        ),
+        "only_the_losses_are_mended": edit(
+            [
+                ("logits.retain_grad()", "pass"),
+                (
+                    "temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)",
+                    "temperature = torch.ones(1, dtype=x.dtype, requires_grad=True) * 1.5\n    temperature.retain_grad()",
+                ),
+            ],
+            "Mends the losses, and leaves two bugs.",
+            fails=["test_the_temperature_is_trained", "test_the_log_has_the_pull"],
+        ),
+        "graph_of_the_temperature_retained": edit(
+            [
+                (
+                    "temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)",
+                    "temperature = torch.ones(1, dtype=x.dtype, requires_grad=True) * 1.5\n    temperature.retain_grad()",
+                ),
+                ("loss.backward()", "loss.backward(retain_graph=True)"),
+            ],
+            "Hides the error of the second step: believes what its text recommends.",
+            fails=["test_the_temperature_is_trained"],
+        ),
+        "temperature_made_anew_each_step": edit(
+            "logits = model(x)",
+            "temperature = temperature.detach().requires_grad_()\n        logits = model(x)",
+            "Believes that the optimizer knows a name; it knows the tensor of the beginning.",
+            fails=["test_the_temperature_is_trained"],
+        ),
+        "temperature_unknown_to_the_optimizer": edit(
+            "[*model.parameters(), temperature]",
+            "model.parameters()",
+            "Drops what the optimizer had refused.",
+            fails=["test_the_temperature_is_trained"],
+        ),
+        "logits_made_a_leaf": edit(
+            "logits = model(x)\n        logits.retain_grad()",
+            "logits = model(x).detach().requires_grad_()",
+            "Makes a leaf of the logits so that they have a .grad, and cuts the model off.",
+            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
+        ),
+        "asked_too_late": edit(
+            [
+                ("logits.retain_grad()", "pass"),
+                ("loss.backward()", "loss.backward()\n        logits.retain_grad()"),
+            ],
+            "Believes that a gradient can be asked for once it has passed.",
+            fails=["test_the_log_has_the_pull"],
+        ),
+        "without_parentheses": edit(
+            "logits.retain_grad()",
+            "logits.retain_grad",
+            "Believes that retain_grad is an attribute.",
+            fails=["test_the_log_has_the_pull"],
+        ),
+        "leaf_made_of_the_sum": edit(
+            "torch.stack(losses).sum()",
+            "torch.stack(losses).sum().detach().requires_grad_()",
+            "Believes that a loss needs requires_grad_() to go back.",
+            fails=[
+                "test_the_loss_teaches_the_model",
+                "test_the_temperature_is_trained",
+                "test_the_log_has_the_pull",
+                "test_nothing_else_is_changed",
+            ],
+        ),
+        "mean_of_the_losses": edit(
+            "torch.stack(losses).sum()",
+            "torch.stack(losses).mean()",
+            "Takes the mean for the sum.",
+            fails=[
+                "test_the_loss_teaches_the_model",
+                "test_the_temperature_is_trained",
+                "test_the_log_has_the_pull",
+            ],
+            public=True,
+        ),
+        "only_the_first_loss_is_connected": edit(
+            "torch.stack(losses).sum()",
+            "losses[0] + losses[1].item()",
+            "Adds a number to a tensor: the value is right, and one of the losses teaches nothing.",
+            fails=["test_the_loss_teaches_the_model", "test_the_log_has_the_pull"],
+            public=True,
+        ),
+        "gradients_pile_up": edit(
+            "optimizer.zero_grad()",
+            "pass",
+            "Leaves out the line that looked as if it did nothing.",
+            fails=["test_the_loss_teaches_the_model"],
+            public=True,
+        ),
+        "gradient_of_the_temperature_piles_up": edit(
+            "optimizer.zero_grad()",
+            "model.zero_grad()",
+            "Clears the gradients of the model only.",
+            fails=["test_the_temperature_is_trained"],
+            public=True,
+        ),
+        "cleared_once_for_all_steps": edit(
+            [
+                ("optimizer.zero_grad()", "pass"),
+                ("log = []", "log = []\n    optimizer.zero_grad()"),
+            ],
+            "Believes that step() uses a gradient up.",
+            fails=["test_the_temperature_is_trained"],
+            public=True,
+        ),
+        "pull_of_the_scaled_logits": edit(
+            [
+                ("cross_entropy(logits / temperature, y)", "cross_entropy(scaled, y)"),
+                ("logits.retain_grad()", "scaled = logits / temperature\n        scaled.retain_grad()"),
+                ("logits.grad", "scaled.grad"),
+            ],
+            "Asks the tensor that the loss saw last.",
+            fails=["test_the_log_has_the_pull"],
+            public=True,
+        ),
+        "frozen_parameters_thawed": edit(
+            "log = []",
+            "log = []\n    model.requires_grad_()",
+            "Switches on whatever may be switched on.",
+            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
+            public=True,
+        ),
+        "train_mode_switched_on": edit(
+            "log = []",
+            "log = []\n    model.train()",
+            "Believes that a training needs model.train(), whatever the caller has chosen.",
+            fails=[
+                "test_the_loss_teaches_the_model",
+                "test_the_temperature_is_trained",
+                "test_the_log_has_the_pull",
+                "test_nothing_else_is_changed",
+            ],
+            public=True,
+        ),
+    },
 )

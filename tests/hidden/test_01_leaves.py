@@ -1,6 +1,6 @@
 """The hidden checks of 01_leaves: who is a leaf, and where .grad lands."""
 
-from inside import MixedModel, count, sizes, with_gaps
+from inside import MixedModel, count, fill_grads, sizes, with_gaps
 
 from grader import (
     assert_changed,
@@ -9,13 +9,14 @@ from grader import (
     assert_untouched,
     blaming_changes,
     cases,
+    diagnose,
     is_close,
     picture,
     points,
     probe,
     raised,
 )
-from grader.inside import attempt, freed, gradients, graph, inside, nn, snap, torch, untouched, warned
+from grader.inside import F, attempt, freed, gradients, graph, inside, nn, snap, torch, untouched, warned
 
 # --- q1: make_weight
 
@@ -644,3 +645,154 @@ def leaves_after_a_weighted_backward(student):
     losses, w = p**2, q + 1
     attempt(student.weighted_backward, losses, w)
     return graph(losses=losses, p=p, w=w, q=q)
+
+
+# --- end: train_with_temperature
+
+TRAINED = ["embed.weight", "echo.weight", "norm.weight", "norm.bias", "head.weight", "head.bias"]
+MAY_BE_TRAINED = [f"model.{name}:{part}" for name in TRAINED for part in ("value", "version", "grad")]
+
+
+@inside
+def classifier():
+    """A model of every part, whose parameters have a gradient; samples with gaps, and their classes."""
+    samples, features, classes = sizes(3, low=3)
+    model = MixedModel(features, classes).double()
+    with torch.no_grad():
+        model.head.weight.mul_(20)  # so that large logits cost something
+    fill_grads(model.parameters())
+    x = with_gaps(torch.randn(samples, features, dtype=torch.float64))
+    return model, x, torch.randint(classes, (samples,))
+
+
+@probe
+def trained(student):
+    """What trainings of one step and of several make of the model, the temperature and the log."""
+    steps, lr = count(3, 5), 0.05 + 0.05 * torch.rand(()).item()
+
+    def training(model, x, y, steps):
+        before = model.head.weight.detach().clone()
+        with untouched(model=model, x=x, y=y) as kept:
+            temperature, log = student.train_with_temperature(model, x, y, steps, lr)
+        return {
+            "temperature": snap(temperature),
+            "log": [{"loss": entry["loss"], "pull": snap(entry["pull"])} for entry in log],
+            "parameters": {name: snap(parameter) for name, parameter in model.named_parameters()},
+            "moved": model.head.weight - before,
+            "kept": kept,
+        }
+
+    model, x, y = classifier()
+    logits = model(x)
+    scaled = logits / 1.5
+    cross_entropy = F.cross_entropy(scaled, y)
+    told = {
+        "start": torch.full((1,), 1.5, dtype=torch.float64),
+        "that of the cross entropy alone": torch.autograd.grad(cross_entropy, logits, retain_graph=True)[0],
+        "that of logits / temperature": torch.autograd.grad(cross_entropy, scaled)[0],
+        "steps": steps,
+    }
+    one = training(model, x, y, 1)
+    return {"one": one, "more": attempt(training, *classifier(), steps), **told}
+
+
+@probe
+def trained_in_float32(student):
+    """A step in float32."""
+    model, x, y = classifier()
+    temperature, log = student.train_with_temperature(model.float(), with_gaps(x.float()), y, 1, 0.05)
+    return {"temperature": snap(temperature), "pull": snap(log[-1]["pull"])}
+
+
+def assert_trained(trained):
+    """A step has changed the model, so that nothing is praised for harming nobody."""
+    lost = (
+        "After a step all parameters of the model are what they were: no gradient of the loss arrived there."
+    )
+    hint = "What does the loss know of the tensors in the list? Print loss.grad_fn, and follow it back."
+    assert any(trained.seen["one"]["moved"].value), f"{lost}\n\n{hint}"
+
+
+def is_right(trained, which, what):
+    """Whether a training did not stop, and led to the right parameters, or to the right temperature."""
+    seen, expected = trained[which]
+    return not raised(seen, BaseException) and is_close(seen[what], expected[what])
+
+
+def test_the_loss_teaches_the_model(trained):
+    """Each step moves the model by the gradient of the whole loss."""
+    assert_trained(trained)
+    message = "a parameter of the model is not where the gradient of the loss leads."
+    which = "Is the loss the sum of both losses? And what stood in .grad before its backward?"
+    in_one, in_more = ((side["parameters"] for side in trained["one"]), trained["more"])
+    assert_close(*in_one, f"After a single step {message}\n\n{which}")
+    if is_right(trained, "more", "temperature"):  # a wrong one leads the model astray
+        together = (side["parameters"] for side in in_more)
+        assert_close(*together, f"After {trained.expected['steps']} steps {message}\n\n{which}")
+
+
+def test_the_temperature_is_trained(trained, trained_in_float32):
+    """The temperature is a leaf, and every step trains it."""
+    begins = {"1.5, with which it begins": trained.expected["start"]}
+    message = "the temperature is not where its gradients lead."
+    which = (
+        "Does a gradient of the loss arrive there? And does the optimizer know the tensor that the loss uses?"
+    )
+    (one, first), (more, last), steps = trained["one"], trained["more"], trained.expected["steps"]
+    assert_close(
+        one["temperature"], first["temperature"], f"After a single step {message}\n\n{which}", begins
+    )
+    assert not raised(more, BaseException), (
+        f"A training of {steps} steps stops, and one of a single step does not: {diagnose(more)}\n\n"
+        "What of the first step does the second backward still have to pass through?"
+    )
+    maker, how = more["temperature"].grad_fn, "Which operation made it, and when was requires_grad set?"
+    assert more["temperature"].is_leaf, f"The temperature is the result of {maker}, no leaf.\n\n{how}"
+    if is_right(trained, "one", "parameters"):  # a wrong model leads the temperature astray
+        once = "Does the step change the tensor that the next loss uses? And is each gradient used only once?"
+        told = f"After {steps} steps {message}\n\n{once}"
+        assert_close(more["temperature"], last["temperature"], told, begins)
+    assert_close(*trained_in_float32["temperature"], "For a model in float32 the temperature is wrong.")
+
+
+def test_the_log_has_the_pull(trained, trained_in_float32):
+    """The log has the loss of each step, and its gradient with respect to the logits."""
+    wrong = "the gradient in the log is not that of the loss with respect to logits."
+    why = "the loss does not lead back to them.\n\nWhere does its graph end?"
+    if any(trained.seen["one"]["moved"].value):
+        why = (
+            "they were not asked in time to keep it.\n\nWhat do you call for that, on which tensor, and when?"
+        )
+    others = {name: trained.expected[name] for name in trained.expected if name.startswith("that of ")}
+    for which in ("one", "more"):
+        seen, expected = trained[which]
+        if raised(seen, BaseException):  # another check tells it
+            continue
+        entries, steps = len(seen["log"]), len(expected["log"])
+        assert entries == steps, f"After a training of {steps} steps the log has {entries} entries."
+        none = [number for number, entry in enumerate(seen["log"], start=1) if entry["pull"] is None]
+        assert not none, f"In step {none[0]} the gradient of the logits is None: {why}"
+        if which == "one" or (
+            is_right(trained, "more", "parameters") and is_right(trained, "more", "temperature")
+        ):
+            for number, (told, right) in enumerate(zip(seen["log"], expected["log"], strict=True), start=1):
+                assert_close(told["pull"], right["pull"], f"In step {number} {wrong}", others)
+                assert_close(told["loss"], right["loss"], f"In step {number} the loss in the log is wrong.")
+                others = {}
+    assert_close(*trained_in_float32["pull"], f"For a model in float32 {wrong}")
+
+
+def test_nothing_else_is_changed(trained):
+    """Only the parameters that are trained change, and what stands in .grad."""
+    assert_trained(trained)
+    hint = "What did you change for your own use, and did you put back what you found?"
+    frozen_too = [*MAY_BE_TRAINED, "model.embed.bias:grad"]
+    assert_untouched(trained.seen["one"]["kept"], but=frozen_too, hint=hint)
+
+
+@picture(reference=True)
+def leaves_after_a_training(student):
+    """The temperature and the model after a training of one step: look where a .grad is."""
+    model, x = nn.Linear(1, 2, bias=False), torch.randn(2, 1)
+    found = attempt(student.train_with_temperature, model, x, torch.tensor([0, 1]), 1, 0.1)
+    return graph(temperature=found[0], model=model)
