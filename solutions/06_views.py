@@ -8,15 +8,16 @@
 # As long as it is only read, a view is a tensor like any other. The write makes the difference. A write
 # through a view changes the base, and every other view of it. Autograd has to know which part of the
 # base has changed, and what the gradient of all the others is now. Mostly it does, and then the gradient
-# is right. In some cases it cannot, and refuses. And in some it is not asked.
+# is right. In some cases it cannot, and refuses. And in some it is not told.
 #
 # Each question gives you a function that does not work yet. Run the cells from top to bottom, repair the
 # function, and run the check below it. The check finds the bug you start with. The hidden checks look
 # further, above all at gradients, and at the memory of the caller.
 #
-# Three things hold for all questions. All tensors are `float32` where a task says nothing else. No
-# function leaves anything switched: whether gradients are recorded is after a call what it was before.
-# And what belongs to the caller stays as it is: its values, its `.grad`, its flags, its hooks.
+# Three things hold for all questions. All tensors are `float32` where a task says nothing else. Your
+# function may be called under `no_grad()`, too, and leaves nothing switched: whether gradients are
+# recorded is after a call what it was before. And what belongs to the caller stays as it is: its values,
+# its `.grad`, its flags, its hooks.
 
 # %%
 import torch
@@ -95,8 +96,8 @@ xray(h=h, x=x)
 
 # %% [markdown]
 # You will also read that an assignment to a slice of a leaf succeeds, and that `backward()` then
-# complains: "leaf variable has been moved into the graph interior". For such an assignment that has been
-# history since torch 1.8. Today the write itself raises:
+# complains: "leaf variable has been moved into the graph interior". This is no longer true since torch
+# 1.8. Today the write itself raises:
 
 # %%
 buffer = torch.zeros(3, requires_grad=True)
@@ -118,8 +119,9 @@ except RuntimeError as error:
 # - A loss of the result goes back to whatever `f` uses, such as the parameters of a network, and to `xs`
 #   if that requires grad.
 # - Call `f` once for each row, in the order of the rows. It is ordinary Python: it may decide by the
-#   numbers it gets, and for some rows it may return a number that has no history.
-# - `xs` stays as it is.
+#   numbers it gets, and for some rows it may return a constant, a tensor without a history.
+# - `f` writes neither to its argument nor to what it has returned. Its results are finite.
+# - `xs`, and what `f` uses and returns, stay as they are.
 #
 # For example, `collect(lambda x: x.sum() ** 2, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))` is `[9., 49.]`.
 #
@@ -184,7 +186,7 @@ def test_a_loss_of_the_results_reaches_w(collect):
 
 
 # %% [markdown]
-# So a buffer does not have to require grad to take part. It becomes attached by what is written to it:
+# So a buffer does not have to require grad to take part. It gets a history from what is written to it:
 
 # %%
 w = torch.ones(2, requires_grad=True)
@@ -247,8 +249,8 @@ print(h.tolist())
 # Write `glu(h)`. It cuts `h` into two halves along the last dimension, `a` and `b`, and returns
 # `a * sigmoid(b)`.
 #
-# - `h` has one dimension or more, the last of them even. It is float32 or float64, contiguous or not, and
-#   it may be a leaf that requires grad, a computed tensor, or plain data.
+# - `h` has one dimension or more, the last of them even and at least 2. It is float32 or float64,
+#   contiguous or not, and it may be a leaf that requires grad, a computed tensor, or plain data.
 # - The result has the dtype of `h`. Both halves of `h` get the right gradient. Entries of `b` may be as
 #   far from 0 as 1000, and no gradient is nan.
 # - `h` belongs to the caller: another branch of the network reads it afterwards. It stays as it is, and
@@ -267,7 +269,7 @@ print(h.tolist())
 #
 # <details><summary>Hint 2</summary>
 #
-# Whose memory does `a *= ...` write to? Any way to let this very write pass changes `h`. Which
+# Whose memory does `a *= ...` write to? Every trick that allows this write also changes `h`. Which
 # tensor may your function write to? Does it need to write at all?
 #
 # </details>
@@ -375,10 +377,11 @@ xray(h=h, x=x)
 # these columns. Nothing is added to it.
 #
 # - `h` has the shape `(n, m)`, and `k` is an int from 0 to `m - 1`. There are at least two rows, and `s`
-#   is not 0, but it may be as small as 0.0001. `h` may be a leaf that requires grad, a computed tensor,
+#   is not 0, but it may be as small as 0.0001, also where the entries lie near 1. `h` may be a leaf that requires grad, a computed tensor,
 #   or plain data, contiguous or not.
 # - Return a new tensor. `h` stays as it is, and the result does not lie in its memory.
-# - The gradient counts `s` as a constant: an entry of the tail gets what arrives at it, divided by `s`.
+# - In backward, `s` is a constant: the gradient of an entry of the tail is the gradient that arrives at
+#   it, divided by `s`.
 #
 # For example, `h = [[7., 1.], [8., 3.], [9., 5.]]` and `k = 1` give `[[7., 0.5], [8., 1.5], [9., 2.5]]`,
 # since the standard deviation of 1, 3 and 5 is 2.
@@ -395,7 +398,7 @@ xray(h=h, x=x)
 # <details><summary>Hint 2</summary>
 #
 # The number `s` should be a constant, and the tail should not. So the measuring is not recorded, and the
-# division is. And whose memory should the divided columns stand in?
+# division is. And in whose memory should the divided columns stand?
 #
 # </details>
 #
@@ -504,8 +507,8 @@ xray(m=row.expand(3, -1).clone(), row=row)
 #   or plain data, contiguous or not. `n` is an int, 1 or more. `bump` is a float.
 # - The result has the shape `(n, k)` and the dtype of `b`. A loss of it goes back to `b` through every
 #   row.
-# - `b` stays as it is, and the result does not lie in its memory: a later write to the result does not
-#   change `b`. That holds for `n = 1`, too.
+# - `b` stays as it is, and each row of the result has memory of its own: a later write to one row changes
+#   neither the other rows nor `b`. That holds for `n = 1`, too, and where `bump` is 0.
 #
 # For example, `b = [1., 2.]`, `n = 3` and `bump = 10.` give `[[11., 12.], [1., 2.], [1., 2.]]`.
 #
@@ -520,8 +523,8 @@ xray(m=row.expand(3, -1).clone(), row=row)
 #
 # <details><summary>Hint 2</summary>
 #
-# How many rows of memory are there when `bump` is added? Make them real first, or add out of place. And
-# which operations copy always, and which only if they have to?
+# How many rows of memory are there when `bump` is added? Give each row memory of its own first, or add
+# out of place. And which operations copy always, and which only if they have to?
 #
 # </details>
 #
@@ -602,7 +605,7 @@ xray(a=a, scores=scores)
 
 # %% [markdown]
 # Softmax saves its *output*: its derivative is made of the weights, not of the scores. So the weights may
-# not be overwritten before backward has come by. And `.data`?
+# not be overwritten before backward has run. And `.data`?
 
 # %%
 kept = torch.tensor([[False, True, True]])
@@ -625,8 +628,8 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 
 # %% [markdown]
 # "Modifying after use leads to an error" is wrong, then, and so is "no error means that the gradient is
-# right". A write raises in backward if it was counted. It gives a right gradient if it was recorded, and
-# nothing needed the old value.
+# right". A write makes backward raise if it was counted, and a node had saved the old value. The gradient
+# is right if the write was recorded, and no node had saved the old value.
 
 # %% [markdown]
 # ## q5 · Attention dropout on the softmax output
@@ -637,9 +640,9 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 # Write `drop_attention(scores, drop)`. It returns the softmax of `scores` over the last dimension, with 0
 # wherever `drop` is true. Nothing is scaled or drawn.
 #
-# - `scores` has two dimensions or more, float32 or float64, contiguous or not. It may be a leaf that
-#   requires grad, a computed tensor, or plain data. Its entries lie between -20 and 20. `drop` is boolean
-#   and has the shape of `scores`. It may be true for a whole row, or nowhere.
+# - `scores` has two dimensions or more, float32 or float64. It may be a leaf that requires grad, a
+#   computed tensor, or plain data. Its entries lie between -20 and 20. `drop` is boolean and has the shape
+#   of `scores`. It may be true for a whole row, or nowhere. Both may be contiguous or not.
 # - The result has the dtype of `scores`. Backward works, and `scores` gets the right gradient, also where
 #   `drop` is true: a dropped score still stands in the sum by which softmax divides.
 # - `scores` and `drop` stay as they are, and the result does not lie in the memory of `scores`.
@@ -721,7 +724,7 @@ def test_backward_works(drop_attention):
 #
 # - A view has no memory of its own. A write through it changes the base, for all that read it.
 # - Where gradients are recorded, a write to a part of a computed tensor is a part of the function
-#   (`CopySlices`). A buffer for results does not have to require grad: it becomes attached by what is
+#   (`CopySlices`). A buffer for results does not have to require grad: it gets a history from what is
 #   written to it.
 # - `reshape` and `contiguous` copy only if they have to. `clone()` copies always.
 # - Autograd refuses writes to views that came several at once, and to views that were made under

@@ -169,6 +169,20 @@ wrong_edits(
             "Believes that requires_grad=True brings the history back.",
             fails=["test_gradients_reach_what_f_uses"],
         ),
+        "flags_set_on_results": edit(
+            "[f(x) for x in xs]",
+            "[y if y.requires_grad else y.requires_grad_() for y in map(f, xs)]",
+            "Believes that stack needs results that require grad, and sets the flag on the constant of f.",
+            fails=["test_f_is_called_once_for_each_row"],
+            public=True,
+        ),
+        "recording_switched_on": edit(
+            "return torch.stack",
+            "torch.set_grad_enabled(True)\n    return torch.stack",
+            "Makes sure that gradients are recorded, and leaves them switched on.",
+            fails=["test_f_is_called_once_for_each_row"],
+            public=True,
+        ),
         "rows_detached": edit(
             "f(x)",
             "f(x.detach())",
@@ -354,6 +368,13 @@ wrong_edits(
             "torch.sigmoid(b.float()).to(h.dtype)",
             "Believes that everything is float32.",
             fails=["test_values_are_gated", "test_both_halves_get_their_gradients"],
+            public=True,
+        ),
+        "recording_switched_on_for_h": edit(
+            "a, b =",
+            "torch.set_grad_enabled(True)\n    a, b =",
+            "Makes sure that gradients are recorded, and leaves them switched on.",
+            fails=["test_h_is_left_to_its_owner"],
             public=True,
         ),
         "flag_set_on_h": edit(
@@ -558,6 +579,15 @@ def clone_written_without_recording(h, k):
     return out
 
 
+@wrong("q3", fails=["test_tail_is_scaled", "test_gradient_of_the_scaled_tail"], public=True)
+def mean_of_squares(h, k):
+    """Takes the variance for a difference of two means; near 1 nothing is left of its digits."""
+    tail = h[:, k:].detach()
+    variance = (tail**2).mean() - tail.mean() ** 2
+    s = (variance * tail.numel() / (tail.numel() - 1)).sqrt()
+    return torch.cat([h[:, :k], h[:, k:] / s], 1)
+
+
 @wrong("q3", fails=["test_h_keeps_its_tail"], public=True)
 def switched_off_and_on_by_hand(h, k):
     """Switches on afterwards what may have been off before."""
@@ -626,7 +656,7 @@ wrong_edits(
             "b.expand(n, -1).clone()",
             "b.clone().expand(n, -1)",
             "Clones before the rows are made: b is safe, all rows are bumped.",
-            fails=["test_only_the_first_row_is_bumped"],
+            fails=["test_only_the_first_row_is_bumped", "test_b_is_not_bumped"],
         ),
         "detached_clone": edit(
             ".clone()",
@@ -682,7 +712,25 @@ wrong_edits(
 )
 
 
-@wrong("q4", fails=["test_only_the_first_row_is_bumped"])
+@wrong("q4", fails=["test_b_is_not_bumped"], public=True)
+def nothing_to_bump(b, n, bump):
+    """Believes that without a bump there is nothing to copy but b; all rows share one memory."""
+    if not bump:
+        return b.clone().expand(n, -1)
+    return torch.cat([(b + bump)[None], b.expand(n - 1, -1)])
+
+
+@wrong("q4", fails=["test_b_is_not_bumped"], public=True)
+def a_mode_for_the_write(b, n, bump):
+    """Switches on afterwards what may have been off before."""
+    m = b.expand(n, -1).clone()
+    torch.set_grad_enabled(False)
+    m[0] += bump
+    torch.set_grad_enabled(True)
+    return m
+
+
+@wrong("q4", fails=["test_only_the_first_row_is_bumped", "test_b_is_not_bumped"])
 def all_rows_bumped(b, n, bump):
     """Adds to b before it is expanded, so every row is bumped."""
     return (b + bump).expand(n, -1)
@@ -816,6 +864,13 @@ wrong_edits(
             "scores.softmax(-1).view_as(scores).masked_fill_(drop, 0.0)",
             "Believes that a view is a copy.",
             fails=["test_all_scores_get_their_gradients"],
+        ),
+        "recording_switched_on_for_scores": edit(
+            "return scores",
+            "torch.set_grad_enabled(True)\n    return scores",
+            "Makes sure that gradients are recorded, and leaves them switched on.",
+            fails=["test_scores_are_left_alone"],
+            public=True,
         ),
         "mask_inverted_in_place": edit(
             "scores.softmax(-1).masked_fill(drop, 0.0)",

@@ -46,7 +46,40 @@ def assert_own_memory(case, result, name):
     assert seen.storage != kept["before"][name]["tensor"].storage, f"{there}\n\n{WHOSE}"
 
 
+@inside
+def without_recording(function, *args):
+    """What a function returns, and what it leaves switched, while gradients are switched off."""
+    with torch.no_grad(), untouched() as kept:
+        result = attempt(lambda: snap(function(*args) + 0))  # an error where it is no tensor
+    return {"result": result, "kept": kept}
+
+
+def assert_nothing_switched(called):
+    """Gradients are still switched off after a call under no_grad."""
+    assert_untouched(called.seen["kept"], case="Called while gradients are switched off")
+
+
+def assert_same_values(called):
+    """Under no_grad the values are right, too."""
+    assert_close(
+        *called["result"], "Called while gradients are switched off, the function returns other values."
+    )
+
+
 # --- q1: collect
+
+
+@inside
+class Decided(nn.Module):
+    """A function that decides by the numbers of a row: a constant of its own, or what has a history."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(width))
+        self.register_buffer("constant", torch.tensor(40.0))
+
+    def forward(self, x):
+        return (self.w * x).sum().sin() if x[0] > 0 else self.constant
 
 
 @inside
@@ -60,6 +93,7 @@ def functions():
     w, frozen = torch.randn(width, requires_grad=True), torch.randn(width)
     model = nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), nn.Linear(hidden, 1))
     model[0].bias.requires_grad_(False)
+    decided = Decided(width)
 
     def rows_of(number):
         xs = torch.randn(width, number, 2)[..., 0].t()
@@ -69,13 +103,10 @@ def functions():
             xs[-1] = xs[-2]
         return xs
 
-    def decided(x):
-        return (w * x).sum().sin() if x[0] > 0 else torch.tensor(40.0)
-
     used, wanted = {"the tensor that f uses": w}, rows_of(rows).requires_grad_()
     return {
         "": (lambda x: (w * x + frozen).sum() ** 2, rows_of(rows), used),
-        "Where some results of f have no history": (decided, rows_of(rows + 1), used),
+        "Where some results of f have no history": (decided, rows_of(rows + 1), {"f": decided}),
         "Where f uses a network": (lambda x: model(x).sum() / 100, rows_of(rows - 1), {"network": model}),
         "Where xs requires grad": (lambda x: (w * x * x).sum(), wanted, used | {"xs": wanted}),
         "With a single row": (lambda x: (w * x).sum().exp(), rows_of(1), used),
@@ -91,26 +122,34 @@ def results_collected(student, f, xs, used):
 
 @probe(cases=functions)
 def called(student, f, xs, used):
-    """With which rows f is called, and what becomes of xs."""
+    """With which rows f is called, and what becomes of xs, and of what f uses."""
     given = []
 
     def noting_rows(x):
         given.append(snap(x))
         return f(x)
 
-    with untouched(xs=xs) as kept:
+    with untouched(**used | {"xs": xs}) as kept:
         attempt(student.collect, noting_rows, xs)
     return {"given": given, "kept": kept}
 
 
+@probe
+def collected_without_recording(student):
+    """The results of a function that has parameters, while gradients are switched off."""
+    rows, width = sizes(2, 3)
+    return without_recording(student.collect, Decided(width), torch.randn(rows, width))
+
+
 @points(1)
-def test_results_are_collected(results_collected):
+def test_results_are_collected(results_collected, collected_without_recording):
     """What comes back is one tensor with f of every row.
 
     Print f(x) for each row, and beside it the entry of your result.
     """
     for case in cases(results_collected):
         assert_close(*case["result"], "The result is not f of every row, in the order of the rows.")
+    assert_same_values(collected_without_recording)
 
 
 @points(2)
@@ -126,8 +165,8 @@ def test_gradients_reach_what_f_uses(results_collected):
 
 
 @points(1)
-def test_f_is_called_once_for_each_row(called):
-    """Every row goes to f once, in order, and xs stays as it is."""
+def test_f_is_called_once_for_each_row(called, collected_without_recording):
+    """Every row goes to f once, in order, and what belongs to the caller stays as it is."""
     for case in cases(called):
         seen, right = case["given"]
         assert len(seen) == len(right), (
@@ -137,6 +176,7 @@ def test_f_is_called_once_for_each_row(called):
             assert row.shape == right[0].shape, f"f was called with the shape {row.shape}, which no row has."
         assert_close(seen, right, "f was not called with the rows of xs, from the first to the last.")
         assert_untouched(case.seen["kept"], hint=WHOSE)
+    assert_nothing_switched(collected_without_recording)
 
 
 @picture
@@ -182,8 +222,15 @@ def gated(student, start, h):
     return {"kept": kept, "y": snap(y), "gradients": gradients(y, h=start)}
 
 
+@probe
+def gated_without_recording(student):
+    """Gated units while gradients are switched off."""
+    h = torch.randn(3, 4, requires_grad=True)
+    return without_recording(student.glu, h * 1)
+
+
 @points(1)
-def test_values_are_gated(gated):
+def test_values_are_gated(gated, gated_without_recording):
     """The first half of h is multiplied by the sigmoid of the second.
 
     Which half is multiplied, which is the gate, and along which dimension is h cut?
@@ -191,6 +238,7 @@ def test_values_are_gated(gated):
     for case in cases(gated):
         told = "The result is not the first half of h times the sigmoid of the second."
         assert_close(*case["y"], told, all_digits=True)
+    assert_same_values(gated_without_recording)
 
 
 def of_the_halves(gradient, right):
@@ -221,10 +269,11 @@ def test_both_halves_get_their_gradients(gated):
 
 
 @points(1)
-def test_h_is_left_to_its_owner(gated):
+def test_h_is_left_to_its_owner(gated, gated_without_recording):
     """The caller's h stays as it is, and the result has memory of its own."""
     for case in cases(gated):
         assert_own_memory(case, "y", "h")
+    assert_nothing_switched(gated_without_recording)
 
 
 @picture
@@ -242,7 +291,8 @@ def gated_unit(student):
 def tails():
     """An h of every form with its k: in the middle, 0, the last; a tail that hardly varies, and a wide one.
 
-    The head is large where the tail is small, so that a statistic of all columns is another one.
+    The head is large where the tail is small, so that a statistic of all columns is another one. The
+    tail that hardly varies lies near 1, so that a difference of two squares has no digits left.
     """
     rows, columns = sizes(2, 3)
     k = count(1, columns - 2)
@@ -254,6 +304,7 @@ def tails():
         return h
 
     start, leaf, few = made(k, 4).requires_grad_(), with_gaps(made(0, 0.3)).requires_grad_(), made(k, 1e-4)
+    few[:, k:] += 1
     data = with_gaps(made(columns - 1, 50))
     few.requires_grad_()
     return {
@@ -274,16 +325,14 @@ def scaled(student, start, h, k):
 
 
 @probe
-def scaled_while_switched_off(student):
-    """The modes around a call while gradients are switched off."""
-    h = torch.randn(4, 3)
-    with torch.no_grad(), untouched() as kept:
-        attempt(student.scale_tail, h, 1)
-    return kept
+def scaled_without_recording(student):
+    """A scaled tail while gradients are switched off."""
+    h = torch.randn(4, 3, requires_grad=True)
+    return without_recording(student.scale_tail, h * 1, 1)
 
 
 @points(1)
-def test_tail_is_scaled(scaled):
+def test_tail_is_scaled(scaled, scaled_without_recording):
     """The columns from k on are divided by their standard deviation, the others stay.
 
     Of which entries is the standard deviation taken, and by how many numbers is it one?
@@ -292,6 +341,7 @@ def test_tail_is_scaled(scaled):
         assert_close(
             *case["y"], "The result is not h with its tail divided by the tail's standard deviation."
         )
+    assert_same_values(scaled_without_recording)
 
 
 def about_the_tail(case):
@@ -330,11 +380,11 @@ def test_gradient_of_the_scaled_tail(scaled):
 
 
 @points(1)
-def test_h_keeps_its_tail(scaled, scaled_while_switched_off):
+def test_h_keeps_its_tail(scaled, scaled_without_recording):
     """The caller's h stays as it is, the result has memory of its own, and no mode is left changed."""
     for case in cases(scaled):
         assert_own_memory(case, "y", "h")
-    assert_untouched(scaled_while_switched_off.seen, case="Called while gradients are switched off")
+    assert_nothing_switched(scaled_without_recording)
 
 
 @picture
@@ -350,7 +400,7 @@ def scaled_tail(student):
 
 @inside
 def biases():
-    """A b of every form with n and bump: many rows and a single row, bumps of either sign, a b of length 1.
+    """A b of every form with n and bump: many rows and a single row, bumps of either sign and 0, a short b.
 
     The bump of float64 has more digits than a float32 holds.
     """
@@ -365,29 +415,41 @@ def biases():
         "Where b is plain data": (*made["data"], 2, 0.25),
         "Where b is plain data, and there is a single row": (*few["data"], 1, 40.0),
         "Where b has a single entry": (*short["computed"], 3, 1.5),
+        "Where bump is 0": (*few["leaf"], 3, 0.0),
     }
 
 
 @probe(cases=biases)
 def bumped(student, start, b, n, bump):
-    """The rows, what goes back from them, and what becomes of b."""
+    """The rows, what goes back from them, what becomes of b, and of the rows when the last is written to."""
     with untouched(b=b) as kept:
         m = student.row_bias(b, n, bump)
-    return {"kept": kept, "m": snap(m), "gradients": gradients(m, b=start)}
+    facts = {"kept": kept, "bump": bump, "m": snap(m), "gradients": gradients(m, b=start)}
+    with torch.no_grad():
+        attempt(lambda: m[-1].add_(1))
+    return facts | {"written": snap(m)}
+
+
+@probe
+def bumped_without_recording(student):
+    """Rows while gradients are switched off."""
+    b = torch.randn(3, requires_grad=True)
+    return without_recording(student.row_bias, b, 2, 1.5)
 
 
 @points(1)
-def test_only_the_first_row_is_bumped(bumped):
+def test_only_the_first_row_is_bumped(bumped, bumped_without_recording):
     """There are n rows, all equal to b, and bump is added to the first."""
     every = "bump was added to every row.\n\nHow many rows of memory are there when you add it?"
     for case in cases(bumped):
         seen, right = case["m"]
-        if len(right.shape) == 2 and right.shape[0] > 1 and seen.shape == right.shape:
+        if right.shape[0] > 1 and seen.shape == right.shape and case.expected["bump"]:
             first = right.value[: right.shape[1]]
             assert not is_close(list(seen.value), list(first * right.shape[0])), (
                 f"The rows are all alike: {every}"
             )
         assert_close(seen, right, "The rows are not b, with bump added to the first.", all_digits=True)
+    assert_same_values(bumped_without_recording)
 
 
 @points(2)
@@ -403,10 +465,15 @@ def test_every_row_reaches_b(bumped):
 
 
 @points(1)
-def test_b_is_not_bumped(bumped):
-    """The caller's b stays as it is, and the result has memory of its own."""
+def test_b_is_not_bumped(bumped, bumped_without_recording):
+    """The caller's b stays as it is, and each row of the result has memory of its own."""
     for case in cases(bumped):
         assert_own_memory(case, "m", "b")
+        others = slice(-case.expected["m"].shape[1])
+        assert case.seen["m"].value[others] == case.seen["written"].value[others], (
+            f"1 was added to the last row of the result, and other rows have changed, too.\n\n{WHOSE}"
+        )
+    assert_nothing_switched(bumped_without_recording)
 
 
 @picture
@@ -442,6 +509,7 @@ def attentions():
         "With four dimensions": (*many["computed"], dropped(batch, heads, rows, columns)),
         "Where scores is plain data": (*wide["data"], dropped(columns, rows)),
         "With nothing dropped": (*wide["computed"], torch.zeros(columns, rows, dtype=torch.bool)),
+        "Where drop is not contiguous": (*wide["computed"], with_gaps(dropped(columns, rows))),
     }
 
 
@@ -453,13 +521,20 @@ def dropped_weights(student, start, scores, drop):
     return {"kept": kept, "a": snap(a), "gradients": gradients(a, scores=start)}
 
 
+@probe
+def dropped_without_recording(student):
+    """Weights while gradients are switched off."""
+    scores = torch.randn(2, 3, requires_grad=True)
+    return without_recording(student.drop_attention, scores, torch.eye(2, 3, dtype=torch.bool))
+
+
 def dropped_of(case):
     """Which of the entries are dropped."""
     return case.expected["kept"]["before"]["drop"]["tensor"].value
 
 
 @points(1)
-def test_weights_are_dropped(dropped_weights):
+def test_weights_are_dropped(dropped_weights, dropped_without_recording):
     """The weights are those of the full softmax, and 0 where they are dropped."""
     hint = "\n\nWhen are weights dropped: before softmax sums up the row, or after?"
     for case in cases(dropped_weights):
@@ -472,6 +547,7 @@ def test_weights_are_dropped(dropped_weights):
             if is_dropped and entry
         ]
         assert not left, f"A weight that was to be dropped is {left[0]:.3g}, and not exactly 0."
+    assert_same_values(dropped_without_recording)
 
 
 def about_the_dropped(case):
@@ -506,10 +582,11 @@ def test_all_scores_get_their_gradients(dropped_weights):
 
 
 @points(1)
-def test_scores_are_left_alone(dropped_weights):
+def test_scores_are_left_alone(dropped_weights, dropped_without_recording):
     """The caller's scores and drop stay as they are, and the result has memory of its own."""
     for case in cases(dropped_weights):
         assert_own_memory(case, "a", "scores")
+    assert_nothing_switched(dropped_without_recording)
 
 
 @picture
