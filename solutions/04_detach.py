@@ -122,8 +122,9 @@ print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in pl
 # - `y` keeps its values, its `_version` and its history. If a loss was computed from `y` before your call, its
 #   `backward()` still works after your call, and gives the same gradients as without your call.
 #
-# `y` is float32 or float64, with at least one dimension, contiguous or not. All entries are finite. `y` may be
-# the result of a computation, a leaf that requires grad, or plain data.
+# `y` is float32 or float64, with at least one dimension, contiguous or not. All entries are finite, and may be
+# as tiny or as huge as their dtype allows. `y` may be the result of a computation, a leaf that requires grad, or
+# plain data.
 #
 # The function below returns the right values. But the next `loss.backward()` raises an error, and its text
 # names neither this function nor the plot.
@@ -165,23 +166,15 @@ def positive_part(y):
 
 # %% tags=["check q1"]
 def test_the_positive_part(positive_part):
-    """Of [-2, 2, 3] the positive part is [0, 2, 3], without a history."""
-    import torch
-
-    y = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True) + 1
-    result = positive_part(y)
-    assert result.tolist() == [0.0, 2.0, 3.0], f"the result is {result.tolist()}, not [0, 2, 3]"
-    assert not result.requires_grad, "the result requires grad: it still has a history"
-
-
-def test_a_waiting_loss_goes_back(positive_part):
-    """A loss of y from before the call still has its backward, with the right gradient."""
+    """Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back."""
     import torch
 
     x = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True)
     y = x + 1
     loss = (y**2).sum()
-    positive_part(y)
+    result = positive_part(y)
+    assert result.tolist() == [0.0, 2.0, 3.0], f"the result is {result.tolist()}, not [0, 2, 3]"
+    assert not result.requires_grad, "the result requires grad: it still has a history"
     assert y.tolist() == [-2.0, 2.0, 3.0], f"y was [-2, 2, 3] before the call and is {y.tolist()} after it"
     try:
         loss.backward()
@@ -189,6 +182,12 @@ def test_a_waiting_loss_goes_back(positive_part):
         reason = str(error).partition(":")[0]
         raise AssertionError(f"loss.backward() fails after your call; torch says: {reason}") from None
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
+
+
+# %% [markdown] tags=["afterword q1"]
+# `detach()` shares the memory, so what you return has to be a copy that nobody else holds. Next trap:
+# `y.detach().numpy()` shares the memory, too. A plot that scales such an array in place writes to `y`, and no
+# counter notices it.
 
 
 # %% [markdown] tags=["claim S2.9", "claim S2.10"]
@@ -244,7 +243,7 @@ x = torch.rand(3, requires_grad=True)
 y = x + 1
 print(count_saved(lambda: 4 * y))  # 0, because the derivative is 4
 print(count_saved(lambda: y**2))  # 1, because the derivative is 2 * y
-print(count_saved(lambda: y * y))  # 2, because either factor is the derivative of the other
+print(count_saved(lambda: y * y))  # 2, because each factor is the derivative of the other: y is saved twice
 
 result = y.exp()
 print(result.grad_fn._saved_result.data_ptr() == result.data_ptr())  # True, because exp saves its result
@@ -266,24 +265,26 @@ xray(square=square, multiple=multiple, y=y, x=x)
 # ## q2 · Which tensors does backward still need?
 #
 # You are short of memory and want to use the memory of some tensors again. `may_overwrite(f, x)` tells you
-# when that is safe. `f(x)` runs a forward computation and returns a pair `(out, mid)`: its result, and a tensor
-# that it made in between. Imagine a write to `mid` after the forward: it happens in place under `no_grad()`, and
-# it may put any values into every entry. Return `True` if `out.sum().backward()` works after every such write,
-# with the same gradients as without it. Return `False` if backward would raise an error, or would compute
+# whether that is safe for one tensor. `f(x)` runs a forward computation and returns a pair `(out, mid)`: its
+# result, and a tensor that it made in between. Imagine that after the forward you overwrite all of `mid`, in
+# place under `no_grad()`. Return `True` if `out.sum().backward()` then works, with the same gradients as without
+# the write, whatever the new values are. Return `False` if backward would raise an error, or would compute
 # something else.
 #
 # For example, with `y = x + 1`: for `(y**2, y)` the answer is `False`, for `(4 * y, y)` it is `True`.
 #
-# - `x` is a float32 leaf that requires grad. Its values stay as they are. What you leave in `.grad` is up
-#   to you.
-# - `f` uses operations of torch only: no `.data`, no NumPy, no `autograd.Function`. Everything that it computes
-#   is used for `out`. It makes a new `mid` in each call, so you may write to `mid`. You may call `f` more than
-#   once: it draws no random numbers.
-# - `mid` has floating point numbers. It may be a view of another tensor of `f`, another tensor may be a view
-#   of it, and it need not require grad.
+# - `x` is a float32 leaf that requires grad. Its values stay as they are. Its `.grad` may hold something before
+#   your call. What you leave in `.grad`, of `x` or of another leaf, is up to you.
+# - `f` uses ordinary tensor operations, as in the cells above. It cuts nothing off (no `detach()`, no `.data`, no
+#   `no_grad()`) and uses no NumPy, no checkpoint and no `autograd.Function`. All that it computes is used for
+#   `out`.
+# - `f` makes a new `mid` in each call, so you may write to `mid`. You may call `f` more than once: it draws no
+#   random numbers.
+# - `mid` has at least one entry, all floating point numbers, and shares no memory with `x`. It may be a view of
+#   another tensor of `f`, or another tensor may be a view of it. It need not require grad.
 #
-# The function below follows the rule "backward needs what requires grad". Both answers of this rule can be
-# wrong: it forbids writes that are safe, and allows writes that are not.
+# The function below follows the rule "backward needs what requires grad". This rule answers `False` for writes
+# that are safe, and `True` for writes that are not.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -300,8 +301,8 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #
 # <details><summary>Hint 3</summary>
 #
-# If you look: the saved tensor is another tensor *object*, and it may be a view. `untyped_storage().data_ptr()`
-# is the address of the whole memory behind a tensor. If you try: catch the `RuntimeError`.
+# If you look: the saved tensor may be another tensor *object*, or a view. `untyped_storage().data_ptr()` is the
+# address of the whole memory behind a tensor. If you try: catch the `RuntimeError`.
 #
 # </details>
 
@@ -331,9 +332,12 @@ def may_overwrite(f, x):
 
 
 # %% tags=["check q2"]
-def test_a_square_and_a_multiple(may_overwrite):
-    """The square of y needs y, and 4 * y does not."""
+def test_a_square_a_multiple_and_a_mask(may_overwrite):
+    """The square of y needs y, 4 * y does not, and mask * x needs the mask."""
     import torch
+
+    def answer(f):
+        return may_overwrite(f, torch.tensor([1.0, 2.0], requires_grad=True))
 
     def square(x):
         y = x + 1
@@ -343,23 +347,21 @@ def test_a_square_and_a_multiple(may_overwrite):
         y = x + 1
         return 4 * y, y
 
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    seen = may_overwrite(square, x)
-    assert not seen, f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
-    seen = may_overwrite(multiple, x)
-    assert seen, f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
-
-
-def test_a_mask(may_overwrite):
-    """A mask that multiplies x is needed, although it does not require grad."""
-    import torch
-
     def masked(x):
         mask = torch.tensor([0.0, 1.0])
         return mask * x, mask
 
-    seen = may_overwrite(masked, torch.tensor([1.0, 2.0], requires_grad=True))
+    seen = answer(square)
+    assert not seen, f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
+    seen = answer(multiple)
+    assert seen, f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
+    seen = answer(masked)
     assert not seen, f"for mask * x your answer is {seen}, but the mask is the derivative"
+
+
+# %% [markdown] tags=["afterword q2"]
+# What backward needs follows from the derivative, and not from who requires grad. Next trap: a list of names is no
+# answer for long. The next release of torch may save the result of an operation where this one saves its input.
 
 
 # %% [markdown]
@@ -409,7 +411,7 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # 2. *The generator learns.* Its loss is that of the fakes with the label 1, by the discriminator as it is
 #    **after** its step. The optimizer `oG` makes one step with the gradient of this loss.
 #
-# The loss of some logits with a label is `F.binary_cross_entropy_with_logits`, the mean over these samples.
+# For some logits and one label, the loss is `F.binary_cross_entropy_with_logits`, the mean over these samples.
 # The number of fakes and the number of real samples may differ. The gradients are right for all logits
 # between -100 and 100.
 #
@@ -421,11 +423,11 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 #   the same after the call: `z`, `real`, modes, hooks. All parameters of both networks require grad, before and
 #   after the call.
 #
-# Neither network mixes samples or draws random numbers, so you may call them as often as you like. What your
-# function returns is up to you.
+# Neither network mixes samples, draws random numbers or writes to its input, and they share no parameters. You
+# may call them as often as you like. What your function returns is up to you.
 #
-# The function below runs. Its author had seen the error of the second backward, and did what its message
-# says.
+# The function below runs. Its author saw the error "Trying to backward through the graph a second time", and
+# added `retain_graph=True`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -517,6 +519,11 @@ def test_the_generator_is_taught_by_its_own_loss(gan_step):
     )
 
 
+# %% [markdown] tags=["afterword q3"]
+# The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the
+# fakes. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them.
+
+
 # %% [markdown]
 # ## A value with another gradient
 #
@@ -555,16 +562,16 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 # %% [markdown]
 # ## q4 · Straight-through rounding
 #
-# Networks with quantized activations round in the forward pass and pretend in the backward pass that they did
-# not: the *straight-through estimator*. Write `ste_round(x)`:
+# Networks with quantized activations round in the forward pass. In the backward pass they pretend that there was
+# no rounding. This is the *straight-through estimator*. Write `ste_round(x)`:
 #
-# - Its value is that of `x.round()`, for numbers of any size.
-# - Its gradient is that of the identity: the gradient that arrives at the result goes on to `x` unchanged,
-#   whatever `x` is and however large the gradient is.
+# - Its value is that of `x.round()`, for every finite number, however large.
+# - Its gradient is that of the identity: the gradient that arrives at the result goes on to `x` with the same
+#   values, whatever `x` is and however large the gradient is.
 # - `x` stays as it is, and the result is a new tensor in memory of its own.
 #
-# `x` is float32 or float64, of any shape, contiguous or not. All entries are finite. `x` may be a leaf, or the
-# result of a computation; then the gradient goes on to the tensors that it was computed from.
+# `x` is float32 or float64, of any shape, contiguous or not. `x` may be a leaf, or the result of a computation;
+# then the gradient goes on to the tensors that it was computed from.
 #
 # The function below rounds, and no layer before it ever learns.
 #
@@ -616,6 +623,11 @@ def test_the_gradient_goes_straight_through(ste_round):
     assert x.grad.tolist() == [1.0, 2.0, 3.0], (
         f"the gradient [1, 2, 3] became {x.grad.tolist()} on its way to x"
     )
+
+
+# %% [markdown] tags=["afterword q4"]
+# The value comes from one formula and the gradient from another. Next trap: such a gradient is not the slope of the
+# value. `gradcheck` calls it wrong, and here it is wrong on purpose.
 
 
 # %% [markdown]
@@ -675,11 +687,12 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 # - If `q_target` is a network of its own, its parameters get no gradient.
 # - `q_target` may be the same module as `q`, or may share some of its layers. Then the shared parameters get the
 #   gradient of the prediction, and nothing from the target.
-# - The networks stay as they are: their parameters and `.grad`, which parameters require grad, which parts are
-#   in training mode. The caller calls `backward()`; your function does not.
+# - The networks stay as they are: their parameters and `.grad`, which parameters require grad (some may be
+#   frozen), which parts are in training mode. The caller calls `backward()`; your function does not.
 #
 # The networks draw no random numbers and have no running statistics, so you may call them as often as you
-# like. The function below returns the right value, but its loss also trains the target towards the prediction.
+# like. The function below returns the right value. But its loss has gradients for `q_target`, too: a step along
+# them moves the target towards the prediction.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -707,8 +720,8 @@ def td_loss(q, q_target, s, a, r, s2, gamma):
     """The mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
 
     q, q_target: modules that map (n, features) to (n, actions); they may be the same or share layers.
-    s, s2: (n, features); r: (n,); all float32 or all float64; a: (n,), int64; all plain data.
-    gamma: a float.
+    s, s2: (n, features); r: (n,); a: (n,), int64; all plain data. gamma: a float.
+    s, s2, r and all parameters are float32, or all are float64.
     Returns a tensor of shape (), whose gradient goes through q(s)[a] only.
     """
     # BEGIN SOLUTION
@@ -725,7 +738,7 @@ def td_loss(q, q_target, s, a, r, s2, gamma):
 
 # %% tags=["check q5"]
 def test_only_the_prediction_is_taught(td_loss):
-    """The network q gets a gradient, and q_target gets none."""
+    """The network q gets a gradient, q_target gets none, and the loss is the mean squared difference."""
     import torch
 
     torch.manual_seed(0)
@@ -737,11 +750,7 @@ def test_only_the_prediction_is_taught(td_loss):
     assert q.weight.grad is not None, "q got no gradient"
     assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
 
-
-def test_the_loss_of_two_samples(td_loss):
-    """With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9."""
-    import torch
-
+    # predictions 1 and 4, targets 3.5 and 1
     q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
     with torch.no_grad():
         q.weight.copy_(torch.eye(2))  # q(s) is s
@@ -751,6 +760,12 @@ def test_the_loss_of_two_samples(td_loss):
     loss = td_loss(q, q_target, s, a, r, s2, 0.5)
     assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, and should be a single number"
     assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, and (6.25 + 9) / 2 is 7.625"
+
+
+# %% [markdown] tags=["afterword q5"]
+# The target is a value without a history: gradients have one path only, through the prediction. Next trap:
+# `q_target.eval()` looks like a cut, and cuts nothing. And frozen parameters are frozen in every loss that uses
+# them.
 
 
 # %% [markdown] tags=["claim S4.18"]
@@ -810,11 +825,12 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 # the squares. Entries below 1 stay as they are, however negative they are.
 #
 # - Value and gradient are those of this function: a replaced entry does not depend on `x` and `w` any more. If
-#   all entries are replaced, the gradients are zeros, or there are none (`None`).
+#   all entries are replaced, `backward()` still works: the gradients are zeros, or there are none (`None`).
 # - Both `w` and `x` get their gradient; `x` may also be plain data.
 # - `x` and `w` stay as they are.
 #
-# No entry of `x @ w` is exactly 1. All entries are finite, and so are their squares.
+# No entry of `x @ w` is exactly 1. All entries are finite, and so is the sum of their squares. An error of
+# rounding is allowed, as in `1 - (1 - h)`.
 #
 # The function below returns the right value, never raises, and gives `w` a wrong gradient.
 #
@@ -872,6 +888,12 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
         f"w.grad is {w.grad.item()}. If w grows from 1 to 1.001, the energy grows from 5 to 5.008:\n"
         "that is a slope of 8. Which part of your computation has autograd not seen?"
     )
+
+
+# %% [markdown] tags=["afterword q6"]
+# Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is
+# what you want. `r = x.clone()` and then `r.detach().round_()` is an honest straight-through estimator, because
+# there the gradient must not know of the rounding.
 
 
 # %% [markdown]

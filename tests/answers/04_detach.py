@@ -205,6 +205,13 @@ wrong_edits(
 )
 
 
+@wrong("q1", fails=["test_positive_part_has_no_history"], public=True)
+def half_of_a_sum(y):
+    """Adds before it halves, so that large numbers become infinite."""
+    old = y.detach()
+    return (old + old.abs()) / 2
+
+
 # q2: may_overwrite
 
 
@@ -370,6 +377,25 @@ def inputs_only(f, x):
                 if saved.untyped_storage().data_ptr() == mid.untyped_storage().data_ptr():
                     return False
     return True
+
+
+@wrong(
+    "q2",
+    fails=["test_formulas", "test_inputs_and_results", "test_views_and_depth", "test_constants"],
+    public=True,
+)
+def compared_with_an_old_gradient(f, x):
+    """Takes .grad for empty, and for the gradient of one backward."""
+    f(x)[0].sum().backward()
+    right = x.grad.clone()
+    out, mid = f(x)
+    with torch.no_grad():
+        mid.zero_()
+    try:
+        out.sum().backward()
+    except RuntimeError:
+        return False
+    return torch.equal(x.grad, 2 * right)
 
 
 wrong_edits(
@@ -738,6 +764,12 @@ def probabilities(G, D, oG, oD, z, real):
 # q4: ste_round
 
 
+@wrong("q4", fails=["test_value_is_rounded"])
+def added_before_subtracted(x):
+    """Adds all of x before it takes it away again, so that large numbers become infinite."""
+    return x.round().detach() + x - x.detach()
+
+
 @accepted("q4")
 def difference_under_no_grad(x):
     """The difference is computed while nothing is recorded."""
@@ -863,7 +895,7 @@ wrong_edits(
         ),
         "half_of_the_gradient": edit(
             "x + (x.round() - x).detach()",
-            "(x + x.round()) / 2 + ((x.round() - x) / 2).detach()",
+            "x / 2 + x.round() / 2 + ((x.round() - x) / 2).detach()",
             "The value is right, and half of the gradient.",
             fails=["test_gradient_goes_straight_through"],
         ),

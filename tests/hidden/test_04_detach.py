@@ -48,7 +48,8 @@ def while_switched_off(function, *args):
 def activations():
     """Of every kind a y, a loss that has saved it, and the leaf to which that loss goes back.
 
-    All have entries of either sign, but for the result of an exponential, where nothing is negative.
+    All have entries of either sign, but for the result of an exponential, where nothing is negative. In one
+    case twice an entry is infinite, in another the square of an entry is 0.
     """
 
     def signed(*shape, dtype=torch.float32):
@@ -62,12 +63,17 @@ def activations():
     y, saved, positive = 2 * x, torch.tanh(other), column.exp()
     leaf = with_gaps(1000 * signed(m, k)).requires_grad_()
     leaf.grad, factor = torch.randn_like(leaf), signed(k, m, n, dtype=torch.float64).requires_grad_()
+    far, near = signed(n, k), (1e-30 * signed(k, m)).requires_grad_()
+    far = (7.5e37 * (far + far.sign())).requires_grad_()
+    huge, tiny = 2 * far, 2 * near
     return {
         "Where a square has saved y": (y, (y**2).sum(), x),
         "Where y is the result that tanh has saved": (saved, saved.sum(), other),
         "Where nothing in y is negative": (positive, positive.sum(), column),
         "Where y is a leaf": (leaf, (leaf**2).sum(), leaf),
         "Where y is plain data, in float64": (wide, (wide * factor).sum(), factor),
+        "Where entries of y are huge": (huge, (huge.abs() / huge.numel()).sum(), far),
+        "Where entries of y are tiny": (tiny, (tiny**2).sum(), near),
     }
 
 
@@ -159,6 +165,14 @@ def loss_of_y(student):
 
 
 @inside
+def with_old_grad(*shape):
+    """A leaf that requires grad, and whose .grad holds something."""
+    x = (0.5 + torch.rand(shape)).requires_grad_()
+    x.grad = torch.randn(shape)
+    return x
+
+
+@inside
 def computed_on_the_way():
     """A tensor in the middle of formulas; in one, what is saved has the same values and is another tensor."""
     n, m = sizes(2)
@@ -190,7 +204,7 @@ def computed_on_the_way():
         "For out = twin**2 + 3 * y and mid = y, where twin has the same values": beside_its_twin,
         "For out = (x / y).sum() and mid = y": quotient,
     }
-    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in formulas.items()}
+    return {name: (f, with_old_grad(n, m)) for name, f in formulas.items()}
 
 
 @inside
@@ -236,7 +250,7 @@ def inputs_and_results():
         "For y in y @ w, where w requires grad": times_learned,
         "For y in y @ w, where w does not require grad": times_plain,
     }
-    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in operations.items()}
+    return {name: (f, with_old_grad(n, m)) for name, f in operations.items()}
 
 
 @inside
@@ -274,7 +288,7 @@ def views_and_depths():
         "Where mid is y.t(), and is multiplied by 3": only_added,
         "Where mid is a view of what comes out of exp": view_of_a_result,
     }
-    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in cases_of_memory.items()}
+    return {name: (f, with_old_grad(n, m)) for name, f in cases_of_memory.items()}
 
 
 @inside
@@ -310,7 +324,7 @@ def constants():
         "For out = x + k * k and mid = k, a constant": squared,
         "For out = torch.where(k > 0, x, 2 * x) and mid = k, a constant": picked_by_sign,
     }
-    return {name: (f, (0.5 + torch.rand(n, m)).requires_grad_()) for name, f in uses.items()}
+    return {name: (f, with_old_grad(n, m)) for name, f in uses.items()}
 
 
 @inside
@@ -595,6 +609,7 @@ def numbers():
     plain.grad = torch.randn_like(plain)
     halves = (torch.randint(-9, 9, (k, n, 2)).double() + 0.5).requires_grad_()
     large = (3e9 * (1 + torch.rand(m, dtype=torch.float64))).requires_grad_()
+    huge = (2.4e38 + 1e38 * torch.rand(k)).requires_grad_()  # the double of it is infinite
     small, start = (0.6 * torch.randn(m, k)).requires_grad_(), torch.randn(k, n, requires_grad=True)
     computed = (2 * start).t()
     single = (5 * torch.randn(())).requires_grad_()
@@ -602,6 +617,7 @@ def numbers():
         "Where x is a leaf": (plain, plain),
         "Where x ends in a half": (halves, halves),
         "Where x is large": (large, large),
+        "Where x is huge": (huge, huge),
         "Where x is small": (small, small),
         "Where x is the result of a computation": (computed, start),
         "Where x is a single number": (single, single),

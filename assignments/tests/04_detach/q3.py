@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q3"
 points = 7
+afterword = "The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the fakes. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them."
 
 
 @test_case(
-    success_message="The generator moves by the gradient of its own loss.",
+    success_message="The generator moves by the gradient of its own loss.<br>The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the fakes. Next trap: the loss of <code>G</code> leaves gradients in <code>D</code>, too. <code>D</code> must not step with them.",
     failure_message="Not yet: The generator moves by the gradient of its own loss.",
 )
 def test_the_generator_is_taught_by_its_own_loss(gan_step):

@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q4"
 points = 4
+afterword = "The value comes from one formula and the gradient from another. Next trap: such a gradient is not the slope of the value. `gradcheck` calls it wrong, and here it is wrong on purpose."
 
 
 @test_case(
-    success_message="The value is rounded, and the gradient is that of the identity.",
+    success_message="The value is rounded, and the gradient is that of the identity.<br>The value comes from one formula and the gradient from another. Next trap: such a gradient is not the slope of the value. <code>gradcheck</code> calls it wrong, and here it is wrong on purpose.",
     failure_message="Not yet: The value is rounded, and the gradient is that of the identity.",
 )
 def test_the_gradient_goes_straight_through(ste_round):

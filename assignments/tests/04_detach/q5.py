@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
+afterword = "The target is a value without a history: gradients have one path only, through the prediction. Next trap: `q_target.eval()` looks like a cut, and cuts nothing. And frozen parameters are frozen in every loss that uses them."
 
 
 @test_case(
-    success_message="The network q gets a gradient, and q_target gets none.",
-    failure_message="Not yet: The network q gets a gradient, and q_target gets none.",
+    success_message="The network q gets a gradient, q_target gets none, and the loss is the mean squared difference.<br>The target is a value without a history: gradients have one path only, through the prediction. Next trap: <code>q_target.eval()</code> looks like a cut, and cuts nothing. And frozen parameters are frozen in every loss that uses them.",
+    failure_message="Not yet: The network q gets a gradient, q_target gets none, and the loss is the mean squared difference.",
 )
 def test_only_the_prediction_is_taught(td_loss):
-    """The network q gets a gradient, and q_target gets none."""
+    """The network q gets a gradient, q_target gets none, and the loss is the mean squared difference."""
     import torch
 
     torch.manual_seed(0)
@@ -29,15 +30,7 @@ def test_only_the_prediction_is_taught(td_loss):
         "q_target got a gradient: the target is still connected to it"
     )
 
-
-@test_case(
-    success_message="With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9.",
-    failure_message="Not yet: With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9.",
-)
-def test_the_loss_of_two_samples(td_loss):
-    """With the predictions 1 and 4 and the targets 3.5 and 1 the loss is the mean of 6.25 and 9."""
-    import torch
-
+    # predictions 1 and 4, targets 3.5 and 1
     q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
     with torch.no_grad():
         q.weight.copy_(torch.eye(2))  # q(s) is s

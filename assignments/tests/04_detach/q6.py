@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q6"
 points = 4
+afterword = "Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is what you want. `r = x.clone()` and then `r.detach().round_()` is an honest straight-through estimator, because there the gradient must not know of the rounding."
 
 
 @test_case(
-    success_message="Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient.",
+    success_message="Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient.<br>Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is what you want. <code>r = x.clone()</code> and then <code>r.detach().round_()</code> is an honest straight-through estimator, because there the gradient must not know of the rounding.",
     failure_message="Not yet: Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient.",
 )
 def test_a_clipped_entry_has_no_gradient(clipped_energy):
