@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.cause import place_of
 from grader.check import Check
 from grader.examination import Examination
-from grader.hidden_trial import DRAWS, REFERENCE, STUB, Tried
+from grader.hidden_trial import DRAWS, REFERENCE, STUB
 from grader.judge import Verdict
 from grader.kill_matrix import Diagnosis
 from grader.known_answers import Answer
@@ -20,6 +20,7 @@ from grader.question import Question
 from grader.question_review import complaints_about_stops, stub_complaints, unknown_checks
 from grader.reason import UNJUDGED
 from grader.score import PartialCredit, earned, is_passed
+from grader.tried import Tried
 from grader.worth import total
 from grader.written_lines import in_file
 

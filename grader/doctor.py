@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader.accept import accept
@@ -23,14 +23,11 @@ from grader.complaints import Judged, add_complaints, lists_to_accept
 from grader.course import Course
 from grader.doctor_memory import FOLDER, Memory, contents, fingerprint
 from grader.examination import Examination
-from grader.failed_cell import FailedCell
 from grader.filled import filled
 from grader.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
 from grader.known_answers import Answer, answers_of
 from grader.misspelt import complaints_about_names, undefined_names
 from grader.mutation_testing import rotten
-from grader.notebook import cells_of
-from grader.observer import observe
 from grader.preload import modules_of_answers
 from grader.public_trial import PublicTrial
 from grader.question import Question
@@ -38,6 +35,7 @@ from grader.question_review import shared_functions
 from grader.reused_worker import Looks
 from grader.settings import FILE_NAME
 from grader.stem import ANSWERS, CHECKS, MASTER
+from grader.untouched_trial import begin_untouched
 from grader.zygote import Zygote
 
 SEEDS = (1, 2)  # unless more are asked for: a check that two agree about may still hang on luck
@@ -90,7 +88,7 @@ def examine(  # noqa: PLR0913 - the options of the command
             zygote.begin()
             progress(stem)
             reduced, blanks = filled(course, stem)
-            doctor = _Doctor(reduced, stem, zygote, looks, seeds, known)
+            doctor = _Doctor(reduced, stem, looks, seeds, known)
             found, is_certain = doctor.examine(question, accept_lists=accept_lists)
             found.blanks = [str(blank) for blank in blanks]
             if is_certain and not found.complaints and not accept_lists:
@@ -178,7 +176,6 @@ class _Doctor:
 
     course: Course
     stem: str
-    zygote: Callable[[], Zygote]
     looks: Looks
     seeds: Sequence[int]
     memory: Memory
@@ -188,6 +185,8 @@ class _Doctor:
         questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
         path, answers = self.course.answers_file(self.stem), self._answers(only)
         not_run = {name for users in undefined_names(answers).values() for name in users}
+        is_whole = only is None and not blanks_of(self.course.root, self.stem)
+        untouched = self._untouched() if is_whole else list
         judged = [*self._judged(questions, answers, not_run)]
         found = Examination(self.stem)
         if accept_lists:
@@ -201,8 +200,7 @@ class _Doctor:
         for one in judged:
             add_complaints(found, one)
         found.complaints += rotten(self.course, self.stem, answers, only)
-        if only is None and not blanks_of(self.course.root, self.stem):
-            found.complaints += self._untouched()
+        found.complaints += untouched()
         return found, all(one.is_certain for one in judged)
 
     def _answers(self, only: str | None) -> list[Answer]:
@@ -243,27 +241,10 @@ class _Doctor:
             partial_credit=self.course.settings.partial_credit,
         )
 
-    def _untouched(self) -> list[str]:
-        """The notebook as students get it runs, and every question in it counts as untouched."""
-        from grader.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
-
+    def _untouched(self) -> Callable[[], list[str]]:
+        limits = self.course.settings.limits
         assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
-        notebook = student_notebook(assignment, self.course.points(self.stem))
-        sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        key = fingerprint("untouched", sources)
-        if self.memory.recall(key) is not None:
-            return []
-        cells = cells_of(sources)
-        asked = replace(rubric.questionnaire(self.seeds[0]), probes={})
-        evidence = observe(self.zygote(), cells, asked, self.course.settings.limits)
-        complaints = [
-            f"the untouched notebook fails: {FailedCell.of(cell).sentence}" for cell in evidence.cells
-        ]
-        complaints += [
-            f"the stub of {function} counts as {status} in the untouched notebook"
-            for function, status in evidence.names.items()
-            if status != "untouched"
-        ]
-        if not complaints:
-            self.memory.remember(key, [])
-        return complaints
+        points, seed = self.course.points(self.stem), self.seeds[0]
+        return begin_untouched(
+            assignment, points, rubric.questionnaire(seed), limits, self.looks, self.memory
+        )

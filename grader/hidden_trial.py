@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -13,18 +13,20 @@ from grader.check import Check
 from grader.course import Course
 from grader.definitions import needed_text
 from grader.doctor_memory import Memory, fingerprint
-from grader.drawing.picture import picture_of
+from grader.drawing.picture import text_of
 from grader.errors import CourseError
 from grader.evidence import Evidence, Fault, Stopped
 from grader.fixed_probe import fixed_probes
-from grader.judge import Verdict, judge
+from grader.judge import judge
 from grader.known_answers import Answer
 from grader.live import REFERENCE_LIMITS
-from grader.notebook import Cell, cells_of
+from grader.notebook import cells_of
 from grader.question import Question
+from grader.questionnaire import Questionnaire
 from grader.reused_worker import Looks
 from grader.rubric import Rubric
 from grader.score import is_passed
+from grader.tried import Tried
 
 REFERENCE, STUB, DRAWS = "", "the stub", "the drawing reference"  # answers are called as functions are
 
@@ -48,52 +50,6 @@ if isinstance({name}, type):
 else:
     {name} = drawing({name})
 """
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What the hidden checks of its question say of one answer.
-
-    Attributes:
-        verdicts: by the check's id, with the first seed.
-        otherwise: the same by seed, of those with which other checks fail.
-        pictures: for each picture, a hash of what it shows with the first seed; empty where it shows nothing.
-        complaints: of the reference, what is wrong with its probes and pictures, a sentence each.
-    """
-
-    verdicts: dict[str, Verdict]
-    otherwise: dict[int, dict[str, Verdict]] = field(default_factory=dict)
-    pictures: dict[str, str] = field(default_factory=dict)
-    complaints: tuple[str, ...] = ()
-
-    def failed(self, checks: Sequence[Check]) -> list[str]:
-        """The ids of the checks it fails with the first seed."""
-        return _failed(checks, self.verdicts)
-
-    def all_verdicts(self) -> Iterator[tuple[str, Verdict]]:
-        """Every verdict with its check's id, of all seeds that are kept."""
-        for verdicts in (self.verdicts, *self.otherwise.values()):
-            yield from verdicts.items()
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether another look would find the same, so that it is worth remembering."""
-        return not self.complaints and all(v.cause is None for _, v in self.all_verdicts())
-
-    def is_doubtful(self, checks: Sequence[Check], fails: Collection[str]) -> bool:
-        """Whether it fails other checks than it should, with any seed, or something is wrong with it."""
-        return {*self.failed(checks)} != {*fails} or bool(self.otherwise) or bool(self.complaints)
-
-    def to_json(self) -> dict[str, Any]:
-        """The form that is remembered."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Tried:
-        """What a remembered form says."""
-        read: Callable[[Any], dict[str, Verdict]] = lambda found: {c: Verdict(**v) for c, v in found.items()}  # noqa: E731
-        otherwise = {int(seed): read(found) for seed, found in stored["otherwise"].items()}
-        return cls(read(stored["verdicts"]), otherwise, stored["pictures"])
 
 
 @dataclass(frozen=True)
@@ -184,23 +140,22 @@ class HiddenTrial:
         self, notebooks: Mapping[str, Sequence[str]], reference: Sequence[str], *, alone: bool
     ) -> _Looked:
         """Begin to look at notebooks, and first at what is expected of them."""
-        rubric, limits = self.rubric, self.course.settings.limits
-        right, only = cells_of(reference), self.question.id
-
-        def look(name: str, cells: Sequence[Cell], seed: int) -> Future[Evidence]:
-            asked = rubric.questionnaire(seed, only=only)
-            if name == STUB:  # nothing counts as a stub, so that it is asked all that an answer is asked
-                asked = replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
-            if seed != self.seeds[0]:
-                asked = asked.without_pictures()
-            own = REFERENCE_LIMITS if name == REFERENCE else limits
-            return self.looks.look(cells, asked, own, alone=alone)
-
+        rubric, limits, only = self.rubric, self.course.settings.limits, self.question.id
+        asked = [rubric.questionnaire(seed, only=only) for seed in self.seeds]
+        asked[1:] = [one.without_pictures() for one in asked[1:]]
+        # Nothing counts as a stub, so that the stub is asked all that an answer is asked.
+        of_stub = [replace(one, stubs=dict.fromkeys(one.stubs, "pass")) for one in asked]
         oracles = [rubric.questionnaire(seed, only=only, oracle=True) for seed in self.seeds]
-        expected = [self.looks.look(right, asked, REFERENCE_LIMITS, alone=alone) for asked in oracles]
-        cells = {name: cells_of(sources) for name, sources in notebooks.items()}
-        seen = {name: [look(name, own, seed) for seed in self.seeds] for name, own in cells.items()}
-        return _Looked(expected, seen)
+
+        def look(name: str, sources: Sequence[str], questions: list[Questionnaire]) -> list[Future[Evidence]]:
+            cells, own = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits
+            return [self.looks.look(cells, one, own, alone=alone) for one in questions]
+
+        expected = look(REFERENCE, reference, oracles)
+        return _Looked(
+            expected,
+            {name: look(name, own, of_stub if name == STUB else asked) for name, own in notebooks.items()},
+        )
 
     def _judge(self, looked: _Looked, reference: Sequence[str]) -> dict[str, tuple[Tried, bool]]:
         """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
@@ -215,7 +170,7 @@ class HiddenTrial:
         found = {}
         for name, own in evidence.items():
             by_seed = {seed: verdicts[seed][name] for seed in self.seeds}
-            tried = _tried(rubric, by_seed, _pictures(rubric, own[0]))
+            tried = Tried.of(rubric.checks, by_seed, _pictures(rubric, own[0]))
             if name == REFERENCE:
                 failed = [c for c in rubric.checks if not is_passed(c, tried.verdicts)]
                 complaints = [
@@ -242,20 +197,10 @@ class _Looked:
     seen: dict[str, list[Future[Evidence]]]
 
 
-def _tried(rubric: Rubric, by_seed: Mapping[int, dict[str, Verdict]], pictures: dict[str, str]) -> Tried:
-    first, *others = by_seed
-    failed = _failed(rubric.checks, by_seed[first])
-    otherwise = {seed: by_seed[seed] for seed in others if _failed(rubric.checks, by_seed[seed]) != failed}
-    return Tried(by_seed[first], otherwise, pictures)
-
-
 def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
     """For each picture of a rubric, a hash of what it shows of a notebook; empty where it shows nothing."""
-    drawn = {name: picture_of(evidence, name, "") for name in rubric.pictures}
-    return {
-        name: sha256(picture.mermaid.encode()).hexdigest()[:16] if picture else ""
-        for name, picture in drawn.items()
-    }
+    texts = {name: text_of(evidence, name) for name in rubric.pictures}
+    return {name: text and sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 def _of_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
@@ -274,7 +219,3 @@ def _caught(rubric: Rubric, failed: Sequence[Check], expected: Evidence, ordinar
         told = caught_in_probe(probe, expected, oracle=True) or caught_in_probe(probe, ordinary, oracle=False)
         if told is not None:
             yield told
-
-
-def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
-    return [check.id for check in checks if not is_passed(check, verdicts)]

@@ -84,9 +84,11 @@ def complaints_about_attributes(
         path: the file.
     """
     missed = {name for v in verdicts.values() for name in _NO_ATTRIBUTE.findall(v.message or "")}
+    if not missed or answer.stops == "AttributeError":
+        return []
     missed &= {node.attr for node in _attributes(answer) if isinstance(node.ctx, ast.Load)}
     found = []
-    for name in sorted(missed) if answer.stops != "AttributeError" else ():
+    for name in sorted(missed):
         known = _known_attributes(answer, answers)
         near = get_close_matches(name, known - {name}, n=1, cutoff=_ALIKE)
         if near and name not in known:
@@ -140,8 +142,12 @@ def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _attributes(answer: Answer) -> list[ast.Attribute]:
-    tree = ast.parse("\n".join(cell.source for cell in answer.cells))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return [node for cell in answer.cells for node in _attributes_in(cell.source)]
+
+
+@cache
+def _attributes_in(source: str) -> list[ast.Attribute]:
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
 
 
 def _known_attributes(answer: Answer, answers: Sequence[Answer]) -> set[str]:

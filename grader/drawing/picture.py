@@ -64,10 +64,28 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
 
 def picture_of(evidence: Evidence, name: str, caption: str) -> Picture | None:
     """What one picture shows of a submission; None where it shows nothing that can be drawn."""
-    facts = evidence.probes.get(name, {}).get("facts")
-    text = json.dumps(facts)
-    picture = _drawn(text) if len(text) <= _MAX_FACTS else None
+    picture = _drawn(_stored(evidence, name))
     return None if picture is None else replace(picture, caption=caption)
+
+
+def text_of(evidence: Evidence, name: str) -> str:
+    """The same as a text that tells it from other pictures; empty where it shows nothing."""
+    graph = _graph(_stored(evidence, name))
+    return "" if graph is None else mermaid(diagram_of(graph))
+
+
+def _stored(evidence: Evidence, name: str) -> str:
+    """The facts of a picture as JSON; nothing, where they are more than a picture can show."""
+    text = json.dumps(evidence.probes.get(name, {}).get("facts"))
+    return text if len(text) <= _MAX_FACTS else "null"
+
+
+def _graph(facts: str) -> Graph | None:
+    """The graph of a picture's facts; None where they are none."""
+    try:
+        return read_graph(decode(json.loads(facts)))
+    except (MalformedError, KeyError, TypeError):  # evidence that somebody else wrote
+        return None
 
 
 @lru_cache(maxsize=512)  # a class of solved notebooks shows a handful of graphs
@@ -76,10 +94,7 @@ def _drawn(facts: str) -> Picture | None:
 
     Whatever Graphviz raises costs this picture, and not the feedback of a class.
     """
-    try:
-        graph = read_graph(decode(json.loads(facts)))
-    except (MalformedError, KeyError, TypeError):  # evidence that somebody else wrote
-        return None
+    graph = _graph(facts)
     try:
         return None if graph is None else draw(graph, "")
     except Exception:  # noqa: BLE001 - what a C library raises is for nobody to know
