@@ -1,17 +1,18 @@
 # %% [markdown]
 # # 1. Leaves, and where the gradient lands
 #
-# Autograd keeps a diary. While your code computes, PyTorch writes down every operation on a tensor that
-# requires grad; `backward()` reads the diary from the last page to the first and multiplies derivatives on
-# the way. Where you *find* a gradient afterwards is a different matter. It depends on a property that no
-# printed number shows: whether a tensor is a **leaf**.
+# Autograd keeps a diary. While your code computes, PyTorch writes down every operation on a tensor that requires
+# grad. `backward()` reads the diary from the last page to the first, and multiplies derivatives on the way. Where
+# you *find* a gradient afterwards is another matter. It depends on a property that no printed number shows:
+# whether a tensor is a **leaf**.
 #
-# Each section below explains one idea and lets you watch it in a few lines that run. Then it hands you a
-# function which is broken in a way in which such functions really break. Repair it, run the check
-# underneath, and read what the check *saw*: it usually says more than the error did.
+# Each section explains an idea, and you watch it in a few lines that run. Then you get a function that is broken
+# as such functions really are. Repair it in its own cell, run the check below it, and read what the check *saw*:
+# it often says more than the error did. The hidden checks look further than that check: the text of the task is
+# what counts.
 #
-# Much that is written about leaves was true of an older PyTorch, or never. Every claim in this notebook was
-# run on torch 2.13, and where you may have read something else, the text says so.
+# Much that is written about leaves was true of an older PyTorch, or never was. Every claim in this notebook was
+# run on torch 2.13. Where you may have read something else, the text says so.
 
 # %%
 import torch
@@ -21,41 +22,54 @@ from torch.nn import functional as F
 # %% [markdown] tags=["claim S3.1", "claim S3.10", "claim S3.11", "claim S3.12", "claim S3.13", "claim S3.14", "claim S3.17", "claim S4.2"]
 # ## What a leaf is
 #
-# A tensor remembers in `grad_fn` which recorded operation produced it. If there was none, `grad_fn` is
-# `None`, and the tensor is a leaf: `t.is_leaf` and `t.grad_fn is None` say the same thing. An operation that
-# can be differentiated is recorded when gradients are enabled and at least one of its inputs requires grad.
+# A tensor remembers in `grad_fn` which recorded operation made it. If there was none, `grad_fn` is `None`, and the
+# tensor is a leaf: `t.is_leaf` and `t.grad_fn is None` say the same. When is an operation recorded? Gradients have
+# to be enabled, it must be possible to differentiate the operation, and at least one of its inputs has to require
+# grad. The documentation says so under [`Tensor.is_leaf`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)
+# and in [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html#how-autograd-encodes-the-history).
 #
-# You will meet the sentence "every tensor I create is a leaf". It fails as soon as one expression creates a
-# tensor *and* computes with it:
+# You will meet the sentence "every tensor I create is a leaf". It fails when one expression creates a tensor *and*
+# computes with it. Guess first: which of these six are leaves?
 
 # %%
 data = torch.randn(3)
 weight = torch.randn(3, requires_grad=True)
-
-print(weight.is_leaf)  # True, because no operation produced it
-print((weight * 2).is_leaf)  # False, because the multiplication was recorded
-print((data * 2).is_leaf)  # True, because nothing here requires grad, so nothing was recorded
-
-print(weight.double().is_leaf)  # False, because a cast is an operation like any other ...
-print(weight.float() is weight)  # True, ... unless there is nothing to cast: you get the same tensor back
-
 column = torch.randn(3, requires_grad=True).reshape(3, 1)
-print(column.is_leaf)  # False, because it is what reshape made of a leaf
+
+print(weight.is_leaf, (weight * 2).is_leaf, (data * 2).is_leaf)
+print(weight.double().is_leaf, weight.float().is_leaf)
+print(column.is_leaf)
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `True False True`, then `False True`, then `False`.
+#
+# - No operation made `weight`. The multiplication by `weight` was recorded. The one by `data` was not, because
+#   nothing there requires grad: the product is a leaf.
+# - A cast is an operation like any other. But `weight.float()` has nothing to cast. It returns the very same tensor:
+#   `weight.float() is weight`.
+# - `column` is what `reshape` made of a leaf.
+#
+# </details>
 
 # %% tags=["drawn"]
-# The leaf behind `column` is there, and has no name. `weight` is a leaf, and what is computed from it is none.
+# `weight` is a leaf, and `doubled` was made of it. Behind `column` stands a leaf, too, and it has no name.
 xray(column=column, doubled=weight * 2, weight=weight)
 
 # %% [markdown] tags=["claim S3.21", "claim S4.1"]
-# Behind `column` a leaf does exist, and `backward()` will bring it a gradient. But no name refers to it any
-# more: you hold the result of `reshape`, and cannot read that gradient.
+# You can draw such a picture yourself, of any tensors: `from grader import xray`, and then
+# `xray(column=column, weight=weight)`. If you do not know what a line has done to a tensor, draw the tensor.
 #
-# A tensor that requires no grad is a leaf by convention only. So `is_leaf` tells you something about tensors
-# that require grad, and little about data.
+# Behind `column` there is a leaf, and `backward()` will bring it a gradient. But no name refers to it any more. You
+# hold the result of `reshape`, and cannot read that gradient.
 #
-# Leaves matter because this is where the two halves of a training step meet: `backward()` accumulates
-# gradients in the `.grad` of leaves that require grad, and an optimizer changes leaves. You cannot declare
-# a tensor to be a leaf afterwards, either. `requires_grad_()` sets a flag; it does not erase history:
+# A tensor that requires no grad is a leaf by convention. So `is_leaf` tells you something about tensors that
+# require grad, and little about data.
+#
+# Leaves matter because the two halves of a training step meet there: `backward()` adds gradients to the `.grad` of
+# leaves that require grad, and an optimizer changes leaves. You cannot declare a tensor a leaf afterwards.
+# `requires_grad_()` sets a flag, and it does not erase history:
 
 # %%
 scaled = torch.randn(3, requires_grad=True) * 0.1
@@ -65,41 +79,47 @@ print(
 )  # False <MulBackward0 ...>, because the history stays; the flag was set already
 
 # %% [markdown] tags=["claim S3.2", "claim S3.24"]
-# On a tensor without history `requires_grad_()` makes a leaf that requires grad. This works for floating point
-# numbers only: `torch.Tensor([1, 2])` holds floats and will do, `torch.tensor([1, 2])` holds integers and raises.
+# On a tensor without history, `requires_grad_()` makes a leaf that requires grad. It takes floating point numbers
+# only: `torch.Tensor([1, 2])` holds floats and will do; `torch.tensor([1, 2])` holds integers and raises.
 #
-# The weight and the bias of an `nn.Linear` are such leaves. Do not rely on it for every layer: under
-# `nn.utils.parametrizations.weight_norm` the weight is computed from two other leaves, and is none itself.
+# The weight and the bias of an `nn.Linear` are such leaves. This is not so in every layer: under
+# [`weight_norm`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.weight_norm.html)
+# the weight is computed from two other leaves, and is none itself.
 
 # %% [markdown]
 # ## q1 · A weight the optimizer will take
 #
-# `make_weight(n, m, scale)` should return a new trainable weight of shape `(n, m)`: the float32 numbers that
-# `torch.randn(n, m, generator=generator)` draws with seed 0, times the positive float `scale`. Every call
-# returns a weight of its own with these numbers, whatever became of the weights of earlier calls. With the
-# weight that the code below returns, `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf
-# Tensor`. Repair the function so that its weight can be trained, for any number of steps.
+# Most layers begin with small random numbers. `make_weight(n, m, scale)` returns a new trainable weight of shape
+# `(n, m)`: the float32 numbers that `torch.randn(n, m, generator=generator)` draws with seed 0, times the positive
+# float `scale`.
 #
-# One tempting way out is worth a warning: after `w.retain_grad()`, optimizers do take a non-leaf. The first
-# step even works. The second raises, because `w` still hangs on the multiplication which made it, and the
-# first `backward()` has used up that part of the graph.
+# - Every call returns a weight of its own with these numbers, whatever became of the weights of earlier calls.
+# - The weight can be trained, for any number of steps.
+#
+# With the weight that the code below returns, `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf
+# Tensor`. Repair the function.
+#
+# A warning about a tempting way out: after `w.retain_grad()`, optimizers do take a non-leaf. The first step even
+# works. The second raises, because `w` still hangs on the multiplication that made it, and the first `backward()`
+# has used up that part of the graph.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `w.is_leaf` and `w.grad_fn` before you hand `w` to an optimizer. Which operation do you see?
+# Print `w.is_leaf` and `w.grad_fn` before you give `w` to an optimizer. Which operation do you see?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `requires_grad=True` was switched on *before* the multiplication. So the multiplication was recorded, and
-# its result is a tensor inside the graph, not at its edge.
+# `requires_grad=True` was switched on *before* the multiplication. So the multiplication was recorded, and its
+# result stands inside the graph, not at its edge. In which order would nothing be recorded?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Do the arithmetic first, or do it in place under `torch.no_grad()`. Switch `requires_grad` on last.
+# Do the arithmetic first, and switch `requires_grad` on last. Another way is to multiply in place, under
+# `torch.no_grad()`.
 #
 # </details>
 
@@ -121,7 +141,7 @@ def test_a_trainable_weight(make_weight):
     """The weight is a leaf that requires grad, with the normal numbers of seed 0, times scale."""
     import torch
 
-    w = make_weight(2, 3, 4.0)
+    w = make_weight(2, 3, 0.1)
     assert w.requires_grad, "w.requires_grad is False, so backward() will never bring a gradient here."
     maker = type(w.grad_fn).__name__
     if w.retains_grad:
@@ -132,6 +152,8 @@ def test_a_trainable_weight(make_weight):
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
     assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
+
+    w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
     assert torch.allclose(w.detach(), expected), (
         f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
@@ -144,26 +166,41 @@ def test_a_trainable_weight(make_weight):
 # trap: `w = w - lr * w.grad` gives you a tensor with a history again. An update belongs in place, under
 # `torch.no_grad()`.
 
-
 # %% [markdown] tags=["claim S3.21"]
 # ## The gradient belongs to one tensor, not to a name
 #
-# A line such as `x = x.float()` looks as if it changed `x`. It makes a new tensor and lets the name `x`
-# point to it. The leaf that you had made before still exists and still receives its gradient, but you are
-# now looking at another tensor.
+# A line such as `x = x.float()` looks as if it changed `x`. It makes a new tensor, and lets the name `x` refer to
+# it. The leaf that you had before still exists. Guess first: which of the two tensors has a gradient after
+# `backward()`, and of which dtype is it?
 
 # %%
 leaf = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
 x = leaf.float()
-(x**2).sum().backward()
-print(leaf.grad)  # tensor([2., 4.], dtype=torch.float64), because the leaf is the tensor before the cast
-print(x.is_leaf)  # False, because the cast made it, so backward() did not fill x.grad
+loss = (x**2).sum()
+loss.backward()
+print(leaf.grad)
+print(x.is_leaf)
+
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `tensor([2., 4.], dtype=torch.float64)`, then `False`. The leaf is the tensor before the cast. So the gradient
+# lands there, and has the dtype of the leaf. The cast made `x`, so `backward()` went through `x` and did not fill
+# `x.grad`.
+#
+# </details>
+
+# %% tags=["drawn"]
+# After `backward()`: `leaf` has a `.grad`. Between `loss` and `leaf` stands the cast, whose result is `x`.
+xray(loss=loss, x=x, leaf=leaf)
 
 # %% [markdown] tags=["claim S3.16", "claim S3.25"]
-# A second point is easily missed. `backward()` goes to *every* leaf it can reach (a leaf that took no part
-# keeps `None`): if a model took part in the computation, its parameters receive gradients too, on top of
-# what their `.grad` held before. `torch.autograd.grad(loss, x)` is the quieter tool. It returns the
-# gradient with respect to what you name, leaf or not, and leaves the `.grad` of every leaf as it is.
+# There is a second point that you can easily miss. `backward()` goes to *every* leaf it can reach (a leaf that took
+# no part keeps `None`). If a model took part in the computation, its parameters receive gradients, too, on top of
+# what their `.grad` held before.
+# [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html) is the quieter
+# tool. `torch.autograd.grad(loss, x)` returns the gradient with respect to what you name, leaf or not, and changes
+# no `.grad` at all.
 
 # %%
 layer = nn.Linear(2, 1)
@@ -177,17 +214,21 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # %% [markdown]
 # ## q2 · Gradient with respect to the input
 #
-# Which pixels does a model look at? The gradient with respect to its input is a first answer. `img` is a
-# float64 vector of length N that does not require grad; let `x` be `img` cast to float32 and reshaped to `(1, N)`. Then
-# `input_gradient(model, img)` should return the derivative of `model(x).sum()` with respect to `x`: a
-# float32 tensor of shape `(1, N)`.
+# Which pixels does a model look at? The gradient with respect to its input is a first answer. `img` is a float64
+# vector of length N that does not require grad. Let `x` be `img`, cast to float32 and reshaped to `(1, N)`. Then
+# `input_gradient(model, img)` returns the derivative of `model(x).sum()` with respect to `x`: a float32 tensor of
+# shape `(1, N)`.
 #
-# The code below returns `None`. Repair it, and leave no traces: whatever is in the `.grad` of the model's
-# parameters (perhaps somebody is accumulating there) must be found unchanged afterwards. So must `img`, with
-# its shape, dtype and `.grad`, and everything else about the model: values, modes, hooks, and which of its
-# parameters require grad, for some may be frozen. Other people's hooks stay, too. The model is used in the
-# modes in which it is found (what its forward itself changes in training mode, such as running statistics,
-# is not meant), and it may be another one, or have other values, in the next call.
+# The code below returns `None`. Repair it, and leave no traces:
+#
+# - The `.grad` of each parameter of the model stays what it was, whatever that is: perhaps the caller collects
+#   gradients there.
+# - `img` stays as it was, with its shape, dtype and `.grad`.
+# - All else about the model stays, too: values, modes, hooks (also those of others), and which of its parameters
+#   require grad. Some may be frozen.
+# - The model runs in the modes in which you find it. What its forward itself changes in training mode, such as
+#   running statistics, may change.
+# - In the next call the model may be another one, or have other values.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -197,14 +238,15 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 #
 # <details><summary>Hint 2</summary>
 #
-# `.float()` and `.reshape()` each return a new tensor, and neither is a leaf. The leaf is the float64 one.
+# `.float()` and `.reshape()` each return a new tensor, and neither is a leaf. The leaf is the float64 tensor. And
+# where else does `backward()` store a gradient?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Cast and reshape first, then call `requires_grad_()`. With `torch.autograd.grad(loss, x)` no parameter's
-# `.grad` is touched.
+# Cast and reshape first, then call `requires_grad_()`. With `torch.autograd.grad` you get the gradient of `x` alone,
+# and no `.grad` is touched.
 #
 # </details>
 
@@ -234,7 +276,6 @@ def test_gradient_of_the_cast_input(input_gradient):
     import torch
 
     model = torch.nn.Linear(3, 1)
-    model.weight.grad = torch.ones(1, 3)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
         "You returned None: the tensor whose .grad you read came out of an operation,\n"
@@ -248,11 +289,17 @@ def test_gradient_of_the_cast_input(input_gradient):
     assert torch.allclose(gradient, model.weight), (
         "For a linear layer the gradient is its weight, and yours is something else."
     )
+
+    model = torch.nn.Linear(3, 1)
+    model.weight.grad = torch.ones(1, 3)
+    input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert model.bias.grad is None, (
         f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
     )
     seen = model.weight.grad
-    assert seen is not None, "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."
+    assert seen is not None, (
+        "weight.grad was 1, 1, 1 and is now None: the gradients that were there are lost."
+    )
     assert torch.equal(seen, torch.ones(1, 3)), (
         f"weight.grad was 1, 1, 1 and is now {', '.join(f'{value:g}' for value in seen[0].tolist())}:\n"
         "your backward pass went on into the parameters and added to what was there."
@@ -264,15 +311,13 @@ def test_gradient_of_the_cast_input(input_gradient):
 # `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at.
 # `torch.autograd.grad` gives you what you name, and stores nothing.
 
-
 # %% [markdown] tags=["claim S3.3", "claim S3.4", "claim S3.5", "claim S3.15", "claim S3.23"]
 # ## Gradients that are computed and not kept
 #
-# Two things are said about tensors in the middle of a computation, and both are wrong: that autograd
-# computes no gradient for them, and that it stores one in `.grad` and clears it after `backward()`. The
-# chain rule needs the gradient of every intermediate result. It exists for a moment, is handed on towards
-# the leaves, and is never put into `.grad`, because keeping it would cost memory that hardly anybody wants
-# to spend. A hook can watch it pass:
+# Two things are said about tensors in the middle of a computation, and both are wrong. The first: autograd computes
+# no gradient for them. The second: it stores a gradient in `.grad`, and clears it after `backward()`. The chain rule
+# needs the gradient of every intermediate result. It exists for a moment, and is handed on towards the leaves. It is
+# never put into `.grad`, because that costs memory, and you rarely need it. A hook can watch it pass:
 
 # %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -283,10 +328,10 @@ print(a.grad)  # tensor([18., 36.]), because what passed c was multiplied by 3 a
 print(c.grad)  # None, because c is not a leaf; read the UserWarning once in full, it is a good one
 
 # %% [markdown] tags=["claim S3.7", "claim S3.8", "claim S3.16", "claim S3.22"]
-# Whoever wants to keep such a gradient has to ask for it, and to ask in time. `c.retain_grad()` does so. It
-# is a method: without its parentheses the line does nothing, and nothing complains. It has to run before
-# `backward()`: called afterwards it leaves `c.grad` at `None` and even silences the warning. Nor does it
-# turn `c` into a leaf.
+# To keep such a gradient, ask for it, and ask in time.
+# [`c.retain_grad()`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html) does so. It is a
+# method: without its parentheses the line does nothing, and nothing complains. Call it before `backward()`. Called
+# afterwards, it leaves `c.grad` at `None`, and even silences the warning. And it does not make `c` a leaf.
 
 # %%
 c = a * 3
@@ -294,18 +339,27 @@ c.retain_grad()
 print(c.retains_grad)  # True, because c will keep the gradient that passes it
 print(c.is_leaf)  # False, because it is still the result of a multiplication
 
+loss = (c**2).sum()
+loss.backward()
+print(c.grad)  # tensor([ 6., 12.]), because the derivative of c**2 is 2 * c
+
+# %% tags=["drawn"]
+# After `backward()`: `a` has a `.grad` because it is a leaf, and `c` because you asked for it.
+xray(loss=loss, c=c, a=a)
+
 # %% [markdown] tags=["claim S3.7", "claim S3.19"]
-# The hook above is another way to ask, and `torch.autograd.grad` is a third: it accepts any tensor of the
-# graph.
+# The hook above is another way to ask, and `torch.autograd.grad` is a third: it accepts any tensor of the graph.
 
 # %% [markdown] tags=["claim S3.18"]
 # ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 #
-# `all_grads(a, b, d)` gets three fresh leaves that require grad, whose `.grad` is still `None`, and computes `c = a + b`,
-# `e = c * d` and `o = e.sum()`. It should return a dictionary with the gradient of `o` with respect to each
-# of the six tensors, under the keys `"a"`, `"b"`, `"c"`, `"d"`, `"e"` and `"o"`; each gradient has the shape
-# and the dtype of its tensor. With the code below three of the six are `None`, and torch adds a
-# `UserWarning`. Repair it: six gradients, and no warning of any kind.
+# To find out where a gradient gets lost, you look at all of them. `all_grads(a, b, d)` gets three fresh leaves that
+# require grad, whose `.grad` is still `None`. It computes `c = a + b`, `e = c * d` and `o = e.sum()`. It returns a
+# dictionary with the gradient of `o` with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`,
+# `"d"`, `"e"` and `"o"`. Each gradient has the shape and the dtype of its tensor.
+#
+# With the code below, three of the six are `None`, and torch adds a `UserWarning`. Repair it: six gradients, and no
+# warning of any kind.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -315,14 +369,14 @@ print(c.is_leaf)  # False, because it is still the result of a multiplication
 #
 # <details><summary>Hint 2</summary>
 #
-# The gradients of `c`, `e` and `o` are computed, but not stored unless you ask for it before `backward()`.
+# The gradients of `c`, `e` and `o` are computed. They are not stored, unless you ask for it before `backward()`.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Either `c.retain_grad()`, `e.retain_grad()` and `o.retain_grad()` before `o.backward()`, or no
-# `backward()` at all and `torch.autograd.grad(o, [a, b, c, d, e, o])` instead.
+# Call `retain_grad()` on each of the three before the `backward()`. Or leave `backward()` out:
+# `torch.autograd.grad` takes a list of tensors, and `o` may be one of them.
 #
 # </details>
 
@@ -357,7 +411,7 @@ def test_six_gradients(all_grads):
         seen = gradients.get(name)
         assert seen is not None, (
             f"The gradient of {name} is None: {name} is not a leaf,\n"
-            "and nobody asked autograd to keep its gradient before backward() ran."
+            "and its gradient is kept only if you ask for it before backward() runs."
         )
         assert seen.tolist() == expected, f"The gradient of {name} is {seen.tolist()} instead of {expected}."
     for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
@@ -374,13 +428,13 @@ def test_six_gradients(all_grads):
 # only asked in time. Next trap: `retain_grad()` keeps a gradient, and makes no leaf. An optimizer that is given
 # such a tensor will not train what stands behind it.
 
-
 # %% [markdown]
 # ## Looking inside a model
 #
-# The tensors between the layers of a model have no names on which you could call `retain_grad()`. A
-# *forward hook* gets hold of them. It is called after the module's forward with the module, its inputs and
-# its output, and what it receives is not a copy: it is the very tensor that the next layer computes with.
+# The tensors between the layers of a model have no names, so you cannot call `retain_grad()` on them. A
+# [*forward hook*](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook)
+# gets hold of them. It is called after the module's forward with the module, its inputs and its output. What it
+# receives is not a copy: it is the very tensor that the next layer computes with.
 
 # %%
 layer = nn.Linear(2, 2)
@@ -397,48 +451,51 @@ handle.remove()
 layer(torch.ones(1, 2))
 print(len(outputs))  # 1, because the hook was gone before the second forward
 
+# %% tags=["drawn"]
+# The output that the hook was given leads back to the parameters. What `detach()` makes of it leads to nothing.
+xray(output=outputs[0], detached=outputs[0].detach(), layer=layer)
+
 # %% [markdown]
-# Two habits keep hooks harmless. Let a forward hook return `None` (as `append` does here), because anything
-# else *replaces* the output of the layer. And keep the handle: a hook that nobody removes is called in
-# every later forward, by whoever uses the model next.
+# Two habits keep hooks harmless. Let a forward hook return `None` (as `append` does here), because anything else
+# *replaces* the output of the layer. And keep the handle: a hook that is not removed is called in every later
+# forward, also when your colleague uses the model next.
 
 # %% [markdown]
 # ## q4 · Which layer gets which gradient? (hooks that clean up)
 #
-# `activation_grads(model, x, names)` should run `model(x)`, go back from the sum of its output, and return
-# for every name in `names` the gradient with respect to the *output* of that submodule, as `{name:
-# gradient}`. The names are some of `model.named_modules()`, in any order; the model itself is among those,
-# under the name `""`. Each of these modules runs once and returns a tensor that requires grad, and no module
-# of the model works in place.
+# Does a gradient vanish on its way through a model? `activation_grads(model, x, names)` runs `model(x)`, and goes
+# back from the sum of its output. For every name in `names` it returns the gradient with respect to the *output* of
+# that submodule, as `{name: gradient}`.
 #
-# The model runs in the modes in which it is found, and afterwards it must be as it was: it computes the same,
-# none of your hooks is left in it, even where the model raises an error of any kind, and the hooks of other
-# people are still where their handles find them. Two things may change: your backward may add to the `.grad`
-# of the parameters it passes (it clears none), and what the forward itself changes in training mode, such as
-# running statistics.
+# - The names are some of `model.named_modules()`, in any order. The model itself is among those, under the name
+#   `""`. Each of these modules runs once and returns a tensor that requires grad. No module of the model works in
+#   place.
+# - The model runs in the modes in which you find it.
+# - Afterwards the model is as it was. It computes the same. None of your hooks is left in it, even where the model
+#   raises an error of any kind. And the hooks of others are still where their handles find them.
+# - Two things may change: your backward may add to the `.grad` of the parameters it passes (it clears none), and what
+#   the forward itself changes in training mode, such as running statistics.
 #
 # The code below returns `None` for every layer, and its hooks stay behind. Repair both.
 #
 # <details><summary>Hint 1</summary>
 #
-# Does a forward hook receive the tensor of the graph, or a copy? And what is left of that after
-# `.detach()`?
+# What does a forward hook receive: the tensor of the graph, or a copy? And what is left of it after `.detach()`?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# Inside the hook keep the output itself, and call `retain_grad()` (or `register_hook`) on it while there is
-# still time. Keep the handles which `register_forward_hook` returns. If you write the hook as a `lambda` in
-# a loop, mind that all of them see the *last* value of the loop variable, unless you bind it: `lambda ...,
-# name=name: ...`.
+# Keep the output itself, and ask for its gradient inside the hook, while there is still time. Keep the handles, too,
+# which `register_forward_hook` returns. If you write the hook as a `lambda` in a loop, all of them see the *last*
+# value of the loop variable, unless you bind it: `lambda ..., name=name: ...`.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Collect `handles`, then `try: model(x).sum().backward()` and `finally:` call `remove()` on each handle. So
-# they are gone even if the forward raises.
+# In the hook, call `retain_grad()` or `register_hook` on the output. Put forward and backward into a `try`, and
+# remove each handle in its `finally`: then the hooks are gone even if the forward raises.
 #
 # </details>
 
@@ -516,59 +573,74 @@ def test_gradients_of_the_outputs(activation_grads):
 # Next trap: a layer that works in place. After `nn.ReLU(inplace=True)` the output of the layer before it is the
 # output of the ReLU, and so is its gradient.
 
-
 # %% [markdown]
 # ## A number has no history
 #
-# `loss.item()`, `float(loss)` and `torch.tensor(loss)` all take the *number* out of a tensor. What you
-# build from numbers is a new beginning, and giving it `requires_grad=True` does not connect it to anything.
-# It is the most expensive mistake of this notebook, because nothing fails: `backward()` runs, the optimizer
-# steps, the loss is printed. Only the parameters never hear of it.
+# `loss.item()`, `float(loss)` and `torch.tensor(loss)` all take the *number* out of a tensor. What you build from
+# numbers is a new beginning. Guess first: `restarted` has the value of `loss`, and requires grad. What do the two
+# lines print?
 
 # %%
 parameter = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (parameter**2).sum()
 
 restarted = torch.tensor(loss.item(), requires_grad=True)
-(3 * restarted).backward()
-print(restarted.grad)  # tensor(3.), because the history of restarted begins at restarted
-print(parameter.grad)  # None, because that history does not reach back to the parameter
+total = 3 * restarted
+total.backward()
+print(restarted.grad)
+print(parameter.grad)
 
-print(
-    (3 * loss).grad_fn
-)  # <MulBackward0 ...>, because arithmetic on the tensor itself goes on with its history
+# %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `tensor(3.)`, then `None`. The history of `restarted` begins at `restarted`. `requires_grad=True` has made a leaf of
+# it, and has connected it with nothing.
+#
+# </details>
+
+# %% tags=["drawn"]
+# The graph of `total` ends at `restarted`, a leaf of its own. The graph of `loss` ends at `parameter`.
+xray(total=total, restarted=restarted, loss=loss, parameter=parameter)
+
+# %% [markdown]
+# This is the most expensive mistake of the notebook, because nothing fails: `backward()` runs, the optimizer steps,
+# the loss is printed. Only the parameters never hear of it. Arithmetic on the tensor itself goes on with its history:
+
+# %%
+print((3 * loss).grad_fn)  # <MulBackward0 ...>, because the product was recorded
 
 # %% [markdown]
 # ## q5 · A loss assembled from losses
 #
-# `total_loss(losses, weights)` gets a list of scalar float32 tensors, each of them a loss, and a list of
-# floats. It should return their weighted sum, a scalar, in such a way that training with it trains what the
-# losses were computed from. A weight may be negative, and a loss may stand in the list twice.
+# Many models are trained with several losses at once. `total_loss(losses, weights)` gets a list of scalar float32
+# tensors, each of them a loss, and a list of floats. It returns their weighted sum, a scalar. Training with it trains
+# what the losses were computed from. A weight may be negative, and a loss may stand in the list twice.
 #
-# Calling `backward()` is left to the caller, who will perhaps print or use the single losses, too: they (with
-# their history, and without a hook of yours) and both lists stay as they are, and no `.grad` changes.
+# The caller calls `backward()`; your function does not. Perhaps the caller prints or uses the single losses, too. So
+# they stay as they are, with their history and without a hook of yours. Both lists stay as they are, and no `.grad`
+# changes.
 #
-# With the code below training runs without an error, and nothing is learned. (torch 2.13 mutters, once in a
-# session, that "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior".
-# This is the behaviour it means.) Repair it.
+# With the code below, training runs without an error, and nothing is learned. (torch 2.13 warns, once in a session,
+# that "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior". This is the
+# behaviour it means.) Repair it.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `total.grad_fn` and go backwards along `total.grad_fn.next_functions`. Where does the history end?
+# Print `total.grad_fn`, and go backwards along `total.grad_fn.next_functions`. Where does the history end?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `torch.tensor(...)` copies numbers. `requires_grad=True` makes a leaf of the copy: a graph of its own,
-# which no parameter is part of.
+# `torch.tensor(...)` copies numbers. `requires_grad=True` makes a leaf of the copy, with a graph of its own that no
+# parameter is part of. Which operations take the tensors themselves?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Use any operation on the tensors themselves: `torch.stack(losses)` makes a vector of them, and a plain
-# Python sum of `weight * loss` does as well.
+# `torch.stack(losses)` makes a vector of the tensors, and keeps their history. A plain Python sum of
+# `weight * loss` does as well.
 #
 # </details>
 
@@ -615,14 +687,13 @@ def test_a_total_that_teaches(total_loss):
 # A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other
 # way round. There you want the number, because a running sum of tensors keeps every graph alive.
 
-
 # %% [markdown] tags=["claim S3.20"]
 # ## A direction for backward()
 #
-# `backward()` differentiates *one number*. Its shape does not matter, so a tensor of shape `(1, 1)` will do
-# as well as a scalar. For a vector of losses there is one gradient per entry, and PyTorch refuses to guess
-# how you would like to combine them. It asks for a vector `v` of the same shape, and computes the sum of
-# `v[i]` times the gradient of the i-th entry, in a single pass.
+# `backward()` differentiates *one number*. Its shape does not matter: a tensor of shape `(1, 1)` will do as well as a
+# scalar. A vector of losses has a gradient for each of its entries, and PyTorch refuses to guess how you want to
+# combine them. It asks for a vector `v` of the same shape. Then it computes the sum of `v[i]` times the gradient of
+# the i-th entry, in a single pass.
 
 # %%
 p = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -640,45 +711,57 @@ print(
 )  # (tensor([ 2., 40.]),), because each entry's gradient was weighted by v
 
 # %% [markdown]
-# `Tensor.backward` takes the same vector as its argument `gradient`. Be wary of the forum recipe
-# `losses.backward(torch.ones_like(losses))`: it makes the error go away, and it means
-# `losses.sum().backward()`.
+# [`Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) takes the same vector
+# as its argument `gradient`. You will find the recipe `losses.backward(torch.ones_like(losses))` in forums. It makes
+# the error go away, and it means `losses.sum().backward()`. Is that what you want?
 #
-# In the last question the weights may themselves be the output of a network, and yet they are meant as
-# constants. The vector you pass to `backward` *is* treated as a constant: no gradient flows into it. A
-# product `w * losses` is an ordinary operation, and sends a gradient to both of its factors.
+# In the next question the weights may be the output of a network, and yet they are meant as constants. The
+# vector that you pass to `backward` *is* treated as a constant: no gradient flows into it. A product `w * losses` is
+# an ordinary operation, and sends a gradient to both of its factors:
+
+# %%
+q = torch.tensor([3.0, 4.0], requires_grad=True)
+w = 2 * q
+product = (w * p**2).sum()
+print(torch.autograd.grad(product, q))  # (tensor([2., 8.]),), because w came from q
+
+# %% tags=["drawn"]
+# From the product, one way leads back to `p`. Another leads through `w` to `q`.
+product = (w * p**2).sum()
+xray(product=product, p=p, w=w, q=q)
 
 # %% [markdown]
 # ## q6 · backward() of a vector of losses
 #
-# `losses` holds one loss per sample, and `w` one importance weight per sample, perhaps the output of
-# another network. `weighted_backward(losses, w)` should accumulate the sum of `w[i]` times the gradient of
-# `losses[i]` into the `.grad` of the parameters behind `losses`. The weights count as constants: whatever
-# computed them gets no gradient. When it is done, the graph of the losses is used up, as after any
-# `backward()`. The tensors `losses` and `w` themselves stay as they are: both keep shape, values and `.grad`,
-# no hook of yours stays on them, and `w` keeps its connection with what computed it: the graph behind `w` can
-# still go back afterwards. (Both may come from the same parameters, but the two graphs have no operation in
-# common.)
+# Some samples matter more than others. `losses` holds a loss for each sample, and `w` an importance weight for each
+# sample, perhaps the output of another network. `weighted_backward(losses, w)` adds the sum of `w[i]` times the
+# gradient of `losses[i]` to the `.grad` of the parameters behind `losses`.
+#
+# - The weights count as constants: what computed them gets no gradient.
+# - Afterwards the graph of the losses is used up, as after any `backward()`.
+# - The tensors `losses` and `w` themselves stay as they are. Both keep shape, values and `.grad`, and no hook of
+#   yours stays on them. `w` keeps its connection with what computed it: the graph behind `w` can still go back
+#   afterwards. (Both may come from the same parameters, but the two graphs have no operation in common.)
 #
 # The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
 #
 # <details><summary>Hint 1</summary>
 #
-# Why does `backward()` work for a tensor of shape `(1, 1)` and not for one of shape `(5,)`?
+# Why does `backward()` work for a tensor of shape `(1, 1)`, and not for a tensor of shape `(5,)`?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# A vector needs a direction: `losses.backward(gradient=v)`. Which `v` weights the samples as the task wants
+# A vector needs a direction, the argument `gradient` of `backward`. Which `v` weighs the samples as the task wants
 # it?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `losses.backward(gradient=w.detach())`, or make one number of it yourself: `(w.detach() *
-# losses).sum().backward()`.
+# Pass the weights as the direction. Or make one number of the vector yourself: then cut the weights off before you
+# multiply, because they are to be constants.
 #
 # </details>
 
@@ -722,7 +805,6 @@ def test_weighted_gradient(weighted_backward):
 # %% [markdown] tags=["afterword q6"]
 # `backward(gradient=v)` adds up the gradients of the entries, each times its `v[i]`, in one pass and without a
 # history for `v`. Next trap: a second `backward()` of the same losses. The next notebook begins with it.
-
 
 # %% [markdown]
 # ## End task · Train the temperature, too
@@ -810,29 +892,32 @@ def test_three_steps(train_with_temperature):
         )
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition(" (or ")[0]
-        raise AssertionError(f"the training stopped; torch says: {reason}") from None
+        raise AssertionError(f"The training stopped; torch says: {reason}") from None
     assert not torch.equal(model.weight, before), (
-        "after three steps the weight of the model is what it was before: no gradient of the loss arrived"
+        "After three steps the weight of the model is what it was before: no gradient of the loss arrived."
     )
-    assert temperature.item() != 1.5, "after three steps the temperature is still 1.5"
+    assert temperature.item() != 1.5, "After three steps the temperature is still 1.5."
     assert temperature.is_leaf, (
-        f"the temperature was made by {type(temperature.grad_fn).__name__}: it is no leaf"
+        f"The temperature was made by {type(temperature.grad_fn).__name__}: it is no leaf."
     )
     none = [number for number, entry in enumerate(log, start=1) if entry["pull"] is None]
-    assert not none, f"the gradient of the logits in the log is None for these steps: {none}"
+    assert not none, f"In the log, the gradient of the logits is None for these steps: {none}."
 
 
 # %% [markdown] tags=["afterword end"]
 # The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the
-# losses, so no gradient came back. And nobody had asked the logits to keep theirs. None of them raised an error by
-# itself: torch can only tell you what it is asked to do, and not what you meant.
-
+# losses, so no gradient came back. And the logits were not asked to keep theirs. None of them raised an error by
+# itself: torch does what you say, and cannot know what you meant.
 
 # %% [markdown]
-# ## What to take with you
+# ## What to keep
 #
-# - A leaf is a tensor without a `grad_fn`. Create and compute first, switch `requires_grad` on last.
-# - `.grad` is filled for the leaf, not for the name; casts and reshapes give you another tensor.
+# - A leaf is a tensor without a `grad_fn`. Create and compute first, and switch `requires_grad` on last.
+# - `.grad` is filled for the leaf, and not for the name. Casts and reshapes give you another tensor.
 # - Gradients inside the graph exist, but only for a moment. Ask for them before `backward()`.
+# - A forward hook is given the tensor of the graph itself. Return nothing from it, and remove it.
 # - `.item()`, `float()` and `torch.tensor()` end a history. No error tells you.
 # - `backward()` needs one number, or a direction.
+#
+# You have seen that a graph can be used up. The next notebook, 02, is about that: what is gone after a `backward()`,
+# and what two losses can do that need the same graph.

@@ -2505,11 +2505,7 @@ def matrix_product(losses, w):
     (direction @ losses).backward()
 
 
-@wrong(
-    "q6",
-    fails=["test_the_loss_teaches_the_model", "test_the_temperature_is_trained", "test_the_log_has_the_pull"],
-    public=True,
-)
+@wrong("q6", fails=["test_weighted_gradient"])
 def mean_of_the_losses(losses, w):
     """Makes a number of the vector in the usual way, and forgets the weights."""
     losses.mean().backward()
@@ -4272,7 +4268,7 @@ wrong_edits(
                 "test_nothing_else_is_changed",
             ],
         ),
-        "mean_of_the_losses": edit(
+        "mean_of_both_losses": edit(
             "torch.stack(losses).sum()",
             "torch.stack(losses).mean()",
             "Takes the mean for the sum.",

@@ -83,9 +83,9 @@ def test_weight_is_a_leaf(weights):
 def test_weight_has_the_values(weights):
     """Its values are those of the generator, times scale, in every call."""
     message = (
-        "w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes one call of randn "
-        "draw all of it, the first of its generator, and is the scaled tensor the one you return? If only a "
-        "later call is wrong: what of an earlier one is still there when it begins?"
+        "w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
+        "randn draw all of it, the first with its generator? Do you return the scaled tensor? If only a "
+        "later call is wrong: what is still there of an earlier call when it begins?"
     )
     hint = "Do two weights of yours lie in the same memory?"
     for case in cases(weights):
@@ -181,8 +181,8 @@ def test_input_gradient_is_right(image_gradient):
     others = {f"that of output {n} alone": gradient for n, gradient in enumerate(right["alone"])}
     others["that of the model in eval mode"] = right["in eval"]["x"]
     because = {
-        "missing": "You returned None. Where it was read from a .grad: that tensor is no leaf, or it was not "
-        "asked in time to keep its gradient.\n\nOn which tensor did you call requires_grad_(), and from "
+        "missing": "You returned None. If you read it from a .grad: that tensor is no leaf, or you did not "
+        "ask it in time to keep its gradient.\n\nOn which tensor did you call requires_grad_(), and from "
         "which did you read .grad? .float() and .reshape() make new ones.",
         "shape": "Is it that of a tensor before a cast or a reshape? Each of these makes a new one.",
     }
@@ -256,13 +256,13 @@ def six_gradients(student):
 def assert_there_and_right(six_gradients, names):
     """These gradients are, in both calls."""
     no_leaf = (
-        "is no leaf: its gradient is kept only where that was asked for before backward.\n\nWhat has to be "
-        "called for that, and when? If you use hooks: which name does each of them see when it runs?"
+        "is no leaf: its gradient is kept only if you ask for it before backward.\n\nWhat do you call for "
+        "that, and when? If you use hooks: which name does each of them see when it runs?"
     )
     because = {
-        "missing": "Was the graph cut on the way there from o?\n\nFollow it from o back.",
+        "missing": "Was the graph cut on the way from o to it?\n\nFollow it from o back.",
         **{f"{name}:missing": f"{name} {no_leaf}" for name in "ceo"},
-        "shape": "What is broadcast is used several times: its gradient is a sum.",
+        "shape": "A tensor that is broadcast is used several times: its gradient is a sum.",
         "wrong": "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?",
     }
     for case in cases(six_gradients["calls"]):
@@ -286,9 +286,12 @@ def test_gradients_of_leaves(six_gradients):
 @points(1)
 def test_no_warning(six_gradients):
     """Nothing is left to warn of."""
-    seen, hint = six_gradients.seen, "A warning names what was done; is there another way to get the same?"
+    seen, hint = (
+        six_gradients.seen,
+        "The warning names what your code did. Is there another way to the same gradients?",
+    )
     found = any(gradient is not None for gradient in seen["calls"][""].values())
-    assert found, "Not one gradient came back; that torch did not warn counts once some do."
+    assert found, "No gradient came back. This check counts once some do."
     leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
     told = [leaf if "not a leaf" in text else text.strip().partition(". ")[0] for text in seen["texts"]]
     assert not told, f"torch or Python warned: {told[0]}\n\n{hint}"
@@ -316,7 +319,7 @@ def layer_gradients(student):
 
 @probe
 def model_afterwards(student):
-    """What stayed of a network, and what it does then, with a hook of somebody else's and without it."""
+    """What stayed of a network, and what it does then, with a hook of the caller's and without it."""
     (model, x), calls = used_network(), []
     handle = model.body[1].register_forward_hook(lambda module, inputs, output: calls.append(None))
     model.head.weight.register_hook(lambda gradient: None)
@@ -335,7 +338,7 @@ def model_afterwards(student):
 
 @probe
 def model_that_raises(student):
-    """What is left in a model whose last layer raises an error that nobody can name beforehand."""
+    """What is left in a model whose last layer raises an error that no code can name beforehand."""
 
     def broken(module, inputs):
         raise type("NoSignalError", (Exception,), {})
@@ -371,7 +374,7 @@ def test_gradients_of_activations(layer_gradients):
     found = [name for name in expected if seen[name] is not None]
     assert found, (
         "The gradient of every layer is None: what you kept is not the tensor through which gradients go (it "
-        "is detached, or a copy beside it), or nobody asked it to keep its gradient before backward ran."
+        "is detached, or a copy beside it), or you did not ask it before backward to keep its gradient."
     )
     message = "For layer {!r} this is not the gradient of its output."
     of_no_layer = [name for name in found if not any(is_close(seen[name], g) for g in expected.values())]
@@ -379,7 +382,7 @@ def test_gradients_of_activations(layer_gradients):
     missing = ", ".join(repr(name) for name in expected if name not in found)
     assert not missing, (
         f"There is no gradient for {missing}, though there is one for other layers.\n\nDoes your code reach "
-        "each of these layers? For a hook made in a loop: which name does it see when it runs? And what "
+        "each of these layers? If you make hooks in a loop: which name does each see when it runs? And what "
         "becomes of the output if a hook returns something?"
     )
     assert_of_layers(found, seen, expected, message, in_eval)
@@ -390,13 +393,13 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
     """Afterwards the model is as it was: without your hooks, and with those of others."""
     seen, expected = model_afterwards
     came_back = any(gradient is not None for gradient in seen["gradients"].values())
-    assert came_back, "No gradient of a layer came back; that no hook is left counts once one does."
+    assert came_back, "No gradient of a layer came back. This check counts once you return some."
     assert_untouched(seen["kept"], only=["model.spare", "model.body.1.embed.bias"])
     assert_untouched(seen["kept"], but=MAY_CHANGE)
-    message = "After your call the model, or a hook of somebody else's, no longer does what it did."
+    message = "After your call the model, or a hook of the caller's, no longer does what it did."
     assert_close(seen["with hook"], expected["with hook"], message)
     moved = "it was moved to another table, or registered anew."
-    assert not seen["without"]["calls"], f"The handle of somebody else's hook no longer removes it: {moved}"
+    assert not seen["without"]["calls"], f"The handle of the caller's hook no longer removes it: {moved}"
     case = "Where the model raises an error of a class of its own"
     hint = "Which lines of yours still run after the model has raised an error?"
     assert_untouched(model_that_raises.seen, but=MAY_CHANGE, case=case, hint=hint)
@@ -405,7 +408,7 @@ def test_hooks_are_removed(model_afterwards, model_that_raises):
 @points(1)
 def test_a_second_call_is_answered_too(second_call):
     """A second call on the same model is answered as well as the first."""
-    hint = "What differs between the two calls, and what of the first is still there when the second begins?"
+    hint = "What differs between the two calls? What of the first is still there when the second begins?"
     message = "In a second call, as in the first, the gradient for {!r} is wrong."
     if is_close(*second_call["first"]):
         message = f"A first call is right, but in a second one the gradient for {{!r}} is wrong.\n\n{hint}"
@@ -487,22 +490,22 @@ def test_total_has_the_value(total):
 def test_total_reaches_the_parameters(total):
     """The graph of the result ends in the parameters."""
     seen, arrived = total.seen[""], total.seen[""]["back"]["gradients"]
-    numbers = "the losses were made mere numbers (by .item(), .data, detach() or torch.tensor())"
+    numbers = "the losses became mere numbers (by .item(), .data, detach() or torch.tensor())"
     assert seen["total"].requires_grad, f"The total does not require grad: {numbers}, or added under no_grad."
     assert raised(arrived, BaseException) or arrived["p"] is not None, (
         "The total has a graph of its own, which ends before the parameters: no error, and no learning.\n\n"
-        "Was a new leaf made on the way? What torch.tensor(), nn.Parameter(), .item() and detach() give has "
-        "no history."
+        "Did you make a new leaf on the way? torch.tensor(), nn.Parameter(), .item() and detach() give you "
+        "something without a history."
     )
 
 
 @points(2)
 def test_total_gradient(total):
     """Its backward gives the parameters the gradient of the weighted sum, once."""
-    hint = "What else than your return value does the next total_loss, or the caller's backward(), build on?"
-    grown = "parameter.grad grew during your call: your function ran a backward, and the caller's adds to it."
+    hint = "Do the next total_loss and the caller's backward() build on more than your return value?"
+    grown = "parameter.grad grew during your call: you ran a backward, and the caller's backward adds to it."
     because = {
-        "not connected": "What is left out, or turned into a mere number, gets none.",
+        "not connected": "A loss that is left out, or becomes a mere number, gets none.",
         "zero": "Was this loss cut off at a bound?",
         "wrong": "A loss has to count with its own weight, and with both where it stands in the list twice.",
         "p:wrong": "",
@@ -582,7 +585,7 @@ CUT_OFF = "The caller's losses were cut off from the graph behind them."
 
 
 def assert_gone_back(weighted):
-    """Something was added to the .grad of the parameters, so that nothing is praised for harming nobody."""
+    """Something was added to the .grad of the parameters: no check praises a function that does nothing."""
     kept = next(cases(weighted)).seen["kept"]
     astray = "your backward went into w and not into the losses. Which factor did you detach?"
     why = astray if grew(kept, "q (behind w)") else "no backward reached them."
@@ -620,7 +623,7 @@ def test_weights_are_constants(weighted):
     assert_gone_back(weighted)
     for case in cases(weighted):
         into_w = any(grew(case.seen["kept"], name) for name in ("w", "q (behind w)"))
-        assert not into_w, "The gradient also ran into the weights, which were to be constants."
+        assert not into_w, "The gradient also ran into the weights, which count as constants."
         assert_untouched(case.seen["kept"], but=[*GROWING, "w:version"], hint=hint)
         assert_gradients(*case["behind w"], of="the caller's w", because=because)
         assert_untouched(case.seen["kept"], but=GROWING, hint=hint)
@@ -630,7 +633,7 @@ def test_weights_are_constants(weighted):
 @points(1)
 def test_graph_is_freed(weighted):
     """Afterwards the graph is used up; nothing keeps its saved tensors."""
-    held = "was the last backward left out, or told to retain_graph or to create_graph?"
+    held = "did you leave out the last backward, or tell it to retain_graph or create_graph?"
     assert_gone_back(weighted)
     for case in cases(weighted):
         assert case.seen["back"]["gradients"] != {"p": None}, CUT_OFF
@@ -705,7 +708,7 @@ def trained_in_float32(student):
 
 
 def assert_trained(trained):
-    """A step has changed the model, so that nothing is praised for harming nobody."""
+    """A step has changed the model, so that no check praises a function that does nothing."""
     lost = (
         "After a step all parameters of the model are what they were: no gradient of the loss arrived there."
     )

@@ -4,11 +4,11 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the losses, so no gradient came back. And nobody had asked the logits to keep theirs. None of them raised an error by itself: torch can only tell you what it is asked to do, and not what you meant."
+afterword = "The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. None of them raised an error by itself: torch does what you say, and cannot know what you meant."
 
 
 @test_case(
-    success_message="Three steps train the model and the temperature, and the log has a gradient for each of them.<br>The three bugs: a multiplication had made the temperature, so it was no leaf. <code>torch.tensor</code> had made numbers of the losses, so no gradient came back. And nobody had asked the logits to keep theirs. None of them raised an error by itself: torch can only tell you what it is asked to do, and not what you meant.",
+    success_message="Three steps train the model and the temperature, and the log has a gradient for each of them.<br>The three bugs: a multiplication had made the temperature, so it was no leaf. <code>torch.tensor</code> had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. None of them raised an error by itself: torch does what you say, and cannot know what you meant.",
     failure_message="Not yet: Three steps train the model and the temperature, and the log has a gradient for each of them.",
 )
 def test_three_steps(train_with_temperature):
@@ -24,17 +24,17 @@ def test_three_steps(train_with_temperature):
         )
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition(" (or ")[0]
-        raise AssertionError(f"the training stopped; torch says: {reason}") from None
+        raise AssertionError(f"The training stopped; torch says: {reason}") from None
     assert not torch.equal(model.weight, before), (
-        "after three steps the weight of the model is what it was before: no gradient of the loss arrived"
+        "After three steps the weight of the model is what it was before: no gradient of the loss arrived."
     )
     assert temperature.item() != 1.5, (
-        "after three steps the temperature is still 1.5"
+        "After three steps the temperature is still 1.5."
     )
     assert temperature.is_leaf, (
-        f"the temperature was made by {type(temperature.grad_fn).__name__}: it is no leaf"
+        f"The temperature was made by {type(temperature.grad_fn).__name__}: it is no leaf."
     )
     none = [number for number, entry in enumerate(log, start=1) if entry["pull"] is None]
     assert not none, (
-        f"the gradient of the logits in the log is None for these steps: {none}"
+        f"In the log, the gradient of the logits is None for these steps: {none}."
     )

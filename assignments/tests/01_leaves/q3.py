@@ -21,7 +21,7 @@ def test_six_gradients(all_grads):
         seen = gradients.get(name)
         assert seen is not None, (
             f"The gradient of {name} is None: {name} is not a leaf,\n"
-            "and nobody asked autograd to keep its gradient before backward() ran."
+            "and its gradient is kept only if you ask for it before backward() runs."
         )
         assert seen.tolist() == expected, (
             f"The gradient of {name} is {seen.tolist()} instead of {expected}."
