@@ -23,11 +23,11 @@
 import torch
 from torch.nn import functional as F
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.3", "claim S4.4"]
 # ## A window into the memory of another tensor
 #
-# A view and its base share one memory and one version counter. A write through the view is a write to the
-# base.
+# A view and its base share one memory and one version counter. A write in place changes the values that
+# stand in this memory, and not its address. So a write through the view is a write to the base.
 
 # %%
 base = torch.zeros(2, 3)
@@ -63,7 +63,7 @@ print(a.tolist())
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.27"]
 # Now with gradients. Where the base is a computed tensor, a write through a view is recorded. It becomes
 # a part of the function, and the base gets a new history:
 
@@ -81,7 +81,7 @@ h = x * 1
 h[0] = x[1] * x[2]
 xray(h=h, x=x)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.17"]
 # You will read that "PyTorch does not support most in-place operations". The picture shows the contrary:
 # a write to a part of a computed tensor is an operation like others, with a backward of its own. PyTorch's
 # documentation only discourages such writes: [Autograd mechanics, "In-place operations with
@@ -94,7 +94,7 @@ xray(h=h, x=x)
 # from grader import xray
 # xray(h=h, x=x)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.9", "claim S4.10"]
 # You will also read that an assignment to a slice of a leaf succeeds, and that `backward()` then
 # complains: "leaf variable has been moved into the graph interior". This is no longer true since torch
 # 1.8. Today the write itself raises:
@@ -184,6 +184,10 @@ def test_a_loss_of_the_results_reaches_w(collect):
     assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
     assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"
 
+
+# %% [markdown] tags=["afterword q1"]
+# A buffer for results needs no `requires_grad`: the writes give it a history. Next trap: a write through
+# `.data` or `.detach()` fills the buffer, too, and gives it none.
 
 # %% [markdown]
 # So a buffer does not have to require grad to take part. It gets a history from what is written to it:
@@ -299,10 +303,13 @@ def glu(h):
 
 
 # %% tags=["check q2"]
-def test_both_halves_are_reached(glu):
-    """With gates of 0 the result is half of the first half, and both halves get a gradient."""
+def test_both_halves_are_reached_and_h_stays(glu):
+    """With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays."""
     import torch
 
+    h = torch.tensor([2.0, 4.0, 0.0, 0.0])
+    glu(h)
+    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
     x = torch.tensor([[2.0, 4.0, 0.0, 0.0]], requires_grad=True)
     try:
         result = glu(x * 1)
@@ -315,14 +322,9 @@ def test_both_halves_are_reached(glu):
     assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], f"h gets {x.grad.tolist()}, not [[0.5, 0.5, 0.5, 1.0]]"
 
 
-def test_h_is_not_overwritten(glu):
-    """Plain data stays as it is."""
-    import torch
-
-    h = torch.tensor([2.0, 4.0, 0.0, 0.0])
-    glu(h)
-    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
-
+# %% [markdown] tags=["afterword q2"]
+# `a * gate` makes a new tensor, and `a *= gate` writes to the memory of `h`. Next trap: slices instead of
+# chunks. Autograd allows a write to a slice, and `h` changes without an error.
 
 # %% [markdown]
 # ## A view is born in a mode
@@ -451,6 +453,10 @@ def test_the_division_is_recorded(scale_tail):
     )
 
 
+# %% [markdown] tags=["afterword q3"]
+# What is measured is a constant, and what is divided is not: only the first belongs under `no_grad()`. Next
+# trap: a write to a clone under `no_grad()`. It raises nothing, and the gradient lacks the factor.
+
 # %% [markdown]
 # ## Rows that are all the same memory
 #
@@ -554,20 +560,14 @@ def row_bias(b, n, bump):
 
 
 # %% tags=["check q4"]
-def test_only_the_first_row_is_bumped(row_bias):
-    """Three rows of [1, 2] with a bump of 10 are [11, 12], [1, 2] and [1, 2]."""
+def test_three_rows(row_bias):
+    """Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient."""
     import torch
 
     b = torch.tensor([1.0, 2.0])
     rows = row_bias(b, 3, 10.0).tolist()
     assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], f"the rows are {rows}"
     assert b.tolist() == [1.0, 2.0], f"the caller's b was [1, 2] and is {b.tolist()} after the call"
-
-
-def test_every_row_reaches_b(row_bias):
-    """Three rows bring b three times the gradient."""
-    import torch
-
     b = torch.tensor([1.0, 2.0], requires_grad=True)
     try:
         rows = row_bias(b, 3, 10.0)
@@ -579,7 +579,11 @@ def test_every_row_reaches_b(row_bias):
     assert b.grad.tolist() == [3.0, 3.0], f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"
 
 
-# %% [markdown]
+# %% [markdown] tags=["afterword q4"]
+# Read from expanded rows, and copy them before you write. Next trap: `clone()` in the wrong place.
+# `b.clone().expand(n, -1)` protects `b`, and all rows are still one.
+
+# %% [markdown] tags=["claim S4.26"]
 # ## What softmax keeps for itself
 #
 # You may have read that exactly two things forbid a write in place: a leaf that requires grad, and a
@@ -603,7 +607,7 @@ except RuntimeError as error:
 # After the write: softmax has saved its output, and the write has changed it.
 xray(a=a, scores=scores)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.5", "claim S4.28"]
 # Softmax saves its *output*: its derivative is made of the weights, not of the scores. So the weights may
 # not be overwritten before backward has run. And `.data`?
 
@@ -626,7 +630,7 @@ print(gradient_of(scores.softmax(-1) * kept))  # [-0.142, -0.141, 0.283], becaus
 # Out of place: `Mul` makes a new tensor, and what softmax has saved stays as it was.
 xray(weights=scores.softmax(-1) * kept, scores=scores)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.16", "claim S4.18"]
 # "Modifying after use leads to an error" is wrong, then, and so is "no error means that the gradient is
 # right". A write makes backward raise if it was counted, and a node had saved the old value. The gradient
 # is right if the write was recorded, and no node had saved the old value.
@@ -691,8 +695,8 @@ def drop_attention(scores, drop):
 
 
 # %% tags=["check q5"]
-def test_the_dropped_weights_are_0(drop_attention):
-    """Of three equal weights the dropped one is 0, and the others stay a third."""
+def test_one_of_three_weights_is_dropped(drop_attention):
+    """The dropped weight is 0, the others stay a third, and backward reaches all scores."""
     import torch
 
     weights = drop_attention(torch.zeros(1, 3), torch.tensor([[True, False, False]]))[0].tolist()
@@ -700,12 +704,6 @@ def test_the_dropped_weights_are_0(drop_attention):
     assert abs(weights[1] - 1 / 3) < 1e-5, (
         f"a weight that was not dropped was a third, and is {weights[1]:.4f}"
     )
-
-
-def test_backward_works(drop_attention):
-    """backward() raises no error, and the dropped score gets a gradient, too."""
-    import torch
-
     scores = torch.zeros(1, 3, requires_grad=True)
     try:
         drop_attention(scores, torch.tensor([[True, False, False]])).sum().backward()
@@ -718,6 +716,122 @@ def test_backward_works(drop_attention):
         f"the dropped score gets the gradient {seen:.4f}, not -0.2222: with it the other weights would fall"
     )
 
+
+# %% [markdown] tags=["afterword q5"]
+# Softmax needs its output until backward has run. The same holds for sigmoid, tanh, exp and relu. Next
+# trap: a chain such as `scores.softmax(-1).masked_fill_(drop, 0.0)`. It looks as if it made a new tensor.
+
+# %% [markdown]
+# ## End task · Baskets and prices
+#
+# A basket holds `t` goods. Each good is `k` numbers; the last of them is its price. A small attention
+# model weighs the goods, adds them up, and predicts how pleased the customer is.
+#
+# `train(model, batches, lr, epochs)` trains the model. `model` is an `nn.ModuleDict` of three `nn.Linear`
+# layers: `embed` (from `k` to `c` numbers), `score` (`c` to 1) and `head` (`c` to 1). `batches` is a list
+# of `(x, drop, y)`: `x` is `(n, t, k)`, for `n` baskets; `drop` is boolean, `(n, t)`; `y` is `(n,)`. `n`
+# is at least 1, `t` at least 2, and it may be another one in each batch. The tensors may be contiguous or
+# not. In every epoch, each batch in turn makes one step:
+#
+# - All prices of the batch are divided by their standard deviation, the `std()` of all of them (never 0).
+# - The goods become `h`, the tanh of `embed`, of shape `(n, t, c)`. The attention weights are the softmax
+#   of `score(h)` over the goods of a basket. A weight is 0 where `drop` is true; the others keep their
+#   values.
+# - A basket is the sum of its `h`, each times its weight. `head` makes a prediction of it. The loss is the
+#   mean of the squared errors.
+# - `torch.optim.SGD` with the learning rate `lr` makes a step with the gradient of this loss, whatever stood in
+#   `.grad` before.
+#
+# `train` returns the losses of all steps, a list of Python floats. Nothing but the parameters and their
+# `.grad` changes: the batches stay as they are. `train` is called where gradients are recorded.
+#
+# The given code stops in the first backward. Silence the error, and it runs, but its losses are wrong, the
+# attention learns something else, and the caller's prices have changed. Three bugs of this notebook are
+# in it.
+
+
+# %% tags=["question end"]
+def train(model, batches, lr, epochs):
+    """Train the model by SGD, one step for each batch in every epoch.
+
+    model: an nn.ModuleDict of the linear layers embed (k to c), score (c to 1) and head (c to 1).
+    batches: a list of (x, drop, y); x: (n, t, k), drop: (n, t) and boolean, y: (n,).
+    lr: a float, 0 or more; epochs: an int, 1 or more.
+    Returns the loss of every step, a list of floats; the batches stay as they are.
+    """
+    # BEGIN SOLUTION
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        for goods, drop, y in batches:
+            x = goods.clone()
+            prices = x[..., -1]
+            prices /= prices.std()
+            h = torch.tanh(model["embed"](x))
+            weights = model["score"](h).squeeze(-1).softmax(-1).masked_fill(drop, 0.0)
+            pooled = torch.zeros(len(x), h.shape[-1])
+            for i in range(len(x)):
+                pooled[i] = weights[i] @ h[i]
+            prediction = model["head"](pooled).squeeze(-1)
+            loss = ((prediction - y) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return losses
+    # STUB
+    # optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    # losses = []
+    # for _ in range(epochs):
+    #     for x, drop, y in batches:
+    #         prices = x[..., -1]
+    #         prices /= prices.std()
+    #         h = torch.tanh(model["embed"](x))
+    #         weights = model["score"](h).squeeze(-1).softmax(-1)
+    #         weights[drop] = 0.0
+    #         pooled = torch.zeros(1, h.shape[-1]).expand(len(x), -1)
+    #         for i in range(len(x)):
+    #             pooled[i] = weights[i] @ h[i]
+    #         prediction = model["head"](pooled).squeeze(-1)
+    #         loss = ((prediction - y) ** 2).mean()
+    #         optimizer.zero_grad()
+    #         loss.backward()
+    #         optimizer.step()
+    #         losses.append(loss.item())
+    # return losses
+    # END SOLUTION
+
+
+# %% tags=["check end"]
+def test_one_step_for_two_baskets(train):
+    """The step runs, the loss and the new score.weight are right, and the prices stay as they are."""
+    import torch
+    from torch import nn
+
+    model = nn.ModuleDict({"embed": nn.Linear(2, 2), "score": nn.Linear(2, 1), "head": nn.Linear(2, 1)})
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter))
+    x = torch.tensor([[[1.0, 2.0], [0.0, 4.0]], [[-1.0, 6.0], [2.0, 8.0]]])
+    drop = torch.tensor([[True, False], [False, False]])
+    try:
+        losses = train(model, [(x, drop, torch.tensor([1.0, -1.0]))], 0.5, 1)
+    except RuntimeError as error:
+        reason = str(error).partition(" Hint:")[0]
+        raise AssertionError(f"train stopped; torch says: {reason}") from None
+    assert len(losses) == 1, f"{len(losses)} losses came back for a single step"
+    assert abs(losses[0] - 2.2971) < 1e-3, f"the loss of the first step is {losses[0]:.4f}, not 2.2971"
+    weight = [round(entry, 4) for entry in model["score"].weight[0].tolist()]
+    assert abs(weight[0] - -0.9542) < 1e-3 and abs(weight[1] - 1.0039) < 1e-3, (
+        f"after the first step score.weight is {weight}, not [-0.9542, 1.0039]"
+    )
+    prices = x[..., 1].tolist()
+    assert prices == [[2.0, 4.0], [6.0, 8.0]], f"the caller's prices were [[2, 4], [6, 8]], and are {prices}"
+
+
+# %% [markdown] tags=["afterword end"]
+# The three bugs: prices that were a view of the caller's data; zeros written into what softmax had saved;
+# and an expanded buffer, one row of memory for all baskets. Only one of them raised an error.
 
 # %% [markdown]
 # ## What to keep

@@ -932,6 +932,201 @@ def clone_zeroed_through_data(scores, drop):
     return a
 
 
+# end: train
+
+
+@accepted("end")
+def without_a_write(model, batches, lr, epochs):
+    """Nothing is written to: torch.cat, masked_fill, a sum over the goods."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        for x, drop, y in batches:
+            prices = x[..., -1:] / x[..., -1].std()
+            h = torch.tanh(model["embed"](torch.cat([x[..., :-1], prices], -1)))
+            weights = model["score"](h).softmax(1).masked_fill(drop.unsqueeze(-1), 0.0)
+            loss = F.mse_loss(model["head"]((weights * h).sum(1)).squeeze(-1), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return losses
+
+
+@accepted("end")
+def stepped_by_hand(model, batches, lr, epochs):
+    """The rule of SGD, under no_grad, and gradients that stand in no .grad."""
+    parameters, losses = list(model.parameters()), []
+    for x, drop, y in [batch for _ in range(epochs) for batch in batches]:
+        scale = torch.ones(x.shape[-1])
+        scale[-1] = x[..., -1].std()
+        h = model["embed"](x / scale).tanh()
+        weights = torch.where(drop, 0.0, model["score"](h)[..., 0].softmax(-1))
+        pooled = torch.einsum("nt,ntc->nc", weights, h)
+        loss = (model["head"](pooled)[:, 0] - y).square().mean()
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter -= lr * gradient
+        losses.append(float(loss))
+    return losses
+
+
+accepted_edits(
+    "end",
+    {
+        "rows_of_a_list": (
+            [
+                ("torch.zeros(len(x), h.shape[-1])", "list(h)"),
+                ('model["head"](pooled)', 'model["head"](torch.stack(pooled))'),
+            ],
+            "A list of rows, stacked.",
+        ),
+        "own_rows": (
+            "torch.zeros(len(x), h.shape[-1])",
+            "torch.zeros(1, h.shape[-1]).expand(len(x), -1).clone()",
+            "The clone has a row of memory for each basket.",
+        ),
+        "own_weights": (
+            ".softmax(-1).masked_fill(drop, 0.0)",
+            ".softmax(-1).clone().masked_fill_(drop, 0.0)",
+            "The clone may be written to.",
+        ),
+        "batches_cloned_once": (
+            [
+                ("losses = []", "losses, batches = [], [(x.clone(), *others) for x, *others in batches]"),
+                ("goods.clone()", "goods"),
+            ],
+            "The function's own batches may be written to: in a second epoch the deviation is 1.",
+        ),
+    },
+)
+
+wrong_edits(
+    "end",
+    {
+        "prices_are_a_view": edit(
+            "goods.clone()",
+            "goods",
+            "Believes that the prices are numbers of its own: the caller's data are divided.",
+            fails=["test_prices_belong_to_the_caller"],
+        ),
+        "prices_made_contiguous": edit(
+            "goods.clone()",
+            "goods.contiguous()",
+            "Believes that contiguous copies.",
+            fails=["test_prices_belong_to_the_caller"],
+        ),
+        "prices_cast": edit(
+            "goods.clone()",
+            "goods.to(torch.float32)",
+            "Believes that a cast copies; to the dtype that is there already it does not.",
+            fails=["test_prices_belong_to_the_caller"],
+        ),
+        "prices_detached": edit(
+            "goods.clone()",
+            "goods.detach()",
+            "Believes that detach copies.",
+            fails=["test_prices_belong_to_the_caller"],
+        ),
+        "softmax_overwritten": edit(
+            ".masked_fill(drop, 0.0)",
+            ".masked_fill_(drop, 0.0)",
+            "Overwrites what softmax has saved.",
+            fails=[
+                "test_each_basket_has_a_vector_of_its_own",
+                "test_attention_learns",
+                "test_the_whole_training",
+            ],
+        ),
+        "softmax_overwritten_and_retained": edit(
+            [
+                (".masked_fill(drop, 0.0)", ".masked_fill_(drop, 0.0)"),
+                ("backward()", "backward(retain_graph=True)"),
+            ],
+            "Believes that retain_graph cures every error of backward.",
+            fails=[
+                "test_each_basket_has_a_vector_of_its_own",
+                "test_attention_learns",
+                "test_the_whole_training",
+            ],
+        ),
+        "softmax_overwritten_through_data": edit(
+            ".masked_fill(drop, 0.0)",
+            "\n            weights.data[drop] = 0.0",
+            "Silences the error: softmax computes with zeros.",
+            fails=["test_attention_learns", "test_the_whole_training"],
+        ),
+        "attention_detached": edit(
+            ".masked_fill(drop, 0.0)",
+            ".detach().masked_fill_(drop, 0.0)",
+            "Detaches to be allowed to write: the attention learns nothing.",
+            fails=["test_attention_learns", "test_the_whole_training"],
+        ),
+        "dropped_before_softmax": edit(
+            ".softmax(-1).masked_fill(drop, 0.0)",
+            ".masked_fill(drop, -1e9).softmax(-1)",
+            "Takes scores away before the softmax, so that the others become larger.",
+            fails=[
+                "test_each_basket_has_a_vector_of_its_own",
+                "test_attention_learns",
+                "test_the_whole_training",
+            ],
+        ),
+        "one_row_for_all": edit(
+            "torch.zeros(len(x), h.shape[-1])",
+            "torch.zeros(1, h.shape[-1]).expand(len(x), -1)",
+            "All baskets share one row of memory.",
+            fails=["test_each_basket_has_a_vector_of_its_own", "test_the_whole_training"],
+        ),
+        "one_row_cloned": edit(
+            "torch.zeros(len(x), h.shape[-1])",
+            "torch.zeros(1, h.shape[-1]).clone().expand(len(x), -1)",
+            "Clones the row before it is expanded.",
+            fails=["test_each_basket_has_a_vector_of_its_own", "test_the_whole_training"],
+        ),
+        "rows_without_recording": edit(
+            "pooled[i] = weights[i] @ h[i]",
+            "pooled.data[i] = weights[i] @ h[i]",
+            "Writes rows through .data: nothing but head learns.",
+            fails=["test_attention_learns", "test_the_whole_training"],
+        ),
+        "two_bugs_left": edit(
+            [
+                ("goods.clone()", "goods"),
+                ("torch.zeros(len(x), h.shape[-1])", "torch.zeros(1, h.shape[-1]).expand(len(x), -1)"),
+            ],
+            "Mends what raises an error, and nothing else.",
+            fails=[
+                "test_prices_belong_to_the_caller",
+                "test_each_basket_has_a_vector_of_its_own",
+                "test_the_whole_training",
+            ],
+        ),
+        "scaled_by_the_first_basket": edit(
+            "prices.std()",
+            "prices[0].std()",
+            "Scales by the prices of a single basket.",
+            fails=["test_each_basket_has_a_vector_of_its_own", "test_the_whole_training"],
+        ),
+        "gradients_added_up": edit(
+            "            optimizer.zero_grad()\n",
+            "",
+            "Forgets what stands in .grad.",
+            fails=["test_attention_learns", "test_the_whole_training"],
+            public=True,
+        ),
+        "frozen_head": edit(
+            "    losses = []",
+            '    model["head"].requires_grad_(False)\n    losses = []',
+            "Freezes the head, which belongs to the caller.",
+            fails=["test_attention_learns", "test_the_whole_training"],
+            public=True,
+        ),
+    },
+)
+
+
 # Edits of right answers that no promise of the task tells from the answers.
 
 equal("q1", "x -> x.clone()", why="the clone of a row is a row, and leads back to xs")
@@ -1075,4 +1270,52 @@ equal(
     "out -> out.clone()",
     why="the same write, a clone of what it made, or a constant that is one already",
     answers=["written_into_a_clone"],
+)
+
+equal(
+    "end",
+    "no_grad is put around: optimizer = torch.optim.SGD(model.parameters(), lr=lr)",
+    "no_grad is put around: x = goods.clone()",
+    "no_grad is put around: prices /= prices.std()",
+    "no_grad is put around: losses.append(loss.item())",
+    "x[..., -1] -> x[..., -1].detach()",
+    "x[..., -1] -> x[..., -1].data",
+    "x -> x.detach()",
+    "drop -> drop.detach()",
+    "y -> y.detach()",
+    "prices.std() -> prices.std().item()",
+    "prices /= prices.std() -> prices.div_(prices.std())",
+    why="goods, prices, drop and y are data without a history, and what is no tensor has none either",
+)
+equal(
+    "end",
+    "x -> x.clone()",
+    "h -> h.clone()",
+    "drop -> drop.clone()",
+    "pooled -> pooled.clone()",
+    "loss -> loss.clone()",
+    "model['head'](pooled).squeeze(-1) -> model['head'](pooled).squeeze(-1).clone()",
+    why="the clone leads back to what was cloned",
+)
+equal(
+    "end",
+    "a statement is moved by one: weights = model['score'](h).squeeze(-1).softmax(-1).masked_fill(drop, 0.0)",
+    "a statement is moved by one: loss = ((prediction - y) ** 2).mean()",
+    "a statement is moved by one: optimizer.step()",
+    "a statement is moved into a block: prediction = model['head'](pooled).squeeze(-1)",
+    why="the lines do not use each other, and the last prediction is made of all rows",
+)
+equal(
+    "end",
+    "-1 -> 1",
+    ".mean() -> .mean(dim=0)",
+    "prediction - y -> y - prediction",
+    why="the last dimension is number 1, the only one number 0, and a square has no sign",
+)
+equal(
+    "end",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="the gradients are the same; what is kept longer than needed costs memory, of which the task does not speak",
 )

@@ -15,7 +15,7 @@ from grader import (
     probe,
     raised,
 )
-from grader.inside import attempt, gradients, graph, inside, nn, snap, torch, untouched
+from grader.inside import attempt, gradients, graph, graph_at, inside, nn, snap, torch, untouched
 
 WHOSE = "Whose memory does each of your operations write to?"
 
@@ -594,3 +594,123 @@ def weights_before_backward(student):
     """The weights a before their backward: is what softmax has saved still what it was?"""
     scores = torch.randn(1, 2, requires_grad=True)
     return graph(a=student.drop_attention(scores, torch.tensor([[False, True]])), scores=scores)
+
+
+# --- end: train
+
+
+@inside
+def attention_model(inputs, hidden):
+    """The three layers, with something in .grad."""
+    layers = {"embed": (inputs, hidden), "score": (hidden, 1), "head": (hidden, 1)}
+    model = nn.ModuleDict({name: nn.Linear(*of) for name, of in layers.items()})
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    return model
+
+
+@inside
+def batch_of(baskets, goods, inputs):
+    """A batch in which every basket drops a good, and the first keeps one; prices are large."""
+    x, drop = torch.randn(baskets, goods, inputs), torch.rand(baskets, goods) < 0.3
+    x[..., -1] = 20 + 8 * x[..., -1]
+    drop[:, 1] = True
+    drop[0, 0] = False
+    return x, drop, torch.randn(baskets)
+
+
+@inside
+def facts_of_training(train, model, batches, lr, epochs):
+    """The losses, the parameters afterwards, and what else has changed."""
+    with untouched(batches=batches, model=model) as kept:
+        losses = attempt(train, model, batches, lr, epochs)
+    return {"kept": kept, "losses": losses, "parameters": {k: snap(p) for k, p in model.named_parameters()}}
+
+
+@inside
+def trainings():
+    """Several batches in several epochs, and a batch that is not contiguous."""
+    inputs, hidden, goods, some, more = sizes(5, 2)
+    batches = [batch_of(baskets, goods, inputs) for baskets in (some, more)]
+    gaps = tuple(with_gaps(part) for part in batch_of(some, goods, inputs))
+    return {
+        "": (attention_model(inputs, hidden), batches, 0.1, count(2, 3)),
+        "Where x and drop are not contiguous": (attention_model(inputs, hidden), [gaps], 0.2, 2),
+    }
+
+
+@probe(cases=trainings)
+def trained(student, model, batches, lr, epochs):
+    """Whole trainings."""
+    return facts_of_training(student.train, model, batches, lr, epochs)
+
+
+@probe
+def trained_by_one_basket(student):
+    """A single step with a single basket, for which an expanded buffer is as good as any other."""
+    inputs, hidden, goods = sizes(3, 3)
+    return facts_of_training(
+        student.train, attention_model(inputs, hidden), [batch_of(1, goods, inputs)], 0.3, 1
+    )
+
+
+@probe
+def trained_in_vain(student):
+    """A training with lr = 0, which learns nothing: only the way to the loss counts."""
+    inputs, hidden, goods, baskets = sizes(4, 3)
+    model = attention_model(inputs, hidden)
+    return facts_of_training(student.train, model, [batch_of(baskets, goods, inputs)], 0.0, 1)
+
+
+def assert_trained(training):
+    """The training came to its end."""
+    losses = training.seen["losses"]
+    assert not raised(losses, BaseException), f"The training is not done: {diagnose(losses)}"
+
+
+def test_prices_belong_to_the_caller(trained):
+    """The batches are after the training what they were before."""
+    for case in cases(trained):
+        assert_untouched(case.seen["kept"], but=["model"], hint=WHOSE)
+
+
+def test_each_basket_has_a_vector_of_its_own(trained_in_vain):
+    """The loss is that of all baskets, each with its own goods.
+
+    Print the vectors of the baskets of one batch, and compare them.
+    """
+    assert_trained(trained_in_vain)
+    assert_close(*trained_in_vain["losses"], "With lr = 0 nothing is learned, and yet the losses are wrong.")
+
+
+def test_attention_learns(trained_by_one_basket):
+    """With a single basket and a single step, every layer gets its gradient."""
+    assert_trained(trained_by_one_basket)
+    (seen, right), told = trained_by_one_basket["parameters"], "After a single step a parameter is wrong."
+    if all(is_close(seen[name], right[name]) for name in ("head.weight", "head.bias")):
+        told = (
+            "After a single step head is right, and what lies before the attention weights is not.\n\n"
+            "What does softmax keep for backward, and what stands there when backward comes?"
+        )
+    assert_close(seen, right, told)
+
+
+def test_the_whole_training(trained):
+    """Losses and parameters are right after several steps, and nothing else of the model has changed."""
+    for case in cases(trained):
+        assert_trained(case)
+        with blaming_changes(case.seen["kept"], but=["model"]):
+            assert_close(*case["losses"], "The losses of the steps are wrong.")
+            assert_close(*case["parameters"], "A parameter is not where the gradients lead.")
+        learned = ["model.*:value", "model.*:version", "model.*:grad"]
+        assert_untouched(case.seen["kept"], but=["batches", *learned])
+
+
+@picture
+def baskets_before_the_head(student):
+    """What enters head in the first step, for two baskets."""
+    model = nn.ModuleDict({"embed": nn.Linear(2, 1), "score": nn.Linear(1, 1), "head": nn.Linear(1, 1)})
+    x, drop = torch.randn(2, 2, 2), torch.tensor([[True, False], [False, False]])
+    drawn = graph_at(model["head"], into="pooled", score=model["score"].weight)
+    attempt(student.train, model, [(x, drop, torch.randn(2))], 0.1, 1)
+    return drawn()

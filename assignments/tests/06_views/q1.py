@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q1"
 points = 4
+afterword = "A buffer for results needs no `requires_grad`: the writes give it a history. Next trap: a write through `.data` or `.detach()` fills the buffer, too, and gives it none."
 
 
 @test_case(
-    success_message="The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].",
+    success_message="The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].<br>A buffer for results needs no <code>requires_grad</code>: the writes give it a history. Next trap: a write through <code>.data</code> or <code>.detach()</code> fills the buffer, too, and gives it none.",
     failure_message="Not yet: The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].",
 )
 def test_a_loss_of_the_results_reaches_w(collect):

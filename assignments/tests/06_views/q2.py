@@ -4,16 +4,22 @@ OK_FORMAT = False
 
 name = "q2"
 points = 4
+afterword = "`a * gate` makes a new tensor, and `a *= gate` writes to the memory of `h`. Next trap: slices instead of chunks. Autograd allows a write to a slice, and `h` changes without an error."
 
 
 @test_case(
-    success_message="With gates of 0 the result is half of the first half, and both halves get a gradient.",
-    failure_message="Not yet: With gates of 0 the result is half of the first half, and both halves get a gradient.",
+    success_message="With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays.<br><code>a * gate</code> makes a new tensor, and <code>a *= gate</code> writes to the memory of <code>h</code>. Next trap: slices instead of chunks. Autograd allows a write to a slice, and <code>h</code> changes without an error.",
+    failure_message="Not yet: With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays.",
 )
-def test_both_halves_are_reached(glu):
-    """With gates of 0 the result is half of the first half, and both halves get a gradient."""
+def test_both_halves_are_reached_and_h_stays(glu):
+    """With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays."""
     import torch
 
+    h = torch.tensor([2.0, 4.0, 0.0, 0.0])
+    glu(h)
+    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], (
+        f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
+    )
     x = torch.tensor([[2.0, 4.0, 0.0, 0.0]], requires_grad=True)
     try:
         result = glu(x * 1)
@@ -31,19 +37,4 @@ def test_both_halves_are_reached(glu):
     )
     assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], (
         f"h gets {x.grad.tolist()}, not [[0.5, 0.5, 0.5, 1.0]]"
-    )
-
-
-@test_case(
-    success_message="Plain data stays as it is.",
-    failure_message="Not yet: Plain data stays as it is.",
-)
-def test_h_is_not_overwritten(glu):
-    """Plain data stays as it is."""
-    import torch
-
-    h = torch.tensor([2.0, 4.0, 0.0, 0.0])
-    glu(h)
-    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], (
-        f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
     )

@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q3"
 points = 4
+afterword = "What is measured is a constant, and what is divided is not: only the first belongs under `no_grad()`. Next trap: a write to a clone under `no_grad()`. It raises nothing, and the gradient lacks the factor."
 
 
 @test_case(
-    success_message="The tail is divided by its standard deviation, and so is its gradient.",
+    success_message="The tail is divided by its standard deviation, and so is its gradient.<br>What is measured is a constant, and what is divided is not: only the first belongs under <code>no_grad()</code>. Next trap: a write to a clone under <code>no_grad()</code>. It raises nothing, and the gradient lacks the factor.",
     failure_message="Not yet: The tail is divided by its standard deviation, and so is its gradient.",
 )
 def test_the_division_is_recorded(scale_tail):

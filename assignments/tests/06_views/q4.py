@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q4"
 points = 4
+afterword = "Read from expanded rows, and copy them before you write. Next trap: `clone()` in the wrong place. `b.clone().expand(n, -1)` protects `b`, and all rows are still one."
 
 
 @test_case(
-    success_message="Three rows of [1, 2] with a bump of 10 are [11, 12], [1, 2] and [1, 2].",
-    failure_message="Not yet: Three rows of [1, 2] with a bump of 10 are [11, 12], [1, 2] and [1, 2].",
+    success_message="Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient.<br>Read from expanded rows, and copy them before you write. Next trap: <code>clone()</code> in the wrong place. <code>b.clone().expand(n, -1)</code> protects <code>b</code>, and all rows are still one.",
+    failure_message="Not yet: Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient.",
 )
-def test_only_the_first_row_is_bumped(row_bias):
-    """Three rows of [1, 2] with a bump of 10 are [11, 12], [1, 2] and [1, 2]."""
+def test_three_rows(row_bias):
+    """Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient."""
     import torch
 
     b = torch.tensor([1.0, 2.0])
@@ -22,16 +23,6 @@ def test_only_the_first_row_is_bumped(row_bias):
     assert b.tolist() == [1.0, 2.0], (
         f"the caller's b was [1, 2] and is {b.tolist()} after the call"
     )
-
-
-@test_case(
-    success_message="Three rows bring b three times the gradient.",
-    failure_message="Not yet: Three rows bring b three times the gradient.",
-)
-def test_every_row_reaches_b(row_bias):
-    """Three rows bring b three times the gradient."""
-    import torch
-
     b = torch.tensor([1.0, 2.0], requires_grad=True)
     try:
         rows = row_bias(b, 3, 10.0)

@@ -1,0 +1,43 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "end"
+points = 0
+afterword = "The three bugs: prices that were a view of the caller's data; zeros written into what softmax had saved; and an expanded buffer, one row of memory for all baskets. Only one of them raised an error."
+
+
+@test_case(
+    success_message="The step runs, the loss and the new score.weight are right, and the prices stay as they are.<br>The three bugs: prices that were a view of the caller's data; zeros written into what softmax had saved; and an expanded buffer, one row of memory for all baskets. Only one of them raised an error.",
+    failure_message="Not yet: The step runs, the loss and the new score.weight are right, and the prices stay as they are.",
+)
+def test_one_step_for_two_baskets(train):
+    """The step runs, the loss and the new score.weight are right, and the prices stay as they are."""
+    import torch
+    from torch import nn
+
+    model = nn.ModuleDict({"embed": nn.Linear(2, 2), "score": nn.Linear(2, 1), "head": nn.Linear(2, 1)})
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter))
+    x = torch.tensor([[[1.0, 2.0], [0.0, 4.0]], [[-1.0, 6.0], [2.0, 8.0]]])
+    drop = torch.tensor([[True, False], [False, False]])
+    try:
+        losses = train(model, [(x, drop, torch.tensor([1.0, -1.0]))], 0.5, 1)
+    except RuntimeError as error:
+        reason = str(error).partition(" Hint:")[0]
+        raise AssertionError(f"train stopped; torch says: {reason}") from None
+    assert len(losses) == 1, (
+        f"{len(losses)} losses came back for a single step"
+    )
+    assert abs(losses[0] - 2.2971) < 1e-3, (
+        f"the loss of the first step is {losses[0]:.4f}, not 2.2971"
+    )
+    weight = [round(entry, 4) for entry in model["score"].weight[0].tolist()]
+    assert abs(weight[0] - -0.9542) < 1e-3 and abs(weight[1] - 1.0039) < 1e-3, (
+        f"after the first step score.weight is {weight}, not [-0.9542, 1.0039]"
+    )
+    prices = x[..., 1].tolist()
+    assert prices == [[2.0, 4.0], [6.0, 8.0]], (
+        f"the caller's prices were [[2, 4], [6, 8]], and are {prices}"
+    )
