@@ -236,7 +236,7 @@ def test_a_missing_master_is_refused(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(SOLUTIONS.glob("*.py")), ids=lambda path: path.stem)
 def test_every_master_of_the_course_is_readable(path):
-    """Each master has questions, every one of them with a public check and three hints; an end task has none."""
+    """Every question has a public check and three hints, an end task only the check."""
     assignment = read_assignment(path)
     tasks = {cell.question: cell.source for cell in assignment.cells if cell.role == "task"}
     for question in assignment.questions:
