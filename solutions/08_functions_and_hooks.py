@@ -12,9 +12,10 @@
 # what the check saw. The hidden checks look further than the check in this notebook, but they ask for nothing
 # that the task does not say.
 #
-# Every claim in this notebook was run on torch 2.13. If you have read something else elsewhere, the text says so.
+# Every claim in this notebook was run on torch 2.13. Where other texts say something else, this notebook tells you.
 #
 # The checks call every function while gradients are being recorded. Your function leaves the grad mode as it was.
+# For float64 tensors all results and gradients are right to the digits of float64.
 
 # %%
 import torch
@@ -64,7 +65,7 @@ xray(loss=y.sum(), x=x)
 
 # %% [markdown]
 # `ctx` carries what `backward` will need. There are two places for it, and they look alike: an attribute of
-# `ctx`, and `ctx.save_for_backward`. Keep numbers, shapes and flags in attributes. Tensors belong into
+# `ctx`, and `ctx.save_for_backward`. Keep numbers, shapes and flags in attributes. Keep tensors in
 # `save_for_backward`. The next cell keeps the same tensor in both places, overwrites it, and looks at both again.
 #
 # **Guess first:** what stands in `ctx.h` when `backward` runs? And what does `ctx.saved_tensors` give?
@@ -94,12 +95,14 @@ y = KeepTwice.apply(h)
 h.detach().zero_()
 y.sum().backward()
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.4", "claim S4.18", "claim S4.28"]
 # <details><summary>What you should have seen</summary>
 #
 # `[0.0, 0.0]`, and then `one of the variables needed for gradient computation has been modified by an inplace
 # operation`. The attribute is an ordinary Python reference. It shows what stands in memory now.
 # `save_for_backward` also notes the version of the tensor, and `ctx.saved_tensors` compares it with `h._version`.
+#
+# Neither place keeps a copy, so the old values are lost.
 #
 # </details>
 #
@@ -119,7 +122,7 @@ y.sum().backward()
 # smallest example.
 #
 # - `x` is a float32 or float64 tensor of any shape. It is a leaf or a computed tensor, and it stays as it is.
-# - The gradient is that of `x * x`.
+# - The gradient is that of `x * x`. The gradient tensor that arrives in `backward` is not overwritten.
 # - Autograd can differentiate this gradient again. So `torch.autograd.grad(..., create_graph=True)` gives a
 #   gradient whose own gradients, with respect to `x` and to the gradient that came in, are right.
 # - If `x` is overwritten in place between the forward and the backward pass, backward raises a `RuntimeError`,
@@ -182,19 +185,14 @@ class Square(torch.autograd.Function):
 
 
 # %% tags=["check q1"]
-def test_the_gradient_of_a_square(Square):
-    """The gradient at -1 and 2 is -2 and 4."""
+def test_square(Square):
+    """The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error."""
     import torch
 
     x = torch.tensor([-1.0, 2.0], requires_grad=True)
     Square.apply(x).sum().backward()
     assert x.grad is not None, "x.grad is None: nothing leads from the result back to x"
     assert x.grad.tolist() == [-2.0, 4.0], f"the gradient at -1 and 2 is {x.grad.tolist()}"
-
-
-def test_an_overwritten_input_is_noticed(Square):
-    """If x is overwritten before backward, backward raises an error."""
-    import torch
 
     leaf = torch.tensor([-1.0, 2.0], requires_grad=True)
     x = leaf * 1
@@ -208,7 +206,12 @@ def test_an_overwritten_input_is_noticed(Square):
     raise AssertionError(message)
 
 
-# %% [markdown]
+# %% [markdown] tags=["afterword q1"]
+# Autograd can only check what it is told about. It compares the version of a tensor that you gave to
+# `save_for_backward`. It never sees an attribute of `ctx`, a global name or a variable of a closure.
+
+
+# %% [markdown] tags=["claim S4.17", "claim S4.27"]
 # ## Writing in place, and saying so
 #
 # You may have read that autograd "does not support most in-place operations". It does. After `x.mul_(3)` on a
@@ -255,7 +258,7 @@ y = Double_.apply(x)
 print(x.tolist(), y.tolist(), y is x)
 print(x.grad_fn.name(), y.grad_fn.name())
 
-# %% [markdown]
+# %% [markdown] tags=["claim S4.11"]
 # <details><summary>What you should have seen</summary>
 #
 # `[4.0, 4.0] [4.0, 4.0] False`, and then `AddBackward0 Double_Backward`. The memory of `x` holds the new values,
@@ -271,16 +274,15 @@ print(x.grad_fn.name(), y.grad_fn.name())
 # ## q2 · An in-place operation of your own: mark_dirty
 #
 # Write the class `Scale_`, a `torch.autograd.Function`. `Scale_.apply(x, k)` multiplies `x` in place by the
-# Python float `k` and returns `x` itself. Layers write in place to save memory: no second tensor of this size is
-# needed.
+# Python float `k` and returns `x` itself. Layers write in place to save memory.
 #
 # - `x` is a computed tensor (no leaf that requires grad, and no view), float32 or float64, of any shape. `k` is any
-#   float, also a negative one or 0.
+#   finite float, also a negative one, 0 or 1.
 # - Afterwards `x` is the same object in the same memory. It holds the new values, and what comes back is `x`.
-# - The gradient is right, whether you go on with the result or with the old name `x`. `Scale_` may be
-#   applied several times, with other numbers `k`, before backward.
+# - The gradient is right, whether you go on with the result or with the old name `x`. `Scale_` may be applied
+#   several times, with other numbers `k`, before backward.
 # - A loss that was computed from the *old* values of `x` and needs them, such as `(x ** 2).sum()`, raises
-#   autograd's `RuntimeError` about an overwritten value when it goes back.
+#   autograd's `RuntimeError` about an overwritten value when it goes back. (With `k = 1` it may raise or not.)
 # - The gradient that arrives in `backward` is not overwritten. Other branches may hold the same tensor.
 #
 # The given class changes the memory, but autograd does not know. If you go on with `x`, the gradient lacks the
@@ -339,8 +341,8 @@ class Scale_(torch.autograd.Function):
 
 
 # %% tags=["check q2"]
-def test_x_itself_comes_back(Scale_):
-    """x holds the new values, and is what comes back."""
+def test_scale(Scale_):
+    """x holds the new values, x itself comes back, and the gradient through x has the factor k."""
     import torch
 
     a = torch.ones(2, requires_grad=True)
@@ -348,17 +350,13 @@ def test_x_itself_comes_back(Scale_):
     y = Scale_.apply(x, 3.0)
     assert x.tolist() == [3.0, 3.0], f"x was 1 everywhere, k is 3, and now x holds {x.tolist()}"
     assert y is x, "another object than x came back: autograd does not know that x was changed"
-
-
-def test_the_gradient_through_x(Scale_):
-    """If you go on with x, the gradient has the factor k."""
-    import torch
-
-    a = torch.ones(2, requires_grad=True)
-    x = a * 1
-    Scale_.apply(x, 3.0)
     x.sum().backward()
     assert a.grad.tolist() == [3.0, 3.0], f"k is 3, and through x the gradient is {a.grad.tolist()}"
+
+
+# %% [markdown] tags=["afterword q2"]
+# `mark_dirty` does two things: the version of `x` moves, and `x` is now the result of your Function. So there is a
+# single `x` again, in memory and in the graph.
 
 
 # %% [markdown]
@@ -383,7 +381,7 @@ print(x.grad.tolist())  # [6.0, 12.0], because the gradient of 3 x**2 is 6 x
 # A gradient with a history: autograd has recorded how backward computed `3 * x ** 2`. So the way leads on to `x`.
 xray(gradient=torch.autograd.grad((x**3).sum(), x, create_graph=True)[0], x=x)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S1.4"]
 # `retain_graph=True` (notebook 2) is something else. It keeps what the *forward* pass saved, so that you can go back
 # a second time. It records nothing. (With `create_graph=True` you get `retain_graph=True`, unless you set it
 # yourself. The reverse does not hold.) And `requires_grad_()` does not give a gradient a history either. It only sets
@@ -405,8 +403,8 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 # - `x` is plain data, float32 or float64 like the parameters of `D`. `x[i]` is sample `i`: a vector, or an image
 #   of shape `(channels, height, width)`. The norm of a sample is taken over all its entries. It is never 0.
 # - `D` is a module that makes an output of shape `(n, 1)` of `n` samples. The output of a sample does not depend
-#   on the other samples.
-# - The result is a tensor without dimensions. `backward()` brings the parameters of `D` the gradient of the
+#   on the other samples, and is the same in each call.
+# - The result is a tensor without dimensions. `backward()` gives the parameters of `D` the gradient of the
 #   penalty.
 # - The call itself touches nothing: no `.grad`, no mode, no value of `D`; and `x` stays plain data, the same
 #   values without `requires_grad`.
@@ -453,26 +451,18 @@ def penalty(D, x):
 
 
 # %% tags=["check q3"]
-def test_the_value_for_a_linear_critic(penalty):
-    """The slope of D is (3, 4) everywhere, its norm is 5, and the penalty is 16."""
+def test_penalty(penalty):
+    """D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient."""
     import torch
 
     D = torch.nn.Linear(2, 1)
     with torch.no_grad():
         D.weight.copy_(torch.tensor([[3.0, 4.0]]))
-    value = penalty(D, torch.ones(3, 2)).item()
-    assert abs(value - 16) < 1e-3, f"the slope of D has the norm 5, and the penalty is {value}"
-
-
-def test_the_penalty_teaches_the_critic(penalty):
-    """backward() of the penalty brings D.weight a gradient."""
-    import torch
-
-    D = torch.nn.Linear(2, 1)
-    with torch.no_grad():
-        D.weight.copy_(torch.tensor([[3.0, 4.0]]))
+    value = penalty(D, torch.ones(3, 2))
+    seen = value.item()
+    assert abs(seen - 16) < 1e-3, f"the slope of D has the norm 5, and the penalty is {seen}"
     try:
-        penalty(D, torch.ones(3, 2)).backward()
+        value.backward()
     except RuntimeError as error:
         message = f"the penalty cannot go back: was the inner gradient recorded? torch says: {error}"
         raise AssertionError(message) from None
@@ -482,11 +472,17 @@ def test_the_penalty_teaches_the_critic(penalty):
     assert right, f"D.weight.grad is {seen}: that is not the gradient of (norm - 1) ** 2"
 
 
-# %% [markdown]
+# %% [markdown] tags=["afterword q3"]
+# The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each
+# step goes back through the recorded backward pass, too, and takes about twice the time.
+
+
+# %% [markdown] tags=["claim S3.7"]
 # ## A hook sees the gradient pass by
 #
-# `t.register_hook(f)` asks autograd to call `f` with the gradient of `t`, once all of it has arrived and before it
-# goes on. What `f` returns goes on in its place. If `f` returns `None`, the gradient goes on as it was.
+# `t.register_hook(f)` asks autograd to call `f` with the gradient of `t`, when all of it has arrived. The value
+# that `f` returns replaces the gradient. If `f` returns `None`, the gradient goes on as it was. So a hook shows you the
+# gradient of a tensor that is no leaf, too.
 #
 # Do not write to the gradient inside a hook. The tensor that arrives is often not yours alone. An addition hands the
 # *same* tensor to both of its terms:
@@ -536,8 +532,8 @@ print(v.grad.tolist(), incoming.tolist())
 # *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. Use it when a single layer
 # makes gradients explode: `clip_grad_norm_` would shrink all gradients.
 #
-# - `t` is a computed tensor that requires grad, float32 or float64. Its value and its history stay as they are.
-#   `limit` is a positive float.
+# - `t` is a computed tensor that requires grad, float32 or float64. Its value and its history stay as they are, and
+#   nobody overwrites it later. `limit` is a positive float.
 # - If `t` is used several times, the *sum* of what arrives is limited.
 # - Nothing else is limited. No other tensor gets another gradient than before, not even another result of the
 #   operation that made `t` (`torch.var_mean` has two results). The gradient tensor that arrives is not overwritten.
@@ -581,30 +577,25 @@ def clip_grad_hook(t, limit):
 
 
 # %% tags=["check q4"]
-def test_the_gradient_is_limited(clip_grad_hook):
-    """Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5."""
-    import torch
-
-    x = torch.ones(3, requires_grad=True)
-    t = x * 1
-    handle = clip_grad_hook(t, 2.0)
-    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and now they are {t.tolist()}"
-    t.backward(torch.tensor([5.0, -7.0, 0.5]))
-    assert x.grad.tolist() == [2.0, -2.0, 0.5], f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
-    assert hasattr(handle, "remove"), "what came back is no handle: it has no method remove()"
-
-
-def test_the_incoming_gradient_stays(clip_grad_hook):
-    """The gradient tensor that arrives still holds its values."""
+def test_clipped(clip_grad_hook):
+    """Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten."""
     import torch
 
     x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     t = x * 1
-    clip_grad_hook(t, 2.0)
+    handle = clip_grad_hook(t, 2.0)
+    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and now they are {t.tolist()}"
     incoming = torch.tensor([5.0, -7.0, 0.5])
     (t + other).backward(incoming)
+    assert x.grad.tolist() == [2.0, -2.0, 0.5], f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
+    assert hasattr(handle, "remove"), "what came back is no handle: it has no method remove()"
     seen = incoming.tolist()
     assert seen == [5.0, -7.0, 0.5], f"the hook overwrote the gradient that arrived: it now holds {seen}"
+
+
+# %% [markdown] tags=["afterword q4"]
+# A hook answers by what it returns. What it gets belongs to others, too. Next trap: a hook stays as long as its tensor,
+# unless you remove it. On a parameter it would still be there in the next epoch.
 
 
 # %% [markdown]
@@ -637,7 +628,7 @@ h.register_hook(lambda gradient: 10 * gradient)
 print(x.grad.item())  # 20.0, because the hook sees the sum of both ways
 
 # %% tags=["drawn"]
-# Two ways lead from the loss back to `h`. `Times10` sits on the right way only. A hook on `h` sees both.
+# Two ways lead from the loss back to `h`. `Times10` sits on one of them only. A hook on `h` sees both.
 h = x * 1
 xray(loss=h + Times10.apply(h), h=h, x=x)
 
@@ -651,13 +642,14 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 # Domain-adversarial training looks for features from which a second head *cannot* tell the domain. The trick is a
 # layer that changes nothing on the way forward, and reverses the gradient on the way back. Write `grad_reverse(x, lam)`.
 #
-# - It returns a tensor with the values, shape and dtype of `x` (up to rounding).
-# - The gradient that goes back through the result to `x` is multiplied by `-lam`.
+# - It returns a tensor with the values, shape and dtype of `x` (up to rounding). It may share the memory of `x`.
+# - The gradient that goes back through the result to `x` is multiplied by `-lam`. If you go back a second time, it
+#   is so again.
 # - All other uses of `x`, before and after the call, get their usual gradient. The gradient of a `y` that was made
 #   by another call, with another `lam`, is multiplied by its own.
-# - `x` is a leaf or a computed tensor that requires grad, float32 or float64. `x` stays as it is, and no hook stays
-#   on it. The gradient tensor that arrives is not overwritten.
-# - `lam` is a float, 0 or more. With 0 the gradient of `x` is 0, or there is none.
+# - `x` is a leaf or a computed tensor that requires grad, float32 or float64, with finite values. The call leaves `x`
+#   as it is, and no hook on it. The gradient tensor that arrives is not overwritten.
+# - `lam` is a float from 0 to 10. With 0 the gradient of `x` is 0, or there is none.
 #
 # The given function puts a hook on `x`, and so it reverses the gradient of every other use of `x` as well.
 #
@@ -686,7 +678,7 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 def grad_reverse(x, lam):
     """Return x, and multiply the gradient that goes back through the result by -lam.
 
-    x: a float tensor of any shape that requires grad; lam: a float, 0 or more.
+    x: a float tensor of any shape that requires grad; lam: a float from 0 to 10.
     """
 
     # BEGIN SOLUTION
@@ -708,8 +700,8 @@ def grad_reverse(x, lam):
 
 
 # %% tags=["check q5"]
-def test_the_gradient_is_reversed(grad_reverse):
-    """With lam = 0.5 the gradients 3 and 4 become -1.5 and -2."""
+def test_reversed(grad_reverse):
+    """With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed."""
     import torch
 
     x = torch.tensor([1.0, -2.0], requires_grad=True)
@@ -721,17 +713,17 @@ def test_the_gradient_is_reversed(grad_reverse):
     seen = [round(value, 5) for value in x.grad.tolist()]
     assert seen == [-1.5, -2.0], f"3 and 4 went back, lam is 0.5, and x.grad is {seen}"
 
-
-def test_another_use_of_x_is_not_reversed(grad_reverse):
-    """x * 10 gets its usual gradient: 10 - 0.5 = 9.5 in all."""
-    import torch
-
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     h = x * 1
     y = grad_reverse(h, 0.5)
     (h * 10 + y).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
     assert seen == [9.5, 9.5], f"10 comes through h and -0.5 through the result, and x.grad is {seen}"
+
+
+# %% [markdown] tags=["afterword q5"]
+# The reversal stands on the way back from your result, and the other ways do not pass there. In practice `lam` often
+# grows from 0 to 1 during the training, so that the features first learn something at all.
 
 
 # %% [markdown]
@@ -765,11 +757,12 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 #
 # Write `maml_grad(w, task_loss, query_loss, lr)`. Let `fast = w - lr * g`, where `g` is the gradient of
 # `task_loss(w)` with respect to `w`. Return the gradient of `query_loss(fast)` with respect to `w`, a tensor in the
-# shape of `w`. It counts that `g` depends on `w`, too (second order).
+# shape of `w`, with a history or without. It counts that `g` depends on `w`, too (second order).
 #
 # - `w` is a leaf that requires grad, of any shape, float32 or float64. `task_loss` and `query_loss` are functions
-#   that take a tensor like `w` and return a tensor without dimensions. They compute with torch's operations, may be
-#   called as often as you like, and may use other tensors that require grad. `lr` is a float, 0 or more.
+#   that take a tensor like `w` and return a tensor without dimensions. The gradient of each depends on its argument:
+#   neither is linear. They compute with torch's operations, may be called as often as you like, and may use other
+#   tensors that require grad. `lr` is a float, 0 or more.
 # - Nothing is written to `w`, not even for a moment: a loss that was computed from `w` before the call and needs its
 #   values still goes back.
 # - All `.grad` stay what they were: that of `w`, and those of the tensors which the two losses use.
@@ -825,8 +818,8 @@ def maml_grad(w, task_loss, query_loss, lr):
 
 
 # %% tags=["check q6"]
-def test_the_second_order_gradient(maml_grad):
-    """At w = 2 with v ** 3, v ** 2 / 2 and lr = 0.1 the gradient is (2 - 1.2) * (1 - 1.2) = -0.16."""
+def test_maml(maml_grad):
+    """At w = 2 with v ** 3, v ** 2 / 2 and lr = 0.1 it is (2 - 1.2) * (1 - 1.2) = -0.16, and w stays as it is."""
     import torch
 
     w = torch.tensor([2.0], requires_grad=True)
@@ -834,20 +827,17 @@ def test_the_second_order_gradient(maml_grad):
     seen = round(gradient.item(), 4)
     assert seen != 0.8, "the gradient is 0.8: that is first order, as if g did not depend on w"
     assert seen == -0.16, f"the gradient is {seen}, and (2 - 1.2) * (1 - 1.2) is -0.16"
-
-
-def test_w_is_not_written_to(maml_grad):
-    """The version counter of w does not move, and w.grad stays None."""
-    import torch
-
-    w = torch.tensor([2.0], requires_grad=True)
-    maml_grad(w, lambda v: (v**3).sum(), lambda v: (v**2).sum() / 2, 0.1)
     assert w.tolist() == [2.0], f"w was 2, and now it is {w.tolist()}"
     assert w._version == 0, f"w was written to: its version counter stands at {w._version}"
     assert w.grad is None, f"w.grad was None, and now it is {w.grad.tolist()}"
 
 
-# %% [markdown]
+# %% [markdown] tags=["afterword q6"]
+# The step is a part of the computation now, so its gradient counts how `g` moves with `w`. The price: with several
+# inner steps, autograd holds the graphs of all of them until you go back.
+
+
+# %% [markdown] tags=["claim S1.16"]
 # ## `.grad` is a single tensor
 #
 # `backward()` *adds* to `.grad` (notebook 2). It does so in place, in the tensor that is there already. So a list of
@@ -896,13 +886,14 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # Differential privacy clips the gradient of every sample by itself. Influence functions ask which sample taught the
 # model what. Both need the gradients *before* they are added. Write `per_sample_grads(model, X, Y)`. It returns a
 # dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
-# `(N, *parameter.shape)`. Entry `i` is the gradient of `F.mse_loss(model(X[i]), Y[i])`.
+# `(N, *parameter.shape)`, with a history or without. Entry `i` is the gradient of `F.mse_loss(model(X[i]), Y[i])`.
 #
 # - `X` has the shape `(N, inputs)` and `Y` the shape `(N, outputs)`, with `N` at least 1. Both are plain data. All is
 #   float32 or all is float64.
 # - `model` takes a single sample of shape `(inputs,)` as well as a batch. All its parameters require grad and take
-#   part. A parameter that stands in two places of the model has one entry, under the name that `named_parameters()`
-#   gives it, and its gradient counts both places. The model gives the same output for the same input.
+#   part. Two modules of it may share a parameter. It has one entry, under the name that `named_parameters()` gives it,
+#   and its gradient counts both places. No module has two names. The model gives the same output for the same input,
+#   and no `if` in it looks at values.
 # - The `.grad` of every parameter is `None` before the call and after it. Nothing else of `model`, `X` or `Y` changes.
 #
 # The given function returns `N` times the same tensor, and leaves gradients behind.
@@ -953,8 +944,8 @@ def per_sample_grads(model, X, Y):
 
 
 # %% tags=["check q7"]
-def test_each_sample_has_its_own_gradient(per_sample_grads):
-    """Two samples of a model with one weight have the gradients -2 and -8."""
+def test_two_samples(per_sample_grads):
+    """Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind."""
     import torch
 
     model = torch.nn.Linear(1, 1, bias=False)
@@ -965,16 +956,13 @@ def test_each_sample_has_its_own_gradient(per_sample_grads):
     seen = result["weight"].flatten().tolist()
     message = f"the two gradients are {seen}; alone, the samples have -2 and -8"
     assert len(seen) == 2 and abs(seen[0] + 2) < 1e-4 and abs(seen[1] + 8) < 1e-4, message
-
-
-def test_no_gradient_is_left_behind(per_sample_grads):
-    """The .grad of the model is None afterwards."""
-    import torch
-
-    model = torch.nn.Linear(2, 1)
-    per_sample_grads(model, torch.ones(3, 2), torch.zeros(3, 1))
     left = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
     assert not left, f".grad was None before the call, and is a tensor now, of: {left}"
+
+
+# %% [markdown] tags=["afterword q7"]
+# To keep a gradient, you need a tensor to which no later `backward()` adds. Mind the memory: `N` gradients take `N`
+# times the memory of the parameters.
 
 
 # %% [markdown]
@@ -1071,6 +1059,110 @@ def test_the_product(hvp):
     assert seen == [2.0, -10.0], f"the product is {seen}; H is [[4, 2], [2, 12]], and v is (1, -1)"
     assert x.grad is None, f"x.grad was None, and now it is {x.grad.tolist()}"
 
+
+# %% [markdown] tags=["afterword q8"]
+# `H v` takes two passes back, however large `x` is. `H` itself would take one more for each entry of `x`. So many
+# methods do with a few products.
+
+
+# %% [markdown]
+# ## End task · Two heads on one body
+#
+# A model has a `body` and two heads. Head `main` does the work that counts. Head `aux` learns something else beside it,
+# and may disturb the body only a little. The output of `main` should also be smooth, so its slope is penalised. The
+# function below trains all three, and returns the gradient of `main.weight` in every epoch.
+#
+# It raises no error. But with a small `slow` the body hardly learns at all, not even for `main`. Whatever `weight` is,
+# the output gets no smoother. And a plot of the gradients that come back is a flat line. Three bugs of this notebook
+# are in it. Repair them.
+#
+# - `h = body(X)` has the shape `(n, features)`. `main` and `aux` are of the class `nn.Linear`, and take `h`. `X`, `Y` and
+#   `Z` are plain data of two dimensions. All is float32 or all is float64. All parameters require grad, and their
+#   `.grad` is `None` before the call. The output of a sample does not depend on the other samples, and is the same in
+#   each call.
+# - In each of `epochs` epochs, `torch.optim.SGD` with the rate `lr` takes one step on the sum of three terms: the mean
+#   squared error of `main(h)` and `Y`; that of `aux(h)` and `Z`; and `weight` times the penalty. The penalty is the
+#   mean over the samples of the squared norm of the gradient of `main(h).sum()` with respect to this sample.
+# - The gradient that the second term sends back into `body` is multiplied by `slow`. Nothing else is slowed: not `aux`,
+#   and not what the other two terms send back. `slow`, `weight` and `lr` are floats, 0 or more.
+# - The result is a list with an entry for each epoch: the gradient of the sum with respect to `main.weight`, before
+#   the step. What the parameters hold in `.grad` after the call does not matter.
+# - `X`, `Y` and `Z` stay as they are. The modules keep no hook and change nothing but their parameters.
+
+
+# %% tags=["question end"]
+def train_two_heads(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
+    """Train body, main and aux in place; return the gradient of main.weight of every epoch.
+
+    body: a module; main, aux: nn.Linear; X, Y, Z: data; epochs: an int; lr, slow, weight: floats.
+    Returns a list of tensors in the shape of main.weight.
+    """
+    # BEGIN SOLUTION
+    parameters = [*body.parameters(), *main.parameters(), *aux.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=lr)
+    history = []
+    for _ in range(epochs):
+        x = X.detach().requires_grad_()
+        h = body(x)
+        slowed = h.view_as(h)
+        slowed.register_hook(lambda gradient: slow * gradient)
+        output = main(h)
+        (slope,) = torch.autograd.grad(output.sum(), x, create_graph=True)
+        penalty = slope.square().sum(dim=1).mean()
+        loss = F.mse_loss(output, Y) + F.mse_loss(aux(slowed), Z) + weight * penalty
+        optimizer.zero_grad()
+        loss.backward()
+        history.append(main.weight.grad.clone())
+        optimizer.step()
+    return history
+    # STUB
+    # parameters = [*body.parameters(), *main.parameters(), *aux.parameters()]
+    # optimizer = torch.optim.SGD(parameters, lr=lr)
+    # history = []
+    # for _ in range(epochs):
+    #     x = X.detach().requires_grad_()
+    #     h = body(x)
+    #     h.register_hook(lambda gradient: slow * gradient)
+    #     output = main(h)
+    #     (slope,) = torch.autograd.grad(output.sum(), x, retain_graph=True)
+    #     penalty = slope.square().sum(dim=1).mean()
+    #     loss = F.mse_loss(output, Y) + F.mse_loss(aux(h), Z) + weight * penalty
+    #     optimizer.zero_grad(set_to_none=False)
+    #     loss.backward()
+    #     history.append(main.weight.grad)
+    #     optimizer.step()
+    # return history
+    # END SOLUTION
+
+
+# %% tags=["check end"]
+def test_two_heads(train_two_heads):
+    """The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch."""
+    import torch
+
+    def trained(epochs, slow, weight):
+        layers = [torch.nn.Linear(1, 1, bias=False) for _ in range(3)]
+        for layer in layers:
+            torch.nn.init.ones_(layer.weight)
+        X, Y, Z = torch.ones(1, 1), torch.zeros(1, 1), torch.zeros(1, 1)
+        history = train_two_heads(*layers, X, Y, Z, epochs, 0.1, slow, weight)
+        return [round(layer.weight.item(), 4) for layer in layers], [round(one.item(), 4) for one in history]
+
+    (body, main, aux), _ = trained(epochs=1, slow=0.0, weight=0.0)
+    assert body != 1.0, "with slow = 0 the body does not learn at all, not even for main"
+    assert body == 0.8, f"slow is 0, so body learns for main only; its weight goes from 1 to {body}"
+    (body, main, aux), _ = trained(epochs=1, slow=1.0, weight=1.0)
+    assert main != 0.8, "with weight = 1 the penalty changes nothing: main becomes what it is with weight = 0"
+    assert main == 0.6, f"with weight = 1 the weight of main goes from 1 to {main}"
+    _, history = trained(epochs=2, slow=1.0, weight=0.0)
+    assert len(set(history)) == 2, f"the gradients of two epochs are {history}, and those differ"
+    assert history == [2.0, 0.576], f"the gradients of two epochs are {history}"
+
+
+# %% [markdown] tags=["afterword end"]
+# The three bugs: a hook on `h` slows all that comes back to `h`, not only what `aux` sends. A slope that was taken
+# without `create_graph=True` is a constant, so its penalty teaches nothing. And a list of `.grad` holds the same tensor
+# again and again, if the gradients are set to zero in place.
 
 # %% [markdown]
 # ## What to keep

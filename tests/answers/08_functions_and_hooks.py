@@ -369,6 +369,23 @@ wrong_edits(
             fails=["test_gradient_through_the_result"],
             public=True,
         ),
+        "nothing_done_for_one": edit(
+            "x.mul_(k)",
+            "if k == 1:\n            return x\n        x.mul_(k)",
+            "Believes that where no value changes there is nothing to mark.",
+            fails=["test_x_is_scaled_in_place"],
+            public=True,
+        ),
+        "factor_of_the_values": edit(
+            [
+                ("x.mul_(k)", "old = x.clone()\n        x.mul_(k)"),
+                ("ctx.k = k", "ctx.k = None"),
+                ("return x", "ctx.k = x.detach() / old\n        return x"),
+            ],
+            "Finds the factor by a division, which gives nan where x is 0.",
+            fails=["test_gradient_through_x", "test_gradient_through_the_result"],
+            public=True,
+        ),
         "dirty_copy": edit(
             [
                 ("x.mul_(k)", "y = x.detach().mul_(k)"),
@@ -626,6 +643,20 @@ def value_clamped(t, limit):
     return t.register_hook(lambda gradient: gradient)
 
 
+@wrong("q4", fails=["test_gradient_is_limited"], public=True)
+def largest_entry_asked(t, limit):
+    """Looks at the largest entry only, to spare the work: an entry far below 0 is not large."""
+    return t.register_hook(lambda gradient: gradient.clamp(-limit, limit) if gradient.max() > limit else None)
+
+
+@wrong("q4", fails=["test_gradient_is_limited"], public=True)
+def smallest_entry_asked(t, limit):
+    """Looks at the smallest entry only."""
+    return t.register_hook(
+        lambda gradient: gradient.clamp(-limit, limit) if gradient.min() < -limit else gradient
+    )
+
+
 @wrong("q4", fails=["test_nothing_else_is_limited"], public=True)
 def hook_on_the_node(t, limit):
     """Puts the hook on the node, which has other results, too."""
@@ -786,6 +817,19 @@ def hook_that_removes_itself(x, lam):
     return x
 
 
+@wrong("q5", fails=[])
+def hook_on_a_view_removed_by_itself(x, lam):
+    """Tidies the hook up after the first backward, though the result may go back a second time."""
+
+    def reverse(gradient):
+        handle.remove()
+        return -lam * gradient
+
+    y = x.view_as(x)
+    handle = y.register_hook(reverse)
+    return y
+
+
 @wrong("q5", fails=["test_forward_is_the_identity"])
 def negative_forward(x, lam):
     """Turns the values around, too."""
@@ -818,6 +862,13 @@ wrong_edits(
             "-gradient, None",
             "Forgets the number.",
             fails=["test_gradient_is_reversed"],
+        ),
+        "lam_rounded": edit(
+            "ctx.lam = lam",
+            "ctx.lam = torch.tensor(lam)",
+            "Makes a float32 tensor of the number, which rounds it for a float64 gradient.",
+            fails=["test_gradient_is_reversed"],
+            public=True,
         ),
         "kept_globally": edit(
             [("ctx.lam = lam", "grad_reverse.lam = lam"), ("-ctx.lam", "-grad_reverse.lam")],
@@ -906,6 +957,13 @@ wrong_edits(
             "Writes to a leaf while gradients are recorded.",
             stops="RuntimeError",
             fails=["test_second_order_gradient", "test_w_is_left_alone"],
+        ),
+        "rate_rounded": edit(
+            "return torch",
+            "lr = torch.tensor(lr)\n    return torch",
+            "Makes a float32 tensor of the rate, which rounds it for float64 weights.",
+            fails=["test_second_order_gradient"],
+            public=True,
         ),
         "upwards": edit(
             "w - lr * g", "w + lr * g", "Takes the step uphill.", fails=["test_second_order_gradient"]
@@ -1223,6 +1281,265 @@ wrong_edits(
     },
 )
 
+
+# end task: train_two_heads
+
+
+@accepted("end")
+def mixed_with_a_detached_part(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
+    """A part of h is detached for aux; torch.func takes the slopes; fresh gradients for the list."""
+    modules = nn.ModuleList([body, main, aux])
+    opt = torch.optim.SGD(modules.parameters(), lr=lr)
+    history = []
+    for _ in range(epochs):
+        opt.zero_grad()
+        h = body(X)
+        slope = torch.func.grad(lambda x: main(body(x)).sum())(X)
+        loss = F.mse_loss(main(h), Y) + weight * slope.pow(2).sum() / len(X)
+        loss = loss + F.mse_loss(aux(torch.lerp(h.detach(), h, slow)), Z)
+        loss.backward()
+        history.append(main.weight.grad)
+        opt.step()
+    return history
+
+
+@accepted("end")
+def function_on_the_edge(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
+    """A Function on the way to aux, and a list of copies."""
+
+    class Slow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, h):
+            return h.view_as(h)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return slow * gradient
+
+    opt = torch.optim.SGD([*body.parameters(), *main.parameters(), *aux.parameters()], lr)
+    history = []
+    for epoch in range(epochs):
+        x = X.clone().requires_grad_()
+        h = body(x)
+        (slope,) = torch.autograd.grad([main(h).sum()], [x], create_graph=True)
+        loss = (
+            F.mse_loss(main(h), Y)
+            + F.mse_loss(aux(Slow.apply(h)), Z)
+            + weight * slope.norm(dim=1).pow(2).mean()
+        )
+        opt.zero_grad(set_to_none=False)
+        loss.backward(inputs=[*body.parameters(), *main.parameters(), *aux.parameters()])
+        history += [main.weight.grad.detach().clone()]
+        opt.step()
+    return history
+
+
+@accepted("end")
+def gradients_of_two_losses(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
+    """Two calls of torch.autograd.grad, added by hand; no .grad is needed for the list."""
+    opt = torch.optim.SGD([*body.parameters(), *main.parameters(), *aux.parameters()], lr=lr)
+    trunk, history = list(body.parameters()), []
+    for _ in range(epochs):
+        x = X.detach().requires_grad_()
+        h = body(x)
+        (slope,) = torch.autograd.grad(main(h).sum(), x, create_graph=True)
+        own = F.mse_loss(main(h), Y) + weight * (slope**2).sum(1).mean()
+        beside = F.mse_loss(aux(h), Z)
+        slowed = torch.autograd.grad(slow * beside, trunk, retain_graph=True)
+        opt.zero_grad()
+        beside.backward(inputs=list(aux.parameters()), retain_graph=True)
+        own.backward(inputs=[*trunk, *main.parameters()])
+        for parameter, gradient in zip(trunk, slowed):
+            parameter.grad += gradient
+        history.append(main.weight.grad)
+        opt.step()
+    return history
+
+
+@accepted("end")
+def body_called_again(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
+    """Calls the body once more for aux, so that the hook sits on a tensor of its own."""
+    opt = torch.optim.SGD([*body.parameters(), *main.parameters(), *aux.parameters()], lr=lr)
+    history = []
+    for _ in range(epochs):
+        opt.zero_grad()
+        own = body(X)
+        own.register_hook(lambda gradient: slow * gradient)
+        x = X.detach().requires_grad_()
+        output = main(body(x))
+        (slope,) = torch.autograd.grad(output, x, torch.ones_like(output), create_graph=True)
+        (F.mse_loss(output, Y) + F.mse_loss(aux(own), Z) + weight * slope.square().sum(1).mean()).backward()
+        history.append(main.weight.grad)
+        opt.step()
+    return history
+
+
+accepted_edits(
+    "end",
+    {
+        "fresh_gradients": (
+            ".grad.clone()",
+            ".grad",
+            "zero_grad() sets .grad to None, so the next backward() makes a new tensor.",
+        ),
+        "copies_of_one_tensor": (
+            "optimizer.zero_grad()",
+            "optimizer.zero_grad(set_to_none=False)",
+            "The list holds copies, so it does not matter what becomes of .grad.",
+        ),
+    },
+)
+wrong_edits(
+    "end",
+    {
+        "hook_left": edit(
+            [("slowed.register_hook", "h.register_hook")],
+            "Finds two bugs, and leaves the hook on h.",
+            fails=["test_body_is_slowed_for_the_second_head_only", "test_all_together"],
+        ),
+        "penalty_left": edit(
+            [("create_graph=True", "retain_graph=True")],
+            "Finds two bugs, and leaves the slope a constant.",
+            fails=["test_penalty_teaches", "test_all_together"],
+        ),
+        "list_left": edit(
+            [("zero_grad()", "zero_grad(set_to_none=False)"), (".grad.clone()", ".grad")],
+            "Finds two bugs, and leaves the same tensor in the list.",
+            fails=["test_list_of_gradients", "test_all_together"],
+        ),
+        "only_the_list_mended": edit(
+            [("slowed.register_hook", "h.register_hook"), ("create_graph=True", "retain_graph=True")],
+            "Finds what the plot shows, and no more.",
+            fails=[
+                "test_body_is_slowed_for_the_second_head_only",
+                "test_penalty_teaches",
+                "test_all_together",
+            ],
+        ),
+        "only_the_penalty_mended": edit(
+            [
+                ("slowed.register_hook", "h.register_hook"),
+                ("zero_grad()", "zero_grad(set_to_none=False)"),
+                (".grad.clone()", ".grad"),
+            ],
+            "Finds create_graph, and no more.",
+            fails=[
+                "test_body_is_slowed_for_the_second_head_only",
+                "test_list_of_gradients",
+                "test_all_together",
+            ],
+        ),
+        "only_the_hook_mended": edit(
+            [
+                ("create_graph=True", "retain_graph=True"),
+                ("zero_grad()", "zero_grad(set_to_none=False)"),
+                (".grad.clone()", ".grad"),
+            ],
+            "Finds the hook, and no more.",
+            fails=["test_penalty_teaches", "test_list_of_gradients", "test_all_together"],
+        ),
+        "loss_slowed": edit(
+            [("aux(slowed)", "aux(h)"), ("+ F.mse_loss(aux", "+ slow * F.mse_loss(aux")],
+            "Slows the loss of aux, and with it aux itself.",
+            fails=["test_body_is_slowed_for_the_second_head_only", "test_all_together"],
+            public=True,
+        ),
+        "cut_off": edit(
+            "aux(slowed)",
+            "aux(h.detach())",
+            "Keeps aux away from the body altogether.",
+            fails=[
+                "test_body_is_slowed_for_the_second_head_only",
+                "test_penalty_teaches",
+                "test_list_of_gradients",
+                "test_all_together",
+            ],
+        ),
+        "not_slowed": edit(
+            "aux(slowed)",
+            "aux(h)",
+            "Takes the hook away, so that the body learns.",
+            fails=["test_body_is_slowed_for_the_second_head_only", "test_all_together"],
+        ),
+        "hook_behind_both": edit(
+            "main(h)",
+            "main(slowed)",
+            "Gives both heads the view with the hook.",
+            fails=["test_body_is_slowed_for_the_second_head_only", "test_all_together"],
+        ),
+        "slope_made_a_leaf": edit(
+            [
+                ("create_graph=True", "retain_graph=True"),
+                ("slope.square()", "slope.requires_grad_().square()"),
+            ],
+            "Switches requires_grad on, and believes that this is a history.",
+            fails=["test_penalty_teaches", "test_all_together"],
+        ),
+        "recorded_for_its_data": edit(
+            "slope.square()",
+            "slope.data.square()",
+            "Records the slope, and takes its .data.",
+            fails=["test_penalty_teaches", "test_all_together"],
+        ),
+        "retained_in_backward": edit(
+            [
+                ("create_graph=True", "retain_graph=True"),
+                ("loss.backward()", "loss.backward(create_graph=True)"),
+            ],
+            "Records the wrong one of the two passes back.",
+            fails=["test_penalty_teaches", "test_all_together"],
+        ),
+        "detached_in_the_list": edit(
+            [("zero_grad()", "zero_grad(set_to_none=False)"), (".grad.clone()", ".grad.detach()")],
+            "Takes detach() for a copy.",
+            fails=["test_list_of_gradients", "test_all_together"],
+        ),
+        "never_cleared": edit(
+            "        optimizer.zero_grad()\n",
+            "",
+            "Believes that a list of copies needs no zero_grad().",
+            fails=["test_list_of_gradients", "test_all_together"],
+        ),
+        "whole_batch_penalised": edit(
+            ".sum(dim=1).mean()",
+            ".mean()",
+            "Takes the mean over the features, too.",
+            fails=["test_penalty_teaches", "test_all_together"],
+            public=True,
+        ),
+        "slope_of_the_mean": edit(
+            "output.sum()",
+            "output.mean()",
+            "Makes all slopes smaller.",
+            fails=["test_penalty_teaches", "test_all_together"],
+            public=True,
+        ),
+        "data_switched_on": edit(
+            "X.detach().requires_grad_()",
+            "X.requires_grad_()",
+            "Switches on the caller's own X.",
+            fails=["test_all_together"],
+            public=True,
+        ),
+        "hooks_on_the_parameters": edit(
+            [
+                ("slowed.register_hook(lambda gradient: slow * gradient)", "pass"),
+                (
+                    "    history = []",
+                    "    for one in body.parameters():\n        one.register_hook(lambda g: slow * g)\n    history = []",
+                ),
+            ],
+            "Puts the hooks on the body's parameters, where they stay and slow everything.",
+            fails=["test_body_is_slowed_for_the_second_head_only", "test_all_together"],
+        ),
+        "rate_of_the_body": edit(
+            "torch.optim.SGD(parameters, lr=lr)",
+            'torch.optim.SGD([{"params": body.parameters(), "lr": slow * lr}, {"params": [*main.parameters(), *aux.parameters()]}], lr=lr)',
+            "Takes the factor for a smaller learning rate of the body.",
+            fails=["test_body_is_slowed_for_the_second_head_only", "test_all_together"],
+        ),
+    },
+)
 
 # --- mutants that no check should find
 

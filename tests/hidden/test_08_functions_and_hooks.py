@@ -15,7 +15,16 @@ from grader import (
     probe,
     raised,
 )
-from grader.inside import F, attempt, gradients, graph, inside, nn, snap, torch, untouched, vjp
+from grader.inside import F, attempt, gradients, graph, inside, math, nn, snap, torch, untouched, vjp
+
+
+@inside
+def number(low, high):
+    """A number from low to high that lies between two neighbours of float32."""
+    one = low + (high - low) * torch.rand(())
+    two = torch.nextafter(one, torch.tensor(math.inf))
+    return 0.6 * one.item() + 0.4 * two.item()
+
 
 # --- q1: Square
 
@@ -146,12 +155,16 @@ def square_and_its_gradient(student):
 
 @inside
 def scalings():
-    """A leaf, the leaf of another branch, what goes back, and numbers to scale by, one after the other."""
+    """A leaf, the leaf of another branch, what goes back, and numbers to scale by, one after the other.
+
+    Each leaf has an entry that is 0.
+    """
     n, m, k = sizes(3)
-    some = [1.5 + torch.rand(()).item(), -0.5 - torch.rand(()).item(), 2 + torch.rand(()).item()]
+    some = [number(1.5, 2.5), number(-1.5, -0.5), number(2, 3)]
 
     def scaling(shape, dtype, factors):
         a, b = torch.randn(2, *shape, dtype=dtype).unbind()
+        a.flatten()[0] = 0.0
         return (
             a.clone().requires_grad_(),
             b.clone().requires_grad_(),
@@ -164,6 +177,7 @@ def scalings():
         "Scaled by a negative number (float64)": scaling((m, k), torch.float64, some[1:2]),
         "Scaled by three numbers, one after the other": scaling((k, n), torch.float64, some),
         "Scaled by 0": scaling((m,), torch.float32, [0.0]),
+        "Scaled by 1": scaling((k,), torch.float32, [1.0]),
     }
 
 
@@ -240,6 +254,8 @@ def test_gradient_through_the_result(scaled):
 def test_stale_use_is_noticed(scaled_after_use):
     """A loss of the old values refuses to go back."""
     for case in cases(scaled_after_use):
+        if case.name == "Scaled by 1":
+            continue  # the old values are the new ones
         before, x, loss = (case.seen[name] for name in ("before", "x", "loss"))
         assert x.value != before.value, "x still holds its old values: no loss of these is out of date."
         assert raised(loss, BaseException), (
@@ -346,22 +362,25 @@ def incoming_gradients():
     """Leaves with what comes back: far above and below the limit, just inside it, small, and 0.
 
     The second comes back by another use of t. In two entries only the sum is inside the limit, and in a
-    third only the sum is outside.
+    third only the sum is outside. In two cases all that comes back has the same sign.
     """
-    limit = 0.2 + torch.rand(()).item()
 
-    def coming_back(dtype, limit):
+    def coming_back(dtype, limit, sign=None):
         parts = torch.tensor([5.0, -7.0, 0.8, 0.5, -0.99, 3000.0, -1.5, 0.01, 0.0], dtype=torch.float64)
         more = torch.tensor([-4.5, 6.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+        if sign is not None:
+            parts, more = sign * parts.abs(), sign * more * parts.sign()
         order = torch.randperm(len(parts))
         shape = (3, 3) if dtype is torch.float64 else (9,)
         one, two = ((limit * part[order]).reshape(shape).to(dtype) for part in (parts, more))
         return torch.randn(shape, dtype=dtype).requires_grad_(), one, two, limit
 
     return {
-        "With a vector": coming_back(torch.float32, limit),
+        "With a vector": coming_back(torch.float32, number(0.2, 1.2)),
         "With a limit of 30": coming_back(torch.float32, 30.0),
-        "With a float64 matrix": coming_back(torch.float64, 0.1 + limit),
+        "With a float64 matrix": coming_back(torch.float64, number(0.3, 1.3)),
+        "With no positive entry": coming_back(torch.float32, number(0.2, 1.2), -1),
+        "With no negative entry": coming_back(torch.float32, number(0.2, 1.2), 1),
     }
 
 
@@ -421,9 +440,8 @@ def test_gradient_is_limited(clipped):
 def test_nothing_else_is_limited(beside_others, clipped):
     """Other branches get what they got before, and the tensor that arrives is not overwritten."""
     hint = "Your hook gets a tensor that others hold, too. Does it write to it?"
-    for case in cases(clipped):
-        as_before = is_close(case.seen["once"], case.expected["unlimited"])
-        assert not as_before, "The gradient goes through t as it was: nothing at all is limited."
+    as_before = [is_close(case.seen["once"], case.expected["unlimited"]) for case in cases(clipped)]
+    assert not all(as_before), "The gradient goes through t as it was: nothing at all is limited."
     for case in cases(beside_others):
         assert_untouched(case.seen["kept"], hint=hint)
         told = f"In t + other, the other term gets another gradient than before.\n\n{hint}"
@@ -449,7 +467,7 @@ def test_handle_removes_the_hook(unhooked):
 def reversals():
     """Leaves and computed tensors of several forms, another leaf of the same form, and two numbers."""
     n, m, k = sizes(3)
-    one, other = 0.2 + torch.rand(()).item(), 1.3 + torch.rand(()).item()
+    one, other = number(0.2, 1.2), number(1.3, 2.3)
 
     def reversal(x, first, second):
         return x.requires_grad_(), torch.randn_like(x).requires_grad_(), first, second
@@ -505,7 +523,7 @@ def test_gradient_is_reversed(reversed_once, used_elsewhere):
     cut = "\n\nWhat is the grad_fn of the result?"
     why = {"no history": cut, "not connected": cut}
     for case in cases(reversed_once):
-        assert_gradients(*case["back"], of="the result", because=why)
+        assert_gradients(*case["back"], of="the result", because=why, all_digits=True)
     for case in cases(used_elsewhere):
         own = why | {"wrong": "\n\nWhat does each of the two calls, with its own lam, change for the other?"}
         assert_gradients(*case["first"], of="the result of the first call", because=own)
@@ -563,8 +581,8 @@ def lessons():
         return w, task_loss, query_loss, lr, scale
 
     return {
-        "Where w is a vector": lesson((n + 1,), torch.float32, 0.05 + 0.1 * torch.rand(()).item()),
-        "Where w is a float64 matrix": lesson((m, k), torch.float64, 0.3),
+        "Where w is a vector": lesson((n + 1,), torch.float32, number(0.05, 0.15)),
+        "Where w is a float64 matrix": lesson((m, k), torch.float64, number(0.25, 0.35)),
         "With lr = 0": lesson((k,), torch.float32, 0.0),
     }
 
@@ -606,7 +624,7 @@ def test_second_order_gradient(adapted):
         others = case.expected["others"] if case.name != "With lr = 0" else {}
         told = "The gradient is not that of query_loss(fast) with respect to w."
         with blaming_changes(case.seen["kept"], only=["w:value"]):
-            assert_close(gradient, right, f"{told}\n\n{hint}", others)
+            assert_close(gradient, right, f"{told}\n\n{hint}", others, all_digits=True)
 
 
 @points(2)
@@ -787,3 +805,139 @@ def product_of_a_small_hessian(student):
     """The product that you return, and x."""
     x = torch.randn(2, requires_grad=True)
     return graph(product=student.hvp(lambda t: (t**3).sum(), x, torch.ones(2)), x=x)
+
+
+# --- end task: train_two_heads
+
+
+@inside
+def trainings():
+    """A body and two heads with data: each part of the task alone, and all parts together."""
+    n, inputs, features = sizes(3)
+
+    def training(epochs, slow, weight, dtype=torch.float32):
+        body = nn.Sequential(nn.Linear(inputs, features + 1), nn.Tanh(), nn.Linear(features + 1, features))
+        modules = [body.append(nn.Tanh()), nn.Linear(features, 2), nn.Linear(features, 3)]
+        data = torch.randn(n, inputs), 3 * torch.randn(n, 2), 3 * torch.randn(n, 3)
+        rest = epochs, number(0.05, 0.1), slow, weight
+        return (*(one.to(dtype) for one in (*modules, *data)), *rest)
+
+    return {
+        "With weight = 0": training(1, number(0.2, 0.4), 0.0),
+        "With weight = 0 and slow = 0": training(1, 0.0, 0.0),
+        "With slow = 1": training(1, 1.0, number(1, 2)),
+        "With weight = 0 and slow = 1": training(4, 1.0, 0.0),
+        "With all three terms": training(3, number(0.2, 0.4), number(1, 2), torch.float64),
+    }
+
+
+@inside
+def by_hand(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
+    """The slopes one by one, the gradient of the second term by itself, and the step by hand."""
+    trunk, heads = list(body.parameters()), [*main.parameters(), *aux.parameters()]
+    history = []
+    for _ in range(epochs):
+        rows = [row[None].clone().requires_grad_() for row in X]
+        slopes = [torch.autograd.grad(main(body(row)).sum(), row, create_graph=True)[0] for row in rows]
+        penalty = torch.stack([slope.norm() ** 2 for slope in slopes]).mean()
+        losses = F.mse_loss(main(body(X)), Y) + weight * penalty, F.mse_loss(aux(body(X)), Z)
+        pairs = zip(
+            *(torch.autograd.grad(loss, [*trunk, *heads], materialize_grads=True) for loss in losses),
+            strict=True,
+        )
+        factors = [slow] * len(trunk) + [1] * len(heads)
+        steps = [own + factor * other for factor, (own, other) in zip(factors, pairs, strict=True)]
+        history.append(steps[len(trunk)])
+        with torch.no_grad():
+            for parameter, step in zip([*trunk, *heads], steps, strict=True):
+                parameter.sub_(lr * step)
+    return history
+
+
+@inside
+def flat(tensors):
+    """All elements in one tensor."""
+    return torch.cat([one.detach().flatten() for one in tensors])
+
+
+@inside
+def body_after_a_step(body, main, aux, X, Y, Z, lr, slow):
+    """Where a body may end after an epoch without the penalty."""
+    trunk, h = list(body.parameters()), body(X)
+    own, beside = (
+        flat(torch.autograd.grad(loss, trunk, retain_graph=True))
+        for loss in (F.mse_loss(main(h), Y), F.mse_loss(aux(h), Z))
+    )
+    return {
+        "slowed": flat(trunk) - lr * slow * (own + beside),
+        "in full": flat(trunk) - lr * (own + beside),
+    }
+
+
+@probe(cases=trainings, oracle=by_hand)
+def trained(student, body, main, aux, X, Y, Z, *rest):
+    """The list that comes back, where the training ended, and what else the call changed."""
+    modules, (_, lr, slow, _) = {"body": body, "main": main, "aux": aux}, rest
+    others = body_after_a_step(body, main, aux, X, Y, Z, lr, slow)
+    with untouched(**modules, X=X, Y=Y, Z=Z) as kept:
+        history = student.train_two_heads(body, main, aux, X, Y, Z, *rest)
+    ends = {name: flat(module.parameters()) for name, module in modules.items()}
+    return {"history": history, "kept": kept, "others": others, **ends}
+
+
+def trained_with(trained, *names):
+    """The cases of these names."""
+    for case in cases(trained):
+        if case.name in names:
+            yield case
+
+
+def assert_ends_right(case, *, all_digits=False):
+    """All three modules end where the training leads."""
+    for name in ("aux", "body", "main"):
+        told = f"The parameters of {name} do not end where they should."
+        assert_close(*case[name], told, all_digits=all_digits)
+
+
+def test_body_is_slowed_for_the_second_head_only(trained):
+    """Without the penalty, the body learns for main in full, and for aux by the factor slow."""
+    hint = "\n\nWhich ways back to h does your factor meet?"
+    for case in trained_with(trained, "With weight = 0", "With weight = 0 and slow = 0"):
+        body, slowed = case.seen["body"], case.expected["others"]["slowed"]
+        assert not is_close(body, slowed), f"What main sends back into the body is slowed, too.{hint}"
+        full = case.expected["others"]["in full"]
+        assert not is_close(body, full), f"What aux sends back into the body is not slowed.{hint}"
+        assert_ends_right(case)
+
+
+def test_penalty_teaches(trained):
+    """If nothing is slowed, the penalty has its share in the training."""
+    for case in trained_with(trained, "With slow = 1"):
+        assert not is_close(case.seen["body"], case.expected["others"]["in full"]), (
+            "The penalty changes nothing: the body ends where the two other terms alone lead.\n\n"
+            "What is the grad_fn of the slope?"
+        )
+        assert_ends_right(case)
+
+
+def test_list_of_gradients(trained):
+    """Without the penalty, and if nothing is slowed, each entry of the list is the gradient of its epoch."""
+    hint = "\n\nWhich tensor stands in the list, and who writes to it later?"
+    for case in trained_with(trained, "With weight = 0 and slow = 1"):
+        history, right = case["history"]
+        assert history is not None, "You returned None."
+        assert len(history) == len(right), f"After {len(right)} epochs the list has {len(history)} entries."
+        same = all(is_close(entry, history[0]) for entry in history)
+        assert not same, f"All {len(history)} entries of the list are the same.{hint}"
+        assert_close(history, right, f"The entries are not the gradients of their epochs.{hint}")
+
+
+def test_all_together(trained):
+    """With all three terms and in float64 the training is right, and nothing else changes."""
+    stays = ["*:value", "*:version", "*:grad"]
+    for case in cases(trained):
+        assert_untouched(case.seen["kept"], only=["X", "Y", "Z"])
+        assert_untouched(case.seen["kept"], only=["body", "main", "aux"], but=stays)
+    for case in trained_with(trained, "With all three terms"):
+        assert_close(*case["history"], "The entries are not the gradients of their epochs.", all_digits=True)
+        assert_ends_right(case, all_digits=True)

@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q1"
 points = 5
+afterword = "Autograd can only check what it is told about. It compares the version of a tensor that you gave to `save_for_backward`. It never sees an attribute of `ctx`, a global name or a variable of a closure."
 
 
 @test_case(
-    success_message="The gradient at -1 and 2 is -2 and 4.",
-    failure_message="Not yet: The gradient at -1 and 2 is -2 and 4.",
+    success_message="The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error.<br>Autograd can only check what it is told about. It compares the version of a tensor that you gave to <code>save_for_backward</code>. It never sees an attribute of <code>ctx</code>, a global name or a variable of a closure.",
+    failure_message="Not yet: The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error.",
 )
-def test_the_gradient_of_a_square(Square):
-    """The gradient at -1 and 2 is -2 and 4."""
+def test_square(Square):
+    """The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error."""
     import torch
 
     x = torch.tensor([-1.0, 2.0], requires_grad=True)
@@ -22,15 +23,6 @@ def test_the_gradient_of_a_square(Square):
     assert x.grad.tolist() == [-2.0, 4.0], (
         f"the gradient at -1 and 2 is {x.grad.tolist()}"
     )
-
-
-@test_case(
-    success_message="If x is overwritten before backward, backward raises an error.",
-    failure_message="Not yet: If x is overwritten before backward, backward raises an error.",
-)
-def test_an_overwritten_input_is_noticed(Square):
-    """If x is overwritten before backward, backward raises an error."""
-    import torch
 
     leaf = torch.tensor([-1.0, 2.0], requires_grad=True)
     x = leaf * 1

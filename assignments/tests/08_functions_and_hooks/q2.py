@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
+afterword = "`mark_dirty` does two things: the version of `x` moves, and `x` is now the result of your Function. So there is a single `x` again, in memory and in the graph."
 
 
 @test_case(
-    success_message="x holds the new values, and is what comes back.",
-    failure_message="Not yet: x holds the new values, and is what comes back.",
+    success_message="x holds the new values, x itself comes back, and the gradient through x has the factor k.<br><code>mark_dirty</code> does two things: the version of <code>x</code> moves, and <code>x</code> is now the result of your Function. So there is a single <code>x</code> again, in memory and in the graph.",
+    failure_message="Not yet: x holds the new values, x itself comes back, and the gradient through x has the factor k.",
 )
-def test_x_itself_comes_back(Scale_):
-    """x holds the new values, and is what comes back."""
+def test_scale(Scale_):
+    """x holds the new values, x itself comes back, and the gradient through x has the factor k."""
     import torch
 
     a = torch.ones(2, requires_grad=True)
@@ -23,19 +24,6 @@ def test_x_itself_comes_back(Scale_):
     assert y is x, (
         "another object than x came back: autograd does not know that x was changed"
     )
-
-
-@test_case(
-    success_message="If you go on with x, the gradient has the factor k.",
-    failure_message="Not yet: If you go on with x, the gradient has the factor k.",
-)
-def test_the_gradient_through_x(Scale_):
-    """If you go on with x, the gradient has the factor k."""
-    import torch
-
-    a = torch.ones(2, requires_grad=True)
-    x = a * 1
-    Scale_.apply(x, 3.0)
     x.sum().backward()
     assert a.grad.tolist() == [3.0, 3.0], (
         f"k is 3, and through x the gradient is {a.grad.tolist()}"

@@ -4,38 +4,27 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
+afterword = "The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each step goes back through the recorded backward pass, too, and takes about twice the time."
 
 
 @test_case(
-    success_message="The slope of D is (3, 4) everywhere, its norm is 5, and the penalty is 16.",
-    failure_message="Not yet: The slope of D is (3, 4) everywhere, its norm is 5, and the penalty is 16.",
+    success_message="D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.<br>The slope is now the result of a computation that autograd has recorded. So the penalty can teach <code>D</code>. The price: each step goes back through the recorded backward pass, too, and takes about twice the time.",
+    failure_message="Not yet: D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.",
 )
-def test_the_value_for_a_linear_critic(penalty):
-    """The slope of D is (3, 4) everywhere, its norm is 5, and the penalty is 16."""
+def test_penalty(penalty):
+    """D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient."""
     import torch
 
     D = torch.nn.Linear(2, 1)
     with torch.no_grad():
         D.weight.copy_(torch.tensor([[3.0, 4.0]]))
-    value = penalty(D, torch.ones(3, 2)).item()
-    assert abs(value - 16) < 1e-3, (
-        f"the slope of D has the norm 5, and the penalty is {value}"
+    value = penalty(D, torch.ones(3, 2))
+    seen = value.item()
+    assert abs(seen - 16) < 1e-3, (
+        f"the slope of D has the norm 5, and the penalty is {seen}"
     )
-
-
-@test_case(
-    success_message="backward() of the penalty brings D.weight a gradient.",
-    failure_message="Not yet: backward() of the penalty brings D.weight a gradient.",
-)
-def test_the_penalty_teaches_the_critic(penalty):
-    """backward() of the penalty brings D.weight a gradient."""
-    import torch
-
-    D = torch.nn.Linear(2, 1)
-    with torch.no_grad():
-        D.weight.copy_(torch.tensor([[3.0, 4.0]]))
     try:
-        penalty(D, torch.ones(3, 2)).backward()
+        value.backward()
     except RuntimeError as error:
         message = f"the penalty cannot go back: was the inner gradient recorded? torch says: {error}"
         raise AssertionError(message) from None

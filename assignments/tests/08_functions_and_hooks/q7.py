@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q7"
 points = 4
+afterword = "To keep a gradient, you need a tensor to which no later `backward()` adds. Mind the memory: `N` gradients take `N` times the memory of the parameters."
 
 
 @test_case(
-    success_message="Two samples of a model with one weight have the gradients -2 and -8.",
-    failure_message="Not yet: Two samples of a model with one weight have the gradients -2 and -8.",
+    success_message="Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind.<br>To keep a gradient, you need a tensor to which no later <code>backward()</code> adds. Mind the memory: <code>N</code> gradients take <code>N</code> times the memory of the parameters.",
+    failure_message="Not yet: Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind.",
 )
-def test_each_sample_has_its_own_gradient(per_sample_grads):
-    """Two samples of a model with one weight have the gradients -2 and -8."""
+def test_two_samples(per_sample_grads):
+    """Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind."""
     import torch
 
     model = torch.nn.Linear(1, 1, bias=False)
@@ -26,18 +27,6 @@ def test_each_sample_has_its_own_gradient(per_sample_grads):
     assert len(seen) == 2 and abs(seen[0] + 2) < 1e-4 and abs(seen[1] + 8) < 1e-4, (
         message
     )
-
-
-@test_case(
-    success_message="The .grad of the model is None afterwards.",
-    failure_message="Not yet: The .grad of the model is None afterwards.",
-)
-def test_no_gradient_is_left_behind(per_sample_grads):
-    """The .grad of the model is None afterwards."""
-    import torch
-
-    model = torch.nn.Linear(2, 1)
-    per_sample_grads(model, torch.ones(3, 2), torch.zeros(3, 1))
     left = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
     assert not left, (
         f".grad was None before the call, and is a tensor now, of: {left}"

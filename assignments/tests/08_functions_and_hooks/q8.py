@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q8"
 points = 3
+afterword = "`H v` takes two passes back, however large `x` is. `H` itself would take one more for each entry of `x`. So many methods do with a few products."
 
 
 @test_case(
-    success_message="For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).",
+    success_message="For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).<br><code>H v</code> takes two passes back, however large <code>x</code> is. <code>H</code> itself would take one more for each entry of <code>x</code>. So many methods do with a few products.",
     failure_message="Not yet: For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).",
 )
 def test_the_product(hvp):

@@ -1,0 +1,46 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "end"
+points = 0
+afterword = "The three bugs: a hook on `h` slows all that comes back to `h`, not only what `aux` sends. A slope that was taken without `create_graph=True` is a constant, so its penalty teaches nothing. And a list of `.grad` holds the same tensor again and again, if the gradients are set to zero in place."
+
+
+@test_case(
+    success_message="The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch.<br>The three bugs: a hook on <code>h</code> slows all that comes back to <code>h</code>, not only what <code>aux</code> sends. A slope that was taken without <code>create_graph=True</code> is a constant, so its penalty teaches nothing. And a list of <code>.grad</code> holds the same tensor again and again, if the gradients are set to zero in place.",
+    failure_message="Not yet: The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch.",
+)
+def test_two_heads(train_two_heads):
+    """The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch."""
+    import torch
+
+    def trained(epochs, slow, weight):
+        layers = [torch.nn.Linear(1, 1, bias=False) for _ in range(3)]
+        for layer in layers:
+            torch.nn.init.ones_(layer.weight)
+        X, Y, Z = torch.ones(1, 1), torch.zeros(1, 1), torch.zeros(1, 1)
+        history = train_two_heads(*layers, X, Y, Z, epochs, 0.1, slow, weight)
+        return [round(layer.weight.item(), 4) for layer in layers], [round(one.item(), 4) for one in history]
+
+    (body, main, aux), _ = trained(epochs=1, slow=0.0, weight=0.0)
+    assert body != 1.0, (
+        "with slow = 0 the body does not learn at all, not even for main"
+    )
+    assert body == 0.8, (
+        f"slow is 0, so body learns for main only; its weight goes from 1 to {body}"
+    )
+    (body, main, aux), _ = trained(epochs=1, slow=1.0, weight=1.0)
+    assert main != 0.8, (
+        "with weight = 1 the penalty changes nothing: main becomes what it is with weight = 0"
+    )
+    assert main == 0.6, (
+        f"with weight = 1 the weight of main goes from 1 to {main}"
+    )
+    _, history = trained(epochs=2, slow=1.0, weight=0.0)
+    assert len(set(history)) == 2, (
+        f"the gradients of two epochs are {history}, and those differ"
+    )
+    assert history == [2.0, 0.576], (
+        f"the gradients of two epochs are {history}"
+    )
