@@ -817,7 +817,7 @@ def hook_that_removes_itself(x, lam):
     return x
 
 
-@wrong("q5", fails=[])
+@wrong("q5", fails=["test_gradient_is_reversed"], public=True)
 def hook_on_a_view_removed_by_itself(x, lam):
     """Tidies the hook up after the first backward, though the result may go back a second time."""
 
