@@ -9,7 +9,7 @@
 # |---|---|---|
 # | `requires_grad` | a tensor | does this tensor get a gradient? |
 # | `torch.no_grad()` | a stretch of your program | does autograd record operations at all? |
-# | `torch.inference_mode()` | a stretch of your program | the same; what it makes is never saved for backward |
+# | `torch.inference_mode()` | a stretch of your program | the same; and a tensor made here can never be saved for backward |
 # | `model.eval()` | a module | what do dropout and batch norm do? Autograd does not care. |
 #
 # Each question gives you a function that uses the wrong switch, or leaves a switch in the wrong position. Run
@@ -88,8 +88,8 @@ print(by_eval.weight.grad is not None)
 #
 # You may have read that the weights of a layer "are leaves with `requires_grad=True`". That is true when the
 # layer is made. It is a setting, not a law: you can change it for each parameter. (Under `weight_norm`, the
-# weight is computed from other parameters, and is no leaf at all.) PyTorch's documentation
-# describes all four switches in [Autograd mechanics, "Locally disabling gradient
+# weight is computed from other parameters, and is no leaf at all.) PyTorch's documentation describes all four
+# switches in [Autograd mechanics, "Locally disabling gradient
 # computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
 
 # %% [markdown]
@@ -102,16 +102,16 @@ print(by_eval.weight.grad is not None)
 #
 # - `prompt` is a leaf of shape `(D,)` that requires grad. It is updated in place: it stays the same tensor in
 #   the same memory, a leaf that requires grad. At the first call `prompt.grad` is `None`. What you leave in
-#   it is up to you, but the next call has to make a right step, too.
+#   it is up to you: nobody else writes to it, and the next call has to make a right step, too.
 # - The backbone is only used. Its parameters and buffers keep their values. The `.grad` of each parameter
-#   stays what it is, `None` or not. No part of it switches between `train()` and `eval()`.
+#   stays what it is, `None` or not. No part of it switches between `train()` and `eval()`. You can assume
+#   that batch norm and dropout are in `eval()` mode.
 # - You may freeze parameters of the backbone, and leave them frozen. But a parameter that is frozen before
 #   the call is frozen afterwards, too.
 # - `x`, of shape `(B, D)`, and `y`, of the shape of the backbone's output, are plain data. All tensors are
 #   float32, or all are float64.
 #
-# What the function returns does not matter. You may take it for granted that gradients are recorded when it
-# is called.
+# What the function returns does not matter. You can assume that gradients are recorded when it is called.
 #
 # The code below freezes the backbone with `no_grad()`. Then `backward()` raises `element 0 of tensors does
 # not require grad`.
@@ -165,32 +165,26 @@ def prompt_step(backbone, prompt, x, y, lr):
 
 
 # %% tags=["check q1"]
-def test_the_prompt_moves(prompt_step):
-    """A step moves the prompt."""
+def test_only_the_prompt_is_trained(prompt_step):
+    """A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad."""
     import torch
 
     backbone = torch.nn.Linear(2, 1)
-    prompt = torch.zeros(2, requires_grad=True)
+    prompt, x = torch.zeros(2, requires_grad=True), torch.ones(3, 2)
+    before = backbone.weight.tolist()
     try:
-        prompt_step(backbone, prompt, torch.ones(3, 2), backbone(torch.ones(3, 2)).detach() + 1, 0.1)
+        prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
         raise AssertionError(f"no gradient reached the prompt; torch says: {error}") from None
     assert prompt.tolist() != [0.0, 0.0], "the prompt has not moved"
-
-
-def test_the_backbone_collects_no_gradient(prompt_step):
-    """After a step, no parameter of the backbone has a .grad."""
-    import torch
-
-    backbone = torch.nn.Linear(2, 1)
-    before = backbone.weight.tolist()
-    try:
-        prompt_step(backbone, torch.zeros(2, requires_grad=True), torch.ones(3, 2), torch.ones(3, 1), 0.1)
-    except RuntimeError as error:
-        raise AssertionError(f"no gradient reached the prompt; torch says: {error}") from None
     assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
     assert backbone.weight.grad is None, "the backbone collects .grad: it is not frozen"
 
+
+# %% [markdown] tags=["afterword q1"]
+# A gradient can travel through a frozen layer: nothing is collected there, and the recorded operations lead
+# on to the prompt. Next trap: gradients add up, so a `prompt.grad` that is left from the last step spoils the
+# next one.
 
 # %% [markdown]
 # ## A mode that leaves a mark
@@ -262,11 +256,13 @@ print(marked.clone().is_inference())
 #   the last call, the features are others. They have the dtype of the backbone's output, and all its digits.
 # - The backbone is only used. Its values stay, its `.grad`, its `requires_grad` and its modes, which are not
 #   the same in all parts: some are in `train()` mode, and others, such as batch norm and dropout, in `eval()`
-#   mode.
-# - The tensors in `xs` are plain data of any size, float32 or float64. One tensor may stand in the list
-#   twice, and the list may be empty. Neither list nor tensors change.
+#   mode. You can assume that it keeps no tensor from one call to the next.
+# - The tensors in `xs` are plain data, all float32 or all float64. They may differ in every size: a backbone
+#   can take short and long sequences, for example. So they cannot always be joined to one batch. One tensor
+#   may stand in the list twice, and the list may be empty. Neither list nor tensors change.
 #
-# With the code below, training a head raises `Inference tensors cannot be saved for backward`.
+# You can assume that the function is not called inside an `inference_mode()` block. With the code below,
+# training a head raises `Inference tensors cannot be saved for backward`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -322,6 +318,11 @@ def test_a_head_trains_on_the_features(cache_features):
     assert backbone.weight.grad is None, "training the head has filled the .grad of the backbone"
 
 
+# %% [markdown] tags=["afterword q2"]
+# A tensor is marked where it is made: what `inference_mode()` makes stays an inference tensor, what
+# `no_grad()` makes is ordinary. Next trap: once you train the backbone again, the cached features are out of
+# date, and no error says so.
+
 # %% [markdown]
 # ## Two switches for an evaluation
 #
@@ -336,7 +337,7 @@ x = torch.ones(2, 4)
 with torch.no_grad():
     print(torch.equal(model(x), model(x)))  # False, because dropout still drops
 model.eval()
-print(torch.equal(model(x), model(x)))  # True, because dropout lets all through
+print(torch.equal(model(x), model(x)))  # True, because dropout changes nothing
 print(model(x).requires_grad)  # True, because eval() does not stop the recording
 
 # %% tags=["drawn"]
@@ -375,14 +376,14 @@ except ValueError:
 # - The model is evaluated as in use: dropout drops nothing, and batch norm uses its running statistics.
 # - While a batch is computed, autograd records nothing.
 # - Afterwards nothing shows that you were there. The grad mode is what it was, on or off. The model is in the
-#   mode that it was in, `train()` or `eval()`; you may take it for granted that all its parts are in the same
-#   one. Its parameters and buffers have their values, their `.grad` and their `requires_grad`. Some
+#   mode that it was in, `train()` or `eval()`; you can assume that all its parts are in the same one. Its
+#   parameters and buffers have their values, their `.grad` and their `requires_grad`. Some
 #   parameters are frozen.
 # - All this is also true when a batch raises an error, for example because `x` has a wrong shape. The error
 #   reaches the caller.
 #
-# All tensors are float32, or all are float64, and no digit of the loss is lost. The batches are plain data
-# and stay as they are.
+# All tensors are float32, or all are float64. The mean has at least the digits of their dtype. The batches
+# are plain data and stay as they are.
 #
 # After a call of the code below, no gradient is recorded for the rest of the program, and a model that was in
 # `eval()` mode is in `train()` mode.
@@ -436,35 +437,25 @@ def evaluate(model, batches):
 
 
 # %% tags=["check q3"]
-def test_gradients_are_still_recorded(evaluate):
-    """After the call, gradients are recorded as before."""
-    import torch
-
-    evaluate(torch.nn.Linear(2, 1), [(torch.ones(3, 2), torch.ones(3, 1))])
-    is_on = torch.is_grad_enabled()
-    torch.set_grad_enabled(True)
-    assert is_on, "after evaluate() no gradient is recorded any more, in the whole program"
-
-
-def test_dropout_drops_nothing(evaluate):
-    """Dropout drops nothing while the loss is measured."""
+def test_the_switches_stand_as_before(evaluate):
+    """Dropout drops nothing, and afterwards the grad mode and the mode of the model are what they were."""
     import torch
 
     ones = torch.ones(8, 8)
-    loss = evaluate(torch.nn.Dropout(0.9).train(), [(ones, ones)])
+    training, in_use = torch.nn.Dropout(0.9).train(), torch.nn.Linear(8, 8).eval()
+    loss = evaluate(training, [(ones, ones)])
+    is_on = torch.is_grad_enabled()
+    evaluate(in_use, [(ones, ones)])
     torch.set_grad_enabled(True)
+    assert is_on, "after evaluate() no gradient is recorded any more, in the whole program"
     assert loss == 0, "dropout was on while the loss was measured"
+    assert training.training, "the model was in train() mode, and is in eval() mode now"
+    assert not in_use.training, "the model was in eval() mode, and is in train() mode now"
 
 
-def test_a_model_in_eval_mode_stays_there(evaluate):
-    """A model that was in eval() mode is in eval() mode afterwards."""
-    import torch
-
-    model = torch.nn.Linear(2, 1).eval()
-    evaluate(model, [(torch.ones(3, 2), torch.ones(3, 1))])
-    torch.set_grad_enabled(True)
-    assert not model.training, "the model was in eval() mode, and is in train() mode now"
-
+# %% [markdown] tags=["afterword q3"]
+# Both switches are states: set them back to what they were, not to what they usually are. Next trap: an error
+# skips the lines behind it, but never a `finally` or the end of a `with` block.
 
 # %% [markdown]
 # ## Who gets a gradient, and who is moved
@@ -529,12 +520,13 @@ print(w._version > version)  # True, because the step is a write that autograd c
 #
 # To fine-tune a model, people often train the last layer first, then thaw the layer before it, and so on.
 # Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes every parameter of the module `layer`
-# trainable, those of its submodules included, and sees to it that the optimizer `opt` moves them from now on.
+# trainable, those of its submodules included, and makes sure that the optimizer `opt` moves them from now on.
 #
-# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. Calling the function
-#   a second time adds nothing.
+# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. A second call adds
+#   no parameter, and changes no learning rate.
 # - A parameter that `opt` does not hold yet gets the learning rate `lr`. All its other options (momentum,
-#   weight decay ...) are those that `opt` has for all its parameters.
+#   weight decay ...) are those that `opt` has for all its parameters: only the learning rate differs between
+#   groups.
 # - A parameter that `opt` holds already stays where it is, with the learning rate it has. That can happen: a
 #   part of `layer` may be in training already.
 # - For all others the training goes on as if nothing had happened: `opt` is the same object, with the same
@@ -542,8 +534,9 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # - No value changes, no `.grad` (those of frozen parameters are `None`), and no part switches between
 #   `train()` and `eval()`.
 #
-# `opt` is a `torch.optim.SGD` or a `torch.optim.Adam`. How many groups it has afterwards is up to you, and so
-# is what the function returns.
+# `opt` is a `torch.optim.SGD` or a `torch.optim.Adam`. Its options were given when it was made, for all
+# groups together, and its parameters have no names in it. How many groups it has afterwards is up to you (an
+# empty group does no harm), and so is what the function returns.
 #
 # With the code below the layer collects gradients, and never moves.
 #
@@ -592,36 +585,30 @@ def unfreeze(layer, opt, lr):
 
 # %% tags=["check q4"]
 def test_the_layer_moves(unfreeze):
-    """After unfreeze, the next step of the optimizer moves weight and bias of the layer."""
+    """After two calls of unfreeze, opt holds weight and bias once, and its next step moves them."""
     import torch
 
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
-    model[0].requires_grad_(False)
+    layer = model[0].requires_grad_(False)
     opt = torch.optim.SGD(model[1].parameters(), lr=0.1, momentum=0.9)
-    unfreeze(model[0], opt, 0.01)
-    weight, bias = model[0].weight.tolist(), model[0].bias.tolist()
-    model(torch.ones(1, 2)).sum().backward()
-    opt.step()
-    assert model[0].weight.tolist() != weight, "opt.step() did not move the weight of the layer"
-    assert model[0].bias.tolist() != bias, "opt.step() did not move the bias of the layer"
-
-
-def test_a_second_call_adds_nothing(unfreeze):
-    """After two calls, opt holds each parameter of the layer once."""
-    import torch
-
-    layer, last = torch.nn.Linear(2, 2).requires_grad_(False), torch.nn.Linear(2, 1)
-    opt = torch.optim.SGD(last.parameters(), lr=0.1)
     try:
         unfreeze(layer, opt, 0.01)
         unfreeze(layer, opt, 0.01)
     except ValueError as error:
-        raise AssertionError(f"a second call fails; torch says: {error}") from None
+        raise AssertionError(f"a call fails; torch says: {error}") from None
+    before = {name: parameter.tolist() for name, parameter in layer.named_parameters()}
+    model(torch.ones(1, 2)).sum().backward()
+    opt.step()
     held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
-    for name in ("weight", "bias"):
-        number = held.count(id(getattr(layer, name)))
+    for name, parameter in layer.named_parameters():
+        assert parameter.tolist() != before[name], f"opt.step() did not move the {name} of the layer"
+        number = held.count(id(parameter))
         assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"
 
+
+# %% [markdown] tags=["afterword q4"]
+# `requires_grad` decides who gets a gradient, and `param_groups` decides who is moved. Next trap, when you
+# freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`.
 
 # %% [markdown]
 # ## Memory for time
@@ -703,14 +690,15 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 #   `x`, if `x` requires grad. Blocks in `train()` mode have dropout: then value and gradients are those of
 #   one plain run that draws the same random numbers.
 # - Between the forward and the backward pass less than half of the bytes are saved that the plain loop saves.
-#   There are at least four blocks, and inside they are wider than at their ends.
+#   There are at least four blocks, and inside each is at least four times as wide as at its ends.
 # - The caller's `x` stays as it is, `requires_grad` and `.grad` included: it may be plain data, a leaf that
-#   requires grad, or the result of another module. Nothing about the blocks changes in the forward pass. Some
-#   of their parameters are frozen, and some blocks may be in `eval()` mode.
+#   requires grad, or the result of another module. Nothing about the blocks changes in the forward pass. They
+#   have no batch norm, and nothing in them works in place.
+# - Some parameters are frozen. In the first block all of them may be frozen, in the other blocks never all.
+#   Some blocks may be in `eval()` mode.
 #
-# All is float32 or all is float64. It is enough if the gradients can be had by `backward()`;
-# `torch.autograd.grad` may be refused. You may take it for granted that gradients are recorded when the
-# function is called.
+# All is float32 or all is float64. It is enough that `backward()` works; `torch.autograd.grad` may be
+# refused. You can assume that gradients are recorded when the function is called.
 #
 # If `x` is plain data, the code below gives a result without a history, with the warning `None of the inputs
 # have requires_grad=True`.
@@ -725,8 +713,8 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 # <details><summary>Hint 2</summary>
 #
 # The reentrant checkpoint cannot see the parameters of the block. If you switch `requires_grad` on for `x`,
-# you change the caller's tensor. Which kind of checkpoint sees the parameters? And if you wrap a block in a
-# function of your own: which block does the name in it stand for, when backward calls it?
+# you change the caller's tensor. Which kind of checkpoint sees the parameters? And if you write a `lambda`
+# around `block`: which block does it call later, during backward?
 #
 # </details>
 #
@@ -771,6 +759,112 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
     out.sum().backward()
     for number, block in enumerate(blocks):
         assert block.weight.grad is not None, f"the weight of block {number} got no gradient"
+
+
+# %% [markdown] tags=["afterword q5"]
+# A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second
+# time during backward, so batch norm counts every batch twice.
+
+# %% [markdown]
+# ## End task · Two stages of fine-tuning
+#
+# `fine_tune(backbone, head, train, held_out, epochs, lr)` trains `nn.Sequential(backbone, head)` in two
+# stages of `epochs` epochs each. `train` and `held_out` are lists of pairs `(x, y)`, and the loss is
+# `F.mse_loss`. An epoch makes a step for each pair of `train`, in their order.
+#
+# - In the first stage only the head learns, by SGD with the learning rate `lr` and momentum 0.9. The backbone
+#   is frozen: it keeps its values and collects no gradient. It is asked once for each `x` of `train`, and the
+#   head learns from these features in all epochs of the stage.
+# - In the second stage both learn. The head goes on with `lr` and with the momentum that it has. The backbone
+#   starts with the learning rate `lr / 10`, and with momentum 0.9, too.
+# - Backbone and head come in `train()` mode, and are in it whenever they learn. In which mode the function
+#   leaves them is up to you. The backbone has no dropout and no batch norm. The head may have dropout.
+# - After each epoch the mean of the losses on `held_out` is measured, each pair counting the same, without
+#   dropout. The function returns these means, a list of `2 * epochs` floats.
+#
+# The parameters come with `requires_grad=True` and without a `.grad`, and all require grad in the end. The
+# pairs are plain data and stay as they are; all tensors are float32, or all are float64. A call leaves the
+# modes of torch as it found them. There are at least two epochs in a stage, and at least one pair in each
+# list.
+#
+# Three bugs of this notebook are in the script. It stops with an error in its first epoch. When that is
+# repaired, dropout drops something in the first epoch only, and the backbone ends with the values it came
+# with.
+
+
+# %% tags=["question end"]
+def fine_tune(backbone, head, train, held_out, epochs, lr):
+    """Train the head on features of the frozen backbone, and then both.
+
+    backbone, head: modules in train() mode; the head takes what the backbone gives.
+    train, held_out: lists of pairs (x, y). epochs: how many epochs each stage has. lr: a float.
+    Returns the mean loss on held_out after each epoch, a list of 2 * epochs floats.
+    """
+    # BEGIN SOLUTION
+    model, history = nn.Sequential(backbone, head), []
+    opt = torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)
+    backbone.requires_grad_(False)
+    with torch.no_grad():  # the backbone is asked once
+        features = [backbone(x) for x, _ in train]
+    for epoch in range(2 * epochs):
+        if epoch == epochs:  # the second stage begins
+            backbone.requires_grad_(True)
+            opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})
+        model.train()
+        for feature, (x, y) in zip(features, train):
+            out = head(feature) if epoch < epochs else model(x)
+            opt.zero_grad()
+            F.mse_loss(out, y).backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in held_out]
+        history.append(sum(losses) / len(losses))
+    return history
+    # STUB
+    # model, history = nn.Sequential(backbone, head), []
+    # opt = torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)
+    # backbone.requires_grad_(False)
+    # with torch.inference_mode():  # the backbone is asked once
+    #     features = [backbone(x) for x, _ in train]
+    # for epoch in range(2 * epochs):
+    #     if epoch == epochs:  # the second stage begins
+    #         backbone.requires_grad_(True)
+    #     for feature, (x, y) in zip(features, train):
+    #         out = head(feature) if epoch < epochs else model(x)
+    #         opt.zero_grad()
+    #         F.mse_loss(out, y).backward()
+    #         opt.step()
+    #     model.eval()
+    #     with torch.no_grad():
+    #         losses = [F.mse_loss(model(x), y).item() for x, y in held_out]
+    #     history.append(sum(losses) / len(losses))
+    # return history
+    # END SOLUTION
+
+
+# %% tags=["check end"]
+def test_both_stages_train(fine_tune):
+    """Both stages run, the head is in train() mode in every step, and the second stage moves the backbone."""
+    import torch
+
+    backbone, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+    pairs, held_out = [(torch.ones(4, 2), torch.ones(4, 1))], [(torch.ones(5, 2), torch.ones(5, 1))]
+    before, modes = backbone.weight.tolist(), []
+    head.register_forward_pre_hook(lambda head, args: modes.append((len(args[0]), head.training)))
+    try:
+        history = fine_tune(backbone, head, pairs, held_out, 2, 0.01)
+    except RuntimeError as error:
+        raise AssertionError(f"the training stops; torch says: {error}") from None
+    assert len(history) == 4, f"two stages of two epochs give {len(history)} losses"
+    steps = [training for rows, training in modes if rows == 4]
+    assert all(steps), f"in step {steps.index(False) + 1} the head learned in eval() mode: dropout was off"
+    assert backbone.weight.tolist() != before, "the backbone ends with the weight it came with"
+
+
+# %% [markdown] tags=["afterword end"]
+# The features were inference tensors, on which no head can be trained. `eval()` stayed switched on after the
+# first evaluation. And the thawed backbone was in no group of the optimizer.
 
 
 # %% [markdown]

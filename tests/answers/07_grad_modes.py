@@ -84,6 +84,38 @@ def features_detached(backbone, prompt, x, y, lr):
         prompt -= lr * prompt.grad
 
 
+@accepted("q1")
+def buffers_put_back(backbone, prompt, x, y, lr):
+    """Writes the values of the buffers back, as if they had moved."""
+    buffers = [(buffer, buffer.clone()) for buffer in backbone.buffers()]
+    (gradient,) = torch.autograd.grad(F.mse_loss(backbone(x + prompt), y), prompt)
+    with torch.no_grad():
+        prompt.sub_(gradient, alpha=lr)
+        for buffer, old in buffers:
+            buffer.copy_(old)
+
+
+@accepted("q1")
+def a_copy_is_asked(backbone, prompt, x, y, lr):
+    """A copy of the backbone collects the gradients."""
+    F.mse_loss(copy.deepcopy(backbone)(x + prompt), y).backward()
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+
+
+@wrong("q1", fails=["test_backbone_is_only_used"], public=True)
+def references_kept(backbone, prompt, x, y, lr):
+    """Believes that a name keeps what a gradient was, though backward adds to it in place."""
+    kept = [parameter.grad for parameter in backbone.parameters()]
+    F.mse_loss(backbone(x + prompt), y).backward()
+    for parameter, gradient in zip(backbone.parameters(), kept):
+        parameter.grad = gradient
+    with torch.no_grad():
+        prompt -= lr * prompt.grad
+    prompt.grad = None
+
+
 @wrong("q1", fails=["test_backbone_is_only_used"])
 def frozen_by_eval(backbone, prompt, x, y, lr):
     """Believes that eval() freezes."""
@@ -244,6 +276,24 @@ def switched_and_put_back(backbone, xs):
 
 
 @accepted("q2")
+@torch.no_grad()
+def with_buffers_put_back(backbone, xs):
+    """Writes the values of the buffers back, as if they had moved."""
+    buffers = [(buffer, buffer.clone()) for buffer in backbone.buffers()]
+    features = [backbone(x) for x in xs]
+    for buffer, old in buffers:
+        buffer.copy_(old)
+    return features
+
+
+@accepted("q2")
+def a_copy_gives_features(backbone, xs):
+    """A copy of the backbone is asked."""
+    twin = copy.deepcopy(backbone)
+    return [twin(x).detach().clone() for x in xs]
+
+
+@accepted("q2")
 def through_data(backbone, xs):
     """.data of a result that nobody else holds."""
     return [backbone(x).data for x in xs]
@@ -357,14 +407,47 @@ def each_input_once(backbone, xs):
         return list({id(x): backbone(x) for x in xs}.values())
 
 
-@wrong("q2", stops="ValueError", fails=["test_features_are_those_of_the_backbone"], public=True)
+@wrong("q2", stops="IndexError", fails=["test_features_are_those_of_the_backbone"], public=True)
+def with_the_dtype_of_the_first(backbone, xs):
+    """Believes that there is always a first tensor."""
+    dtype = xs[0].dtype
+    with torch.no_grad():
+        return [backbone(x.to(dtype)) for x in xs]
+
+
+@wrong(
+    "q2",
+    stops="RuntimeError",
+    fails=[
+        "test_features_are_those_of_the_backbone",
+        "test_features_are_ordinary",
+        "test_head_trains_for_two_epochs",
+        "test_backbone_stays_as_it_is",
+    ],
+    public=True,
+)
 def in_a_single_batch(backbone, xs):
-    """Believes that there is always something to concatenate."""
+    """Believes that all tensors differ in their rows only."""
+    if not xs:
+        return []
     with torch.no_grad():
         return list(backbone(torch.cat(xs)).split([len(x) for x in xs]))
 
 
 # q3: evaluate
+
+
+@accepted("q3")
+@torch.no_grad()
+def a_mean_of_tensors(model, batches):
+    """The mean is computed in the dtype of the losses; the values of the model are put back."""
+    was, values = model.training, {name: value.clone() for name, value in model.state_dict().items()}
+    try:
+        model.eval()
+        return torch.stack([F.mse_loss(model(x), y) for x, y in batches]).mean().item()
+    finally:
+        model.load_state_dict(values)
+        model.train(was)
 
 
 @accepted("q3")
@@ -529,7 +612,6 @@ wrong_edits(
             "pass",
             "Forgets that eval() stays.",
             fails=["test_modes_are_what_they_were", "test_an_error_leaves_no_trace"],
-            public=True,
         ),
         "rounded": edit(
             "return sum(losses) / len(losses)",
@@ -818,6 +900,23 @@ def a_clone_that_requires_grad(blocks, x):
 
 
 @wrong("q5", fails=["test_gradients_of_the_plain_loop"], public=True)
+def an_input_that_requires_grad(blocks, x):
+    """Believes that an idle input which requires grad helps a block that is frozen as a whole."""
+    idle = torch.zeros(1, requires_grad=True)
+    for block in blocks:
+        x = checkpoint(lambda _, t, block=block: block(t), idle, x, use_reentrant=True)
+    return x
+
+
+@wrong("q5", fails=["test_less_than_half_is_saved"], public=True)
+def every_second_block(blocks, x):
+    """Believes that half of the blocks is enough."""
+    for number, block in enumerate(blocks):
+        x = checkpoint(block, x, use_reentrant=False) if number % 2 else block(x)
+    return x
+
+
+@wrong("q5", fails=["test_gradients_of_the_plain_loop"], public=True)
 def bound_late(blocks, x):
     """Believes that a function remembers what a name stood for when it was made."""
     for block in blocks:
@@ -875,6 +974,182 @@ wrong_edits(
             "(block, x.detach(),",
             "Cuts between the blocks.",
             fails=["test_gradients_of_the_plain_loop"],
+        ),
+    },
+)
+
+# end: fine_tune
+
+
+@accepted("end")
+def two_groups_from_the_start(backbone, head, train, held_out, epochs, lr):
+    """The optimizer holds the frozen backbone from the start: a step leaves out what has no .grad."""
+    backbone.requires_grad_(False)
+    groups = [{"params": head.parameters()}, {"params": backbone.parameters(), "lr": lr / 10}]
+    opt = torch.optim.SGD(groups, lr=lr, momentum=0.9)
+    features = [backbone(x) for x, _ in train]
+    history = []
+    for epoch in range(2 * epochs):
+        backbone.train()
+        head.train()
+        if epoch == epochs:
+            backbone.requires_grad_(True)
+        for feature, (x, y) in zip(features, train):
+            opt.zero_grad()
+            F.mse_loss(head(feature if epoch < epochs else backbone(x)), y).backward()
+            opt.step()
+        backbone.eval()
+        head.eval()
+        with torch.no_grad():
+            history.append(sum(F.mse_loss(head(backbone(x)), y).item() for x, y in held_out) / len(held_out))
+    return history
+
+
+@accepted("end")
+def a_second_optimizer(backbone, head, train, held_out, epochs, lr):
+    """The backbone has an optimizer of its own; clones are made outside the block; a copy is evaluated."""
+
+    def measure():
+        twin = copy.deepcopy(nn.Sequential(backbone, head)).eval()
+        with torch.inference_mode():
+            return float(sum(F.mse_loss(twin(x), y) for x, y in held_out) / len(held_out))
+
+    optimizers = [torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)]
+    with torch.inference_mode():
+        marked = [backbone(x) for x, _ in train]
+    features = [feature.clone() for feature in marked]
+    history = []
+    for stage in (1, 2):
+        for _ in range(epochs):
+            for feature, (x, y) in zip(features, train):
+                loss = F.mse_loss(head(feature) if stage == 1 else head(backbone(x)), y)
+                for opt in optimizers:
+                    opt.zero_grad()
+                loss.backward()
+                for opt in optimizers:
+                    opt.step()
+            history.append(measure())
+        optimizers.append(torch.optim.SGD(backbone.parameters(), lr=lr / 10, momentum=0.9))
+    return history
+
+
+@accepted("end")
+def two_loops(backbone, head, train, held_out, epochs, lr):
+    """Each stage is a loop of its own; detached features; the mode is put back by finally."""
+    model = nn.Sequential(backbone, head)
+    opt = torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)
+
+    @torch.no_grad()
+    def measure():
+        model.eval()
+        try:
+            return sum(F.mse_loss(model(x), y).item() for x, y in held_out) / len(held_out)
+        finally:
+            model.train()
+
+    def epoch(function, inputs):
+        for x, (_, y) in zip(inputs, train):
+            opt.zero_grad()
+            F.mse_loss(function(x), y).backward()
+            opt.step()
+        return measure()
+
+    features = [backbone(x).detach() for x, _ in train]
+    history = [epoch(head, features) for _ in range(epochs)]
+    for parameter in backbone.parameters():
+        opt.add_param_group({"params": [parameter], "lr": lr / 10})
+    return history + [epoch(model, [x for x, _ in train]) for _ in range(epochs)]
+
+
+wrong_edits(
+    "end",
+    {
+        "features_still_marked": edit(
+            "features = [backbone(x) for x, _ in train]",
+            "with torch.inference_mode():\n            features = [backbone(x) for x, _ in train]",
+            "Leaves the first bug in.",
+            fails=[
+                "test_head_learns_from_the_features",
+                "test_head_learns_in_train_mode",
+                "test_backbone_learns_in_the_second_stage",
+                "test_the_rest_of_the_training_stays",
+            ],
+        ),
+        "features_cloned_inside": edit(
+            "features = [backbone(x) for x, _ in train]",
+            "with torch.inference_mode():\n            features = [backbone(x).clone() for x, _ in train]",
+            "Clones inside the block, where clones are inference tensors, too.",
+            fails=[
+                "test_head_learns_from_the_features",
+                "test_head_learns_in_train_mode",
+                "test_backbone_learns_in_the_second_stage",
+                "test_the_rest_of_the_training_stays",
+            ],
+        ),
+        "evaluation_stays": edit(
+            "model.train()",
+            "pass",
+            "Leaves the second bug in.",
+            fails=["test_head_learns_in_train_mode"],
+        ),
+        "train_mode_once": edit(
+            "model.train()",
+            "if epoch == epochs:\n            model.train()",
+            "Believes that train() is needed once a stage.",
+            fails=["test_head_learns_in_train_mode"],
+        ),
+        "no_evaluation_mode": edit(
+            "model.eval()",
+            "pass",
+            "Takes eval() away instead of switching back: the loss is measured with dropout.",
+            fails=["test_head_learns_in_train_mode"],
+            public=True,
+        ),
+        "backbone_not_held": edit(
+            'opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})',
+            "pass",
+            "Leaves the third bug in.",
+            fails=["test_backbone_learns_in_the_second_stage"],
+        ),
+        "two_bugs_left": edit(
+            [
+                ('opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})', "pass"),
+                ("model.train()", "pass"),
+            ],
+            "Leaves the second and the third bug in.",
+            fails=["test_head_learns_in_train_mode", "test_backbone_learns_in_the_second_stage"],
+        ),
+        "momentum_lost": edit(
+            'opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})',
+            'opt = torch.optim.SGD([{"params": head.parameters()},'
+            ' {"params": backbone.parameters(), "lr": lr / 10}], lr=lr, momentum=0.9)',
+            "Makes a new optimizer for both: what the head's remembered is lost.",
+            fails=["test_backbone_learns_in_the_second_stage"],
+            public=True,
+        ),
+        "the_rate_of_the_head": edit(
+            ', "lr": lr / 10}',
+            "}",
+            "Gives the backbone no rate of its own.",
+            fails=["test_backbone_learns_in_the_second_stage"],
+            public=True,
+        ),
+        "never_frozen": edit(
+            [
+                ("backbone.requires_grad_(False)", "pass"),
+                ("[backbone(x) for x, _ in train]", "[torch.enable_grad()(backbone)(x) for x, _ in train]"),
+                ("backward()", "backward(retain_graph=True)"),
+            ],
+            "Keeps the graphs of the features, and hides the error of the second backward with retain_graph.",
+            fails=["test_the_rest_of_the_training_stays"],
+            public=True,
+        ),
+        "no_features": edit(
+            "head(feature) if epoch < epochs else model(x)",
+            "model(x)",
+            "Repairs the first bug by asking the backbone in every epoch.",
+            fails=["test_the_rest_of_the_training_stays"],
+            public=True,
         ),
     },
 )

@@ -124,7 +124,8 @@ def test_backbone_is_only_used(tuned):
         hint = "For which tensors does your call of backward compute gradients?"
         assert_untouched(case.seen["kept"], only=["backbone.*:value"])
         assert_untouched(case.seen["kept"], only=["backbone.*:grad"], hint=hint)
-        assert_untouched(case.seen["kept"], but=["prompt", *(TRAINABLE if not case.name else [])])
+        open_to_all = ["prompt", "backbone.*:version", *(TRAINABLE if not case.name else [])]
+        assert_untouched(case.seen["kept"], but=open_to_all)
 
 
 @picture
@@ -143,7 +144,10 @@ def path_to_the_prompt(student):
 
 @inside
 def backbones():
-    """Backbones with lists of inputs, of several lengths, with one input twice, in both dtypes."""
+    """Backbones with lists of inputs, of several lengths, with one input twice, in both dtypes.
+
+    The inputs of one backbone differ in length as well, so that they cannot be joined to one batch.
+    """
 
     def with_inputs(dtype, number):
         features, outputs, *batches = sizes(2 + number)
@@ -152,9 +156,21 @@ def backbones():
         xs = [torch.randn(batch, features, dtype=dtype) for batch in batches]
         return backbone, [*xs, xs[0]], outputs
 
+    def of_sequences(dtype):
+        channels, outputs, *rows = sizes(4)
+        lengths = sizes(2)
+        backbone = nn.Sequential(
+            nn.Conv1d(channels, outputs, 2), nn.Tanh(), nn.AdaptiveAvgPool1d(1), nn.Flatten()
+        )
+        backbone.to(dtype)[0].bias.requires_grad_(False)
+        shapes = zip(rows, lengths, strict=True)
+        xs = [torch.randn(number, channels, length, dtype=dtype) for number, length in shapes]
+        return backbone, [*xs, xs[0]], outputs
+
     return {
         "": with_inputs(torch.float64, count(2, 3)),
         "In float32": with_inputs(torch.float32, 2),
+        "With sequences of several lengths": of_sequences(torch.float64),
     }
 
 
@@ -195,7 +211,7 @@ def head_trained(head, features):
 @probe(cases=backbones)
 def head_training(student, backbone, xs, outputs):
     """Two epochs of a head on the features, and what becomes of the backbone meanwhile."""
-    head = nn.Linear(outputs, 1, dtype=backbone.head.weight.dtype)
+    head = nn.Linear(outputs, 1, dtype=xs[0].dtype)
     features = student.cache_features(backbone, xs)
     with untouched(backbone=backbone) as kept:
         places = attempt(head_trained, head, features)
@@ -264,7 +280,7 @@ def test_head_trains_for_two_epochs(head_training):
 def test_backbone_stays_as_it_is(cached, cached_while_switched_off):
     """The backbone keeps its values, gradients, flags and modes, and torch its modes."""
     for case in cases(cached):
-        assert_untouched(case.seen["kept"])
+        assert_untouched(case.seen["kept"], but=["backbone.*:version"])
     assert_untouched(cached_while_switched_off.seen, case="Called while gradients are switched off")
 
 
@@ -300,7 +316,7 @@ def evaluations():
         return model, pairs
 
     return {
-        "With a model in train() mode": evaluation(torch.float64, True),
+        "With a model in train() mode": evaluation(torch.float64, True),  # IN_FLOAT64
         "With a model in eval() mode": evaluation(torch.float32, False),
     }
 
@@ -347,6 +363,8 @@ def evaluated_with_an_error(student, model, batches):
     return {"error": error, "on": on, "off": off}
 
 
+#: In the other case a mean may be computed in float32.
+IN_FLOAT64 = "With a model in train() mode"
 OFF = "Called while gradients are switched off"
 
 
@@ -355,9 +373,10 @@ def test_mean_of_the_losses(mean_loss, evaluated):
     """The result is the mean of the losses of all batches, of a model in use."""
     told = "The result is not the mean of the batches' losses."
     hint = "Is dropout still on? Does every batch count the same?"
-    for case, made in zip(cases(mean_loss), cases(evaluated), strict=True):
-        with blaming_changes(made.seen["kept"], only=["model.norm.*:value"]):
-            assert_close(*case, f"{told}\n\n{hint}", all_digits=True)
+    kept = {case.name: case.seen["kept"] for case in cases(evaluated)}
+    for case in cases(mean_loss):
+        with blaming_changes(kept[case.name], only=["model.norm.*:value"]):
+            assert_close(*case, f"{told}\n\n{hint}", all_digits=case.name == IN_FLOAT64)
 
 
 @points(1)
@@ -402,9 +421,10 @@ def test_an_error_leaves_no_trace(evaluated_with_an_error):
 def test_model_keeps_all_it_has(evaluated, evaluated_with_an_error):
     """Parameters, buffers, gradients and flags of the model stay, and so do the batches."""
     for case in cases(evaluated):
-        assert_untouched(case.seen["kept"], but=["torch", "*:training"])
+        assert_untouched(case.seen["kept"], but=["torch", "*:training", "model.*:version"])
     for case in cases(evaluated_with_an_error):
-        assert_untouched(case.seen["on"], but=["torch", "*:training"], case="After a batch that raised")
+        open_to_all = ["torch", "*:training", "model.*:version"]
+        assert_untouched(case.seen["on"], but=open_to_all, case="After a batch that raised")
 
 
 @picture
@@ -638,8 +658,9 @@ def loss_after_thawing(student):
 def columns():
     """Columns of four to six blocks, with an input of each kind.
 
-    Blocks differ in width but for one column, in which a block may be taken for another and nothing stops.
-    Some are in eval mode, one has a frozen part, and one parameter has a gradient of an earlier loss.
+    Blocks differ in width but for one column, in which a block may be taken for another and nothing stops;
+    its first block is frozen as a whole. Some are in eval mode, one has a frozen part, and one parameter has
+    a gradient of an earlier loss.
     """
 
     def block(inputs, outputs, wide):
@@ -659,11 +680,16 @@ def columns():
         blocks, _ = column(torch.float32, widths, batch)
         return blocks, torch.randn(batch, 8), nn.Linear(8, widths[0])
 
+    def behind_a_frozen_block():
+        blocks, x = column(torch.float32, [5] * (count(4, 6) + 1), 29)
+        blocks[0].requires_grad_(False)
+        return blocks, x, None
+
     number = count(4, 6)
     blocks, leaf = column(torch.float64, [3 + place for place in torch.randperm(number + 1).tolist()], 31)
     leaf.requires_grad_().grad = torch.randn_like(leaf)
     return {
-        "Where x is plain data": (*column(torch.float32, [5] * (count(4, 6) + 1), 29), None, count(0, 2**40)),
+        "Where x is plain data": (*behind_a_frozen_block(), count(0, 2**40)),
         "Where x is a leaf that requires grad": (blocks, leaf, None, count(0, 2**40)),
         "Where x is the result of another module": (*behind_another([6, 4, 7, 5, 3], 37), count(0, 2**40)),
     }
@@ -744,3 +770,182 @@ def result_of_two_blocks(student):
     x = torch.randn(4, 2)
     out = student.forward_ckpt(blocks, x)
     return graph(out=out, x=x, first=blocks[0].weight, second=blocks[1].weight)
+
+
+# --- end: fine_tune
+
+
+@inside
+class Louder(nn.Module):
+    """Works otherwise in train() mode, as dropout does, and draws no random number."""
+
+    def forward(self, x):
+        return 2 * x if self.training else x
+
+
+@inside
+def fine_tunings(*, louder):
+    """Backbones and heads with pairs of both lists, no two of which have the same number of rows."""
+
+    def fine_tuning(dtype):
+        inputs, features, hidden, outputs, *rows = sizes(9)
+        backbone = nn.Sequential(nn.Linear(inputs, features), nn.Tanh())
+        middle = Louder() if louder else nn.Identity()
+        head = nn.Sequential(nn.Linear(features, hidden), middle, nn.Linear(hidden, outputs))
+        pairs = [
+            (torch.randn(n, inputs, dtype=dtype), 2 * torch.randn(n, outputs, dtype=dtype)) for n in rows
+        ]
+        number = count(2, 3)
+        lr = 0.05 + 0.1 * torch.rand(()).item()
+        return backbone.to(dtype), head.to(dtype), pairs[:number], pairs[number:], count(2, 3), lr
+
+    return {"": fine_tuning(torch.float64), "In float32": fine_tuning(torch.float32)}
+
+
+@inside
+def plain_fine_tunings():
+    """Heads that do not look at their mode."""
+    return fine_tunings(louder=False)
+
+
+@inside
+def louder_fine_tunings():
+    """Heads that work otherwise in train() mode."""
+    return fine_tunings(louder=True)
+
+
+@inside
+def two_stages_by_hand(backbone, head, train, held_out, epochs, lr):
+    """Without an optimizer: each parameter has its rate and what it remembers in a table."""
+    memory, history = {}, []
+
+    def learn(loss, rates):
+        for parameter, gradient in zip(rates, torch.autograd.grad(loss, list(rates)), strict=True):
+            memory[parameter] = 0.9 * memory.get(parameter, 0) + gradient
+        with torch.no_grad():
+            for parameter, rate in rates.items():
+                parameter.sub_(rate * memory[parameter])
+
+    slow = dict.fromkeys(backbone.parameters(), lr / 10)
+    fast = dict.fromkeys(head.parameters(), lr)
+    features = [backbone(x).detach() for x, _ in train]
+    for epoch in range(2 * epochs):
+        for feature, (x, y) in zip(features, train, strict=True):
+            if epoch < epochs:
+                learn(F.mse_loss(head(feature), y), fast)
+            else:
+                learn(F.mse_loss(head(backbone(x)), y), fast | slow)
+        in_use = nn.Sequential(backbone, head).eval()
+        history.append(sum(F.mse_loss(in_use(x), y).item() for x, y in held_out) / len(held_out))
+        in_use.train()
+    return history
+
+
+@inside
+def observed_training(fine_tune, backbone, head, train, held_out, epochs, lr):
+    """What each step found, how often the backbone was asked for train, what comes back and what changes."""
+    rows, asked, steps = {len(x) for x, _ in train}, [], []
+
+    def note_question(_, args):
+        if len(args[0]) in rows:
+            asked.append(len(args[0]))
+
+    def note_step(_, args):
+        if len(args[0]) in rows:
+            collects = any(parameter.grad is not None for parameter in backbone.parameters())
+            steps.append({"training": head.training, "collects": collects})
+
+    backbone.register_forward_pre_hook(note_question)
+    head.register_forward_pre_hook(note_step)
+    model = nn.ModuleDict({"backbone": backbone, "head": head})
+    start = {name: snap(parameter) for name, parameter in model.named_parameters()}
+    with untouched(train=train, held_out=held_out) as kept:
+        history = attempt(fine_tune, backbone, head, train, held_out, epochs, lr)
+    return {
+        "kept": kept,
+        "history": history,
+        "first stage": epochs * len(train),
+        "asked": len(asked),
+        "may be asked": (1 + epochs) * len(train),
+        "steps": steps,
+        "start": start,
+        "end": {name: snap(parameter) for name, parameter in model.named_parameters()},
+    }
+
+
+@probe(cases=plain_fine_tunings, oracle=two_stages_by_hand)
+def fine_tuned(student, backbone, head, train, held_out, epochs, lr):
+    """Both stages, with a head that does not look at its mode."""
+    return observed_training(student.fine_tune, backbone, head, train, held_out, epochs, lr)
+
+
+@probe(cases=louder_fine_tunings, oracle=two_stages_by_hand)
+def fine_tuned_louder(student, backbone, head, train, held_out, epochs, lr):
+    """Both stages, with a head that works otherwise in train() mode."""
+    return observed_training(student.fine_tune, backbone, head, train, held_out, epochs, lr)
+
+
+def losses_of(case):
+    """The losses on held_out after each epoch of the first stage, of both sides; the training ran."""
+    seen, right = case["history"]
+    assert not raised(seen, BaseException), f"The training stops: {diagnose(seen)}"
+    number = len(seen) if isinstance(seen, list) else f"a {type(seen).__name__}, no list"
+    assert number == len(right), f"The losses that come back are {number}; the epochs are {len(right)}."
+    return seen[: len(right) // 2], right[: len(right) // 2]
+
+
+def test_head_learns_from_the_features(fine_tuned):
+    """In the first stage the head learns from the features, and after each epoch its loss is measured."""
+    for case in cases(fine_tuned):
+        seen, right = losses_of(case)
+        assert_close(seen, right, "In the first stage the losses on held_out are not what they should be.")
+
+
+def test_head_learns_in_train_mode(fine_tuned_louder):
+    """The head is in train() mode in every step, and in eval() mode when its loss is measured."""
+    for case in cases(fine_tuned_louder):
+        seen, right = losses_of(case)
+        modes = [step["training"] for step in case.seen["steps"]]
+        assert all(modes), (
+            f"In step {modes.index(False) + 1} the head learns in eval() mode: dropout drops nothing.\n\n"
+            "Which line switched the mode, and which line switches it back?"
+        )
+        told = "The losses on held_out are not those of a model in eval() mode."
+        assert_close(seen, right, f"{told}\n\nIn which mode is the model when they are measured?")
+
+
+def test_backbone_learns_in_the_second_stage(fine_tuned):
+    """The second stage moves the backbone with its own rate, and the head as before."""
+    for case in cases(fine_tuned):
+        losses_of(case)
+        start, (end, right) = case.seen["start"], case["end"]
+        for name, value in start.items():
+            assert end[name].value != value.value, (
+                f"{name} ends with the values it came with: no step moved it.\n\n"
+                "Which parameters does the optimizer hold in the second stage?"
+            )
+        for part, hint in {
+            "head": "Does the momentum of the first stage live on?",
+            "backbone": "With which learning rate does it learn, and from which epoch on?",
+        }.items():
+            seen, expected = (
+                {name: value for name, value in side.items() if name.startswith(part)}
+                for side in (end, right)
+            )
+            assert_close(seen, expected, f"The {part} does not end where the two stages lead.\n\n{hint}")
+
+
+def test_the_rest_of_the_training_stays(fine_tuned):
+    """The features are computed once, the frozen backbone collects nothing, and the pairs and modes stay."""
+    for case in cases(fine_tuned):
+        losses_of(case)
+        number, most = case.seen["asked"], case.seen["may be asked"]
+        asked = f"The backbone is called {number} times with an x of train; {most} calls are enough."
+        assert number <= most, f"{asked}\n\nHow often are the features of the first stage computed?"
+        collecting = [step["collects"] for step in case.seen["steps"][: case.seen["first stage"]]]
+        assert not any(collecting), (
+            f"Before step {collecting.index(True) + 1} the frozen backbone has a .grad: it collects."
+        )
+        frozen = [name for name, parameter in case.seen["end"].items() if not parameter.requires_grad]
+        assert not frozen, f"{frozen[0]} does not require grad in the end."
+        assert_untouched(case.seen["kept"])
