@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q2"
 points = 5
+afterword = "A tensor is marked where it is made: what `inference_mode()` makes stays an inference tensor, what `no_grad()` makes is ordinary. Next trap: once you train the backbone again, the cached features are out of date, and no error says so."
 
 
 @test_case(
-    success_message="Two epochs of a head on the features raise no error.",
+    success_message="Two epochs of a head on the features raise no error.<br>A tensor is marked where it is made: what <code>inference_mode()</code> makes stays an inference tensor, what <code>no_grad()</code> makes is ordinary. Next trap: once you train the backbone again, the cached features are out of date, and no error says so.",
     failure_message="Not yet: Two epochs of a head on the features raise no error.",
 )
 def test_a_head_trains_on_the_features(cache_features):

@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q5"
 points = 6
+afterword = "A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second time during backward, so batch norm counts every batch twice."
 
 
 @test_case(
-    success_message="For an x that is plain data, every block gets a gradient.",
+    success_message="For an x that is plain data, every block gets a gradient.<br>A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second time during backward, so batch norm counts every batch twice.",
     failure_message="Not yet: For an x that is plain data, every block gets a gradient.",
 )
 def test_the_blocks_get_a_gradient(forward_ckpt):

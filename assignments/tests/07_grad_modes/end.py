@@ -1,0 +1,35 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "end"
+points = 0
+afterword = "The features were inference tensors, on which no head can be trained. `eval()` stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer."
+
+
+@test_case(
+    success_message="Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.<br>The features were inference tensors, on which no head can be trained. <code>eval()</code> stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer.",
+    failure_message="Not yet: Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.",
+)
+def test_both_stages_train(fine_tune):
+    """Both stages run, the head is in train() mode in every step, and the second stage moves the backbone."""
+    import torch
+
+    backbone, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+    pairs, held_out = [(torch.ones(4, 2), torch.ones(4, 1))], [(torch.ones(5, 2), torch.ones(5, 1))]
+    before, modes = backbone.weight.tolist(), []
+    head.register_forward_pre_hook(lambda head, args: modes.append((len(args[0]), head.training)))
+    try:
+        history = fine_tune(backbone, head, pairs, held_out, 2, 0.01)
+    except RuntimeError as error:
+        raise AssertionError(f"the training stops; torch says: {error}") from None
+    assert len(history) == 4, (
+        f"two stages of two epochs give {len(history)} losses"
+    )
+    steps = [training for rows, training in modes if rows == 4]
+    assert all(steps), (
+        f"in step {steps.index(False) + 1} the head learned in eval() mode: dropout was off"
+    )
+    assert backbone.weight.tolist() != before, (
+        "the backbone ends with the weight it came with"
+    )
