@@ -1198,3 +1198,59 @@ equal(
 equal("q5", "x -> x.clone()", why="a copy has the same values, and lets the gradient through")
 equal("q2", "no_grad is put around: the function", why="that is what the block does")
 equal("q2", "x -> x.clone()", why="a copy has the same values")
+equal(
+    "end",
+    "a statement is left out: backbone.requires_grad_(False)",
+    "a statement is moved into a block: backbone.requires_grad_(False)",
+    "backbone.requires_grad_(False) -> backbone",
+    "backbone.requires_grad_(False) -> False",
+    "False -> True",
+    "a statement is moved out of a block: if epoch == epochs:",
+    why="the features have no history, so nothing reaches the backbone in the first stage, frozen or not",
+)
+equal(
+    "end",
+    "a statement is moved by one: backbone.requires_grad_(False)",
+    "with, try or if is taken away: with torch.no_grad():",
+    "torch.no_grad -> torch.enable_grad",
+    "backbone(x) -> backbone(x).detach()",
+    "feature -> feature.detach()",
+    why="of a frozen backbone and plain data nothing is recorded; of an evaluation only numbers are kept",
+)
+equal(
+    "end",
+    "a statement is moved by one: model, history = (nn.Sequential(backbone, head), [])",
+    "a statement is moved by one: opt = torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)",
+    "a statement is moved by one: if epoch == epochs:",
+    "a statement is moved by one: backbone.requires_grad_(True)",
+    "a statement is moved by one: out = head(feature) if epoch < epochs else model(x)",
+    why="neither line needs the other",
+)
+equal(
+    "end",
+    "no_grad is put around: model, history = (nn.Sequential(backbone, head), [])",
+    "no_grad is put around: opt = torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)",
+    "no_grad is put around: history.append(sum(losses) / len(losses))",
+    "no_grad is put around: if epoch == epochs:",
+    "a statement is moved into a block: history.append(sum(losses) / len(losses))",
+    "a statement is moved into a block: model.eval()",
+    why="nothing there is recorded",
+)
+equal("end", "a statement is moved into a block: model.train()", why="it comes before each step, too")
+equal(
+    "end", "torch.no_grad -> torch.inference_mode", "model(x) -> model(x).detach()", why="only numbers leave"
+)
+equal("end", "x -> x.clone()", "x -> x.detach()", "y -> y.detach()", why="x and y are plain data")
+equal("end", "feature -> feature.clone()", why="a copy has the same values")
+equal("end", "list(backbone.parameters()) -> backbone.parameters()", why="a group makes a list of them")
+equal(
+    "end",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="when the optimizer gets the backbone it has no .grad, and the steps that follow bring one each",
+)
+equal(
+    "end",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="the graph goes with the next loss, and the optimizer reads values",
+)
