@@ -1,23 +1,24 @@
 # %% [markdown] tags=["claim S4.17", "claim S4.19"]
 # # 5. Writing in place and starting a leaf afresh
 #
-# An *in-place* operation gives a tensor new values and lets it keep its memory: `fill_`, `add_`, `+=`,
+# An *in-place* operation gives a tensor new values in the memory that it has: `fill_`, `add_`, `+=`,
 # `w[0] = 1`. You need such writes all the time: to re-initialise a weight in the middle of training, to
-# update it by hand, to overwrite an intermediate result. Autograd, however, still wants to use some of the
-# old values in the backward pass, so every write raises two questions. *Does autograd allow it?* And, more
-# important: *if it does, is the gradient still right?*
+# update it by hand, to overwrite an intermediate result. But the backward pass still needs some of the
+# old values. So ask two questions about every write. *Does autograd allow it?* And, more important: *is the
+# gradient still right?*
 #
-# You will read that autograd "does not support most in-place operations" and that "you never need them".
-# Neither is true. A write to a computed tensor is recorded and differentiated like any other operation, and
-# every `optimizer.step()`, every function of `nn.init` and every running mean of a BatchNorm layer writes in
-# place. What it takes is knowing the rules, and that is what this notebook is about.
+# You may have read that autograd "does not support most in-place operations", and that "you never need
+# them". Neither is true. Autograd records a write to a computed tensor, and differentiates it like any other
+# operation. And every `optimizer.step()`, every function of `nn.init` and every running mean of a BatchNorm
+# layer writes in place. You only have to know the rules. PyTorch's documentation has them in
+# [In-place operations with autograd](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd).
 #
 # Each question gives you a function that does not work yet. Run the cells from top to bottom, repair the
 # function, and run the check below it. The check finds the bug you started with. The hidden checks look
 # further, above all at gradients: several tempting repairs raise no error at all and are still wrong.
 #
-# No function may leave anything switched: whether gradients are recorded is after a call what it was before,
-# be it on or off. And no hook of yours stays behind on what belongs to the caller.
+# After a call of your function, gradient recording is on or off exactly as it was before. And no hook of
+# yours stays behind on what belongs to the caller.
 
 # %%
 import torch
@@ -28,9 +29,9 @@ from torch.nn import functional as F
 # ## Two rules and one counter
 #
 # **The leaf rule.** While gradients are being recorded, a leaf that requires grad must not be written to,
-# not even before its first use. The write itself raises, and the old values stay. (Older texts claim that
-# `w[:] = 0` succeeds and only `backward()` complains about a leaf "moved into the graph interior". For such
-# an assignment that has been history since torch 1.8.)
+# not even before its first use. The write itself raises, and the old values stay. (Older texts say that
+# `w[:] = 0` succeeds, and that only `backward()` complains about a leaf "moved into the graph interior". This
+# has not been true since torch 1.8.)
 
 # %%
 w = torch.tensor([10.0, 5.0, 2.0, 3.0], requires_grad=True)
@@ -57,34 +58,53 @@ try:
 except RuntimeError as error:
     print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
 
+# %% tags=["drawn"]
+# `backward()` refuses: the multiplication has saved `b` at version 0, and `b` is at version 1 now.
+xray(loss=loss, b=b, a=a)
+
+# %% [markdown]
+# You can draw such pictures yourself, of any tensor you have at hand. They need the package `grader`, which comes
+# with the course's repository: remove the `#` below where it is installed.
+
+# %%
+# from grader import xray
+# xray(loss=loss, b=b, a=a)
+
 # %% [markdown] tags=["claim S4.4", "claim S4.12", "claim S4.13", "claim S4.14"]
-# The counter is the only alarm there is. `backward()` compares two numbers, never the values. So a write that
-# the counter does not see is not noticed either, and the gradient is computed from whatever stands in
-# memory now. That makes it worth knowing who counts:
+# The counter is the only alarm there is. `backward()` compares two numbers, never the values. If the counter
+# does not see a write, `backward()` does not notice it, and computes the gradient from what stands in memory
+# now. So it is worth knowing which writes are counted. *Guess first:* which three numbers are printed?
 
 # %%
 w = torch.zeros(4, requires_grad=True)
 
 with torch.no_grad():
     w.fill_(1.0)
-print(w._version)  # 1, because no_grad() stops the recording, not the counting
+print(w._version)
 
 w.detach().fill_(2.0)
-print(w._version)  # 2, because detach() shares the memory and the counter
+print(w._version)
 
 w.data.fill_(3.0)
-print(w._version)  # 2 again, because .data shares the memory but has a counter of its own
-print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the write did happen
+print(w._version)
+print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 
 # %% [markdown] tags=["claim S3.6", "claim S4.6", "claim S4.16"]
+# <details><summary>What you should have seen</summary>
+#
+# 1, 2 and again 2. `no_grad()` stops the recording, not the counting. `detach()` shares the memory *and* the
+# counter. `.data` shares the memory, and has a counter of its own: the counter of `w` does not see this write.
+#
+# </details>
+#
 # NumPy views (`w.detach().numpy()`) and `w.data = other_tensor` are just as invisible as `.data`. If you
 # look at `_version` yourself, ask whether it has grown, not by how much: `w[0] += 1` under `no_grad()`
 # counts twice, and the weight of a fresh `nn.Linear` already stands at 1. The counter sees `optimizer.step()`,
-# too, which writes to the weight itself under `no_grad()`, not to `w.data` as you may have read.
+# too. It writes to the weight itself under `no_grad()`, and not to `w.data`, as you may have read.
 #
 # So the common advice "change a leaf through `w.data`, `w.detach()` or `no_grad()`, it is all the same" is
-# only half right. All three change the values. They differ in what happens to somebody who still needs the
-# old ones.
+# only half right. All three change the values. But only two of them warn a loss that still needs the old
+# values.
 
 # %% [markdown]
 # ## q1 · Re-initialise a leaf, safely
@@ -94,30 +114,30 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the write did happen
 # matter: a weight whose training has diverged is full of `nan` and `inf`, and it, too, holds `value` afterwards.
 #
 # - Afterwards `w` is the same object in the same memory, and still a leaf that requires grad.
-# - Somebody may hold a loss that was computed from the *old* values of `w`. If its backward pass needs those
-#   values, as in `(w * w).mean()`, it must raise an error. It must not silently deliver a gradient that
+# - The caller may hold a loss that was computed from the *old* values of `w`. If its backward pass needs those
+#   values, as in `(w * w).mean()`, it must raise an error. It must not silently compute a gradient that
 #   belongs neither to the old values nor to the new ones.
 #
 # `w.grad` is not part of this task.
 #
 # <details><summary>Hint 1</summary>
 #
-# Call the given function. The error text names two facts about `w`: that it is a leaf, and that it requires
-# grad. Both must still be true afterwards, so it is the third condition you can change: that gradients are
-# being recorded.
+# Call the given function and read the error. It names two facts about `w`. Must both still be true after the
+# call?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# You have just seen three ways to write without being recorded. Which of them would a loss that is still
-# waiting for its `backward()` notice? Look at `w._version` before and after.
+# The leaf rule holds only while gradients are being recorded. You have just seen three ways to write without
+# a record. Which of them does a loss notice that still waits for its `backward()`? Look at `w._version` before
+# and after.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `with torch.no_grad():` around `w.fill_(value)`, then `return w`.
+# Keep the line `w.fill_(value)`, and switch the recording off around it with `torch.no_grad()`.
 #
 # </details>
 
@@ -142,36 +162,30 @@ def reinit_(w, value):
 
 # %% tags=["check q1"]
 def test_w_holds_the_new_value(reinit_):
-    """The caller's w holds the new value everywhere."""
+    """The caller's w holds the new value everywhere, and is still the same leaf that requires grad."""
     import torch
 
     w = torch.tensor([10.0, 5.0, 2.0, 3.0], requires_grad=True)
     try:
-        reinit_(w, 7.0)
+        result = reinit_(w, 7.0)
     except RuntimeError as error:
         raise AssertionError(f"reinit_ could not write to w; torch says: {error}") from None
     assert w.tolist() == [7.0, 7.0, 7.0, 7.0], f"the caller's w now holds {w.tolist()}, not 7 everywhere"
-
-
-def test_w_is_still_the_same_trainable_leaf(reinit_):
-    """What comes back is w itself, a leaf that requires grad."""
-    import torch
-
-    w = torch.tensor([[1.0, 2.0]], requires_grad=True)
-    try:
-        result = reinit_(w, -1.0)
-    except RuntimeError as error:
-        raise AssertionError(f"reinit_ could not write to w; torch says: {error}") from None
     assert result is w, "reinit_ returned another object: an optimizer that holds w would never see it"
     assert w.is_leaf, "w is no longer a leaf, so its .grad would stay None"
     assert w.requires_grad, "w no longer requires grad, so it would never be trained again"
 
 
+# %% [markdown] tags=["afterword q1"]
+# `no_grad()` stops the recording and not the counting, so a loss of the old values raises an error. `w.data.fill_(value)`
+# gives the same `w`, and that loss gets a wrong gradient without a word.
+
 # %% [markdown]
 # ## Who holds the parameter?
 #
-# An optimizer does not know your model. It keeps the `Parameter` *objects* it was given when it was built,
-# and its momentum is filed under these objects too. Names like `model.weight` play no part in it.
+# An optimizer does not know your model. It keeps the `Parameter` *objects* that it was given when it was built
+# ([torch.optim](https://docs.pytorch.org/docs/stable/optim.html)), and files its momentum under these objects.
+# Names like `model.weight` play no part in it.
 
 # %%
 layer = nn.Linear(3, 2)
@@ -188,18 +202,22 @@ optimizer.step()
 print(layer.weight.grad is not None)  # True, because backward reaches the new object as usual
 print(layer.weight.tolist() == before)  # True, because step() has updated the old one
 
+# %% tags=["drawn"]
+# The loss leads to the new weight. No path leads to the old one, and that is the one which the optimizer holds.
+out = layer(torch.ones(1, 3)).sum()
+xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
+
 # %% [markdown] tags=["claim S4.21", "claim S4.22", "claim S4.25"]
-# Nothing raised, the new weight even has a gradient, and still it will never learn. The same happens to
+# No error was raised, and the new weight even has a gradient. Still it will never learn. The same happens to
 # modules with *tied* weights, which share one `Parameter`: replace it in one place, and the other place keeps
 # the old one.
 #
-# `model.double()` does not fall into this trap. `nn.Module._apply`, which does its work, assigns
-# `param.data = ...`: every `Parameter` object stays and gets new memory, and the optimizer still holds it.
+# `model.double()` does not fall into this trap. It assigns `param.data = ...` (in `nn.Module._apply`): every
+# `Parameter` object stays and gets new memory, and the optimizer still holds it.
 #
-# A small warning about a line that is copied a lot, `w.data = w.data.normal()`. It raises an
-# `AttributeError`, because a tensor has only the in-place method for normal values: `normal_()`, with the
-# underscore. And if you meet `torch.FloatTensor(10)` in old code: that is not the number 10, but ten numbers
-# of uninitialised memory.
+# A warning about a line that is copied a lot, `w.data = w.data.normal()`. It raises an `AttributeError`,
+# because a tensor has only the in-place method for normal values: `normal_()`, with the underscore. And if you
+# meet `torch.FloatTensor(10)` in old code: that is not the number 10, but ten numbers of uninitialised memory.
 
 # %% [markdown]
 # ## q2 · Re-initialise a layer the optimizer already knows
@@ -220,22 +238,22 @@ print(layer.weight.tolist() == before)  # True, because step() has updated the o
 #
 # <details><summary>Hint 1</summary>
 #
-# Compare `id(layer.weight)` before and after the call with the ids of the objects in
+# Call the given function, and compare `id(layer.weight)` with the ids of the objects in
 # `optimizer.param_groups[0]["params"]`.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `nn.Parameter(...)` makes a new object, while the optimizer and the tied module keep the old one. You want
-# to change the values of the object that is there already. The functions of `nn.init` do that, and they
-# switch the recording off by themselves.
+# `nn.Parameter(...)` makes a new object, and the optimizer and the tied module keep the old one. How do you give
+# new values to the object that is there already?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `nn.init.normal_(layer.weight, mean=0.0, std=0.02)` and `nn.init.zeros_(layer.bias)`.
+# The functions of [torch.nn.init](https://docs.pytorch.org/docs/stable/nn.init.html) write in place, and switch the
+# recording off by themselves. You need two of them, one for the weight and one for the bias.
 #
 # </details>
 
@@ -261,7 +279,7 @@ def reset_layer(model, name):
 
 # %% tags=["check q2"]
 def test_the_optimizer_still_holds_the_parameters(reset_layer):
-    """After the reset, the layer's parameters are the ones the optimizer was given."""
+    """The optimizer still holds the layer's parameters, the bias is 0, and one step moves both."""
     import torch
 
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
@@ -270,15 +288,6 @@ def test_the_optimizer_still_holds_the_parameters(reset_layer):
     held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for name, parameter in model[1].named_parameters():
         assert id(parameter) in held, f"the layer's {name} is a new object: the optimizer updates the old one"
-
-
-def test_the_fresh_values_are_trained(reset_layer):
-    """The bias is 0 after the reset, and one step of the optimizer moves weight and bias."""
-    import torch
-
-    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    reset_layer(model, "1")
     weight, bias = model[1].weight.tolist(), model[1].bias.tolist()
     assert bias == [0.0], f"the bias is {bias} after the reset, not 0"
     model(torch.ones(2, 4)).sub(1).sum().backward()
@@ -287,12 +296,16 @@ def test_the_fresh_values_are_trained(reset_layer):
     assert model[1].weight.tolist() != weight, "optimizer.step() did not move the weight: it no longer learns"
 
 
+# %% [markdown] tags=["afterword q2"]
+# The optimizer and a tied module hold the object, so new values go into the old object. Next trap: the optimizer still
+# remembers the momentum of the old values.
+
 # %% [markdown] tags=["claim S4.24", "claim S4.27"]
 # ## A write is part of the function, if autograd sees it
 #
-# Write to a *computed* tensor while gradients are being recorded, and the write becomes part of the function
-# that is differentiated. From then on the tensor counts as the result of the write. What has been
-# overwritten no longer depends on anything that came before it, so its gradient is zero.
+# Write to a *computed* tensor while gradients are being recorded. Then the write becomes part of the function
+# that is differentiated. From now on the tensor counts as the result of the write. *Guess first:* what is the
+# gradient of `w1` below, after all of `d` has been overwritten?
 
 # %%
 x = torch.tensor([[1.0, 2.0]])
@@ -301,10 +314,23 @@ d = x @ w1  # the matrix product
 recorded_before = d.grad_fn
 d[:] = 1.0  # recorded
 print(d.grad_fn is recorded_before)  # False, because d is now the result of the write
-(3 * d).sum().backward()
-print(w1.grad.tolist())  # [[0.0], [0.0]], because d is 1 whatever w1 is
+loss = (3 * d).sum()
+loss.backward()
+print(w1.grad.tolist())
+
+# %% tags=["drawn"]
+# `d` is the result of the write, Fill. The path to `w1` is still there, and what goes along it is 0.
+d = x @ w1
+d[:] = 1.0
+xray(loss=(3 * d).sum(), d=d, w1=w1)
 
 # %% [markdown] tags=["claim S4.23", "claim S4.24"]
+# <details><summary>What you should have seen</summary>
+#
+# `[[0.0], [0.0]]`: `d` is 1 whatever `w1` is. What has been overwritten no longer depends on `w1`.
+#
+# </details>
+#
 # An often-copied example has two versions. The first computes `f = d @ w2` and then writes `d[:] = 1`:
 # `backward()` raises, because the product has saved the old `d`. The second writes first, as above, and ends
 # with the words "no problem any more". True, nothing raises. But look at the gradient: this `w1` can never
@@ -320,9 +346,9 @@ d.detach()[:] = 1.0  # not recorded
 print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w1
 
 # %% [markdown] tags=["claim S4.18"]
-# Again no error, and this time the gradient is wrong: it promises that `d` changes with `w1`, which it does
-# not. The counter could not help, because nobody had saved the old `d` when it was overwritten. So "no error"
-# does not mean "the gradient is right". Ask two things about every write: does it come *before* the
+# Again no error, and this time the gradient is wrong: it says that `d` changes with `w1`, and `d` does
+# not. The counter could not help, because no operation had saved the old `d` when it was overwritten. So "no
+# error" does not mean "the gradient is right". Ask two things about every write: does it come *before* the
 # value is used, and does autograd *see* it?
 
 # %% [markdown]
@@ -346,22 +372,22 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 #
 # <details><summary>Hint 1</summary>
 #
-# The product `d @ w2` saves `d`, since the gradient of `w2` needs it. At which version was `d` then, and at
-# which version is it when `backward()` looks?
+# The product `d @ w2` saves `d`, because the gradient of `w2` needs it. Which version of `d` was that? Which
+# version does `backward()` find?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# Mask `d` before it is used, which also makes `f` right. And let autograd see it: behind its back, `w1` would
-# get a gradient for columns it no longer determines.
+# Mask `d` before it is used: this also makes `f` right. And let autograd see it. Else `w1` gets a gradient for
+# columns that it no longer determines.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `d = torch.where(mask, torch.ones_like(d), d)` between the two products. The recorded write
-# `d[:, mask] = 1.0` in the same place is just as good.
+# Between the two products, either move the given write to `d[:, mask]`, or make a new `d` with `torch.where`:
+# ones where `mask` is true, the old `d` elsewhere.
 #
 # </details>
 
@@ -388,7 +414,7 @@ def masked_forward(x, w1, w2, mask):
 
 # %% tags=["check q3"]
 def test_the_masked_values_enter_the_product(masked_forward):
-    """The example of the task: d is [[4, 1]] and f is [[14]]."""
+    """In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2."""
     import torch
 
     w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
@@ -396,15 +422,6 @@ def test_the_masked_values_enter_the_product(masked_forward):
     d, f = masked_forward(torch.tensor([[1.0, 2.0]]), w1, w2, torch.tensor([False, True]))
     assert d.tolist() == [[4.0, 1.0]], f"d is {d.tolist()}, expected [[4.0, 1.0]]"
     assert f.tolist() == [[14.0]], f"f is {f.tolist()}, expected [[14.0]]: was it computed from the masked d?"
-
-
-def test_backward_reaches_w1_and_w2(masked_forward):
-    """f.sum().backward() raises no error and reaches w1 and w2."""
-    import torch
-
-    w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
-    w2 = torch.tensor([[3.0], [2.0]], requires_grad=True)
-    _, f = masked_forward(torch.tensor([[1.0, 2.0]]), w1, w2, torch.tensor([False, True]))
     try:
         f.sum().backward()
     except RuntimeError as error:
@@ -415,11 +432,16 @@ def test_backward_reaches_w1_and_w2(masked_forward):
     assert w2.grad is not None, "w2.grad is None: the path from f back to w2 has been cut"
 
 
+# %% [markdown] tags=["afterword q3"]
+# A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the
+# gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong.
+
 # %% [markdown] tags=["claim S4.7", "claim S4.28"]
 # ## Which value does an operation save?
 #
-# Whether a computed tensor may be overwritten depends on who still needs it. Some operations save their
-# *input* for backward, some their *output*, and some nothing at all. You can look:
+# May you overwrite a computed tensor? That depends on which operations still need it. Some operations save their
+# *input* for backward, some their *output*, and some nothing at all
+# ([Saved tensors](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors)). You can look:
 
 # %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -436,15 +458,22 @@ shifted.mul_(10)  # fine, because nobody has saved shifted
 shifted.sum().backward()
 print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been recorded
 
+# %% tags=["drawn"]
+# After a write to `t`, tanh finds its saved output at version 1, and backward refuses. The power has saved `h`.
+h = a * 3
+squared, t = h**2, torch.tanh(h)
+t.detach().mul_(10)
+xray(squared=squared, t=t, h=h, a=a)
+
 # %% [markdown] tags=["claim S4.26", "claim S4.28"]
-# Since there is no copy, an overwritten value is lost, and all autograd can do is to raise an error. So here
-# is the saved-value rule once more, as a question to ask before every `+=`: *which operation produced this
-# tensor, which operations have used it, and does any of them need its value?*
+# There is no copy, so an overwritten value is lost, and autograd can only raise an error. So ask before every
+# `+=`: *which operation produced this tensor, which operations have used it, and does any of them need its
+# value?*
 #
 # You may have read that exactly two things forbid an in-place write: a leaf that requires grad, and a value
-# that is needed in backward. Those are the two you meet daily. There are others: views of several
-# outputs at once, views made under `no_grad()`, expanded memory, inference tensors. None of them is needed
-# here.
+# that backward needs. Those are the two you meet daily. There are others: views of several outputs at once,
+# views made under `no_grad()`, expanded memory (notebook 6), inference tensors (notebook 7). You need none of
+# them here.
 
 # %% [markdown]
 # ## q4 · The residual that broke the sigmoid
@@ -459,7 +488,7 @@ print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been 
 #   are there and are 0. Entries of `x @ w` may be as far from 0 as 1000, and no gradient is nan.
 # - The caller's `x` and `w` stay as they are: you write neither to them nor to their `.grad`.
 #
-# In-place operations are welcome wherever they do no harm.
+# You may use in-place operations wherever they do no harm.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -469,15 +498,14 @@ print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been 
 #
 # <details><summary>Hint 2</summary>
 #
-# `h += x` overwrites the very output that the sigmoid has saved. Hiding the write from autograd would silence
-# the error, but the derivative would then be computed from the wrong `h`. The sum needs memory of its own.
-# What is done to that new tensor afterwards, `relu_` included, harms nobody.
+# `h += x` overwrites the very output that the sigmoid has saved. If you hide the write from autograd, the error
+# is gone, but backward computes the derivative from the wrong `h`. Where does the sum need memory of its own?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `h = h + x - 0.5` instead of the two in-place lines.
+# Add with `+` and subtract with `-`, so that the sum is a new tensor. A `relu_` on that new tensor does no harm.
 #
 # </details>
 
@@ -502,17 +530,11 @@ def residual_block(x, w):
 
 # %% tags=["check q4"]
 def test_the_values_are_right(residual_block):
-    """With w = 0 the sigmoid is 0.5 everywhere, and what remains is relu(x)."""
+    """With w = 0 the result is relu(x), and backward() raises no error and reaches x and w."""
     import torch
 
     result = residual_block(torch.tensor([[1.0, -2.0]]), torch.zeros(2, 2, requires_grad=True))
     assert result.tolist() == [[1.0, 0.0]], f"the result is {result.tolist()}, expected [[1.0, 0.0]]"
-
-
-def test_backward_reaches_x_and_w(residual_block):
-    """backward() raises no error and reaches x and w."""
-    import torch
-
     x = torch.tensor([[1.0, 2.0]], requires_grad=True)
     w = torch.zeros(2, 2, requires_grad=True)
     try:
@@ -525,12 +547,16 @@ def test_backward_reaches_x_and_w(residual_block):
     assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
 
 
+# %% [markdown] tags=["afterword q4"]
+# The sigmoid has saved its output, and the sum of your function has memory of its own. `tanh`, `exp`, `softmax` and
+# `relu` save their output, too. `x @ w` saves `x` and `w`.
+
 # %% [markdown]
 # ## Bookkeeping is not part of the model
 #
-# Some tensors follow the training without being trained: running means, target networks, a *teacher* that is
-# the moving average of the *student*. Their update is bookkeeping. Recorded, it becomes a graph, and since
-# every new value is computed from the previous one, that graph grows with every update and keeps all the old
+# Some tensors follow the training and are not trained: running means, target networks, a *teacher* that is
+# the moving average of the *student*. Their update is bookkeeping. If autograd records it, it becomes a graph.
+# Every new value is computed from the previous one. So the graph grows with every update, and keeps all old
 # values alive.
 
 
@@ -552,9 +578,13 @@ for _ in range(3):
     average = 0.9 * average + 0.1 * student_weight
     print(graph_size(average))  # 3, 6, 9: it grows, because each average remembers the one before
 
+# %% tags=["drawn"]
+# Three updates, and the average remembers all of them: its graph leads through every older average to the weight.
+xray(average=average, student_weight=student_weight)
+
 # %% [markdown]
-# Writing in place is not enough. If gradients are being recorded, an in-place write with a tensor that
-# requires grad draws the target into the graph, even if it was plain data before:
+# It is not enough to write in place. If gradients are being recorded, an in-place write with a tensor that
+# requires grad draws the target into the graph, even if the target was plain data before:
 
 # %%
 average = torch.zeros(1)
@@ -568,8 +598,8 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 # %% [markdown] tags=["claim S4.15"]
 # You may also have read that the trick is always to write to "the alias that does not require grad and shares
 # the memory", that is, to `w.detach()` or `w.data`. That is one way. Under `no_grad()` there is no alias
-# at all: you write to `w` itself, and the write is simply not recorded. And one assignment looks like a write
-# but is none: `t.data = s.data` copies nothing. It makes `t` use the memory of `s`, and from then on the two
+# at all: you write to `w` itself, and the write is not recorded. And one assignment looks like a write
+# but is none: `t.data = s.data` copies nothing. It makes `t` use the memory of `s`, and from now on the two
 # change together.
 
 # %% [markdown]
@@ -579,7 +609,7 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 # exponential moving average (EMA) of the student:
 #
 # - every parameter of the teacher takes the value `(1 - tau) * teacher + tau * student` and stays the same
-#   `Parameter` object; one that stands in two places of the model is still one, and moves once;
+#   `Parameter` object; a parameter that stands in two places of the model moves once;
 # - every buffer of the teacher (the running statistics of BatchNorm, say) takes the student's value as it is,
 #   also one that `state_dict()` leaves out (`persistent=False`). Do not average buffers: some are integers.
 #
@@ -591,22 +621,22 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 #
 # <details><summary>Hint 1</summary>
 #
-# Call the given function and look at `list(teacher.parameters())`. Then print `grad_fn` of what has taken
-# their place.
+# Call the given function and look at `list(teacher.parameters())`. Then print `grad_fn` of the tensors that have
+# taken their place.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The update is bookkeeping, not a computation you want to differentiate. Do it under `no_grad()`, in place,
-# on the `Parameter` objects that are already there. Then go through `buffers()` as well.
+# The update is bookkeeping. Do you want autograd to record it? And do you want new `Parameter` objects, or new
+# values in the old ones? Think of `buffers()`, too.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Under `no_grad()`: for each pair of parameters `t.lerp_(s, tau)`, which moves `t` towards `s` by the fraction
-# `tau`. For each pair of buffers `t.copy_(s)`.
+# Under `no_grad()`, go through the pairs of parameters with `zip`: `t.lerp_(s, tau)` moves `t` towards `s` by the
+# fraction `tau`. Then go through the pairs of buffers: `t.copy_(s)` takes the values as they are.
 #
 # </details>
 
@@ -636,7 +666,7 @@ def ema_update(teacher, student, tau):
 
 # %% tags=["check q5"]
 def test_the_teacher_keeps_its_parameters(ema_update):
-    """The teacher holds the same Parameter objects, without grad_fn and still frozen."""
+    """The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average."""
     import torch
 
     teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
@@ -646,43 +676,54 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     assert teacher.weight is weight, "teacher.weight is no longer the same Parameter object"
     assert teacher.bias is bias, "teacher.bias is no longer the same Parameter object"
     assert not teacher.weight.requires_grad, "teacher.weight requires grad now, but the teacher is frozen"
-
-
-def test_two_updates_give_the_moving_average(ema_update):
-    """From 0 towards 1 with tau = 0.25: 0.25 after one update, 0.4375 after two."""
-    import torch
-
-    teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
     torch.nn.init.zeros_(teacher.weight)
     torch.nn.init.ones_(student.weight)
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
-        assert all(abs(value - expected) < 1e-6 for value in seen), f"weights {seen}, expected {expected}"
+        told = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
+        assert all(abs(value - expected) < 1e-6 for value in seen), told
 
+
+# %% [markdown] tags=["afterword q5"]
+# Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: `t.data = s.data`
+# copies nothing, and afterwards the teacher is trained together with the student.
 
 # %% [markdown] tags=["claim S4.3"]
 # ## A name is not a tensor
 #
 # `i += 1` and `i = i + 1` look alike. The first writes into the tensor that `i` stands for. The second makes a
-# *new* tensor and moves the name `i` over to it. Whoever else holds the old tensor sees nothing.
+# *new* tensor, and the name `i` stands for it from now on. *Guess first:* what does `caller` hold after each
+# of the two lines?
 
 # %%
 i = torch.zeros(3)
 caller = i  # a second name for the same tensor
 i += 1
-print(caller is i, caller.tolist())  # True [1.0, 1.0, 1.0], because += has written into the shared tensor
+print(caller is i, caller.tolist())
 i = i + 1
-print(caller is i, caller.tolist())  # False [1.0, 1.0, 1.0], because i now stands for a new tensor
+print(caller is i, caller.tolist())
 
-w = torch.ones(3, requires_grad=True)
+w = leaf = torch.ones(3, requires_grad=True)
 w = w - 0.5
 print(w.is_leaf)  # False, because the name w now stands for the result of a subtraction
 
 # %% [markdown]
-# That last line is the classic accident of training loops written by hand. The new `w` is not a leaf, so
-# `backward()` leaves its `.grad` at `None`, and the error appears only one iteration later, in another line.
+# <details><summary>What you should have seen</summary>
 #
+# `True [1.0, 1.0, 1.0]`, because `+=` has written into the tensor that both names stand for. Then
+# `False [1.0, 1.0, 1.0]`: `i` stands for a new tensor now, and `caller` sees nothing of it.
+#
+# </details>
+#
+# The line `w = w - 0.5` is the classic accident of training loops that are written by hand. The new `w` is not a
+# leaf, so `backward()` leaves its `.grad` at `None`. The error appears one iteration later, in another line.
+
+# %% tags=["drawn"]
+# The name `w` stands for the result of the subtraction. The leaf is still there, and gets the gradients; `w` gets none.
+xray(w=w, leaf=leaf)
+
+# %% [markdown]
 # The second classic: `backward()` does not set `.grad`, it *adds* to it.
 
 # %%
@@ -710,21 +751,21 @@ for _ in range(2):
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `w.is_leaf` and `id(w)` after the first update. Is this still the caller's tensor?
+# Print `w.is_leaf` and `id(w)` after the first update. Is `w` still the caller's tensor?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `w = w - lr * w.grad` makes a new tensor with a history. `w -= lr * w.grad` writes into the old one, but as
-# long as gradients are being recorded, the leaf rule forbids it. Switch the recording off for the update, and
-# only for the update. And remember that gradients add up.
+# `w = w - lr * w.grad` makes a new tensor with a history. `w -= lr * w.grad` writes into the old one, but the leaf
+# rule forbids it while gradients are being recorded. Which part of the loop must autograd not record? And what
+# stands in `w.grad` before the second `backward()`?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `with torch.no_grad():` around `w -= lr * w.grad`, and after it `w.grad = None`.
+# Put the update, and only the update, under `torch.no_grad()`. After it, take the old gradient away.
 #
 # </details>
 
@@ -760,7 +801,7 @@ def fit_by_hand(w, X, y, lr, steps):
 
 # %% tags=["check q6"]
 def test_one_step_moves_the_caller_s_w(fit_by_hand):
-    """One step of the example moves the caller's w from 0 to 1."""
+    """One step moves the caller's w from 0 to 1, and three steps with lr = 0.02 return 10, 8.1 and 6.561."""
     import torch
 
     w = torch.zeros(1, 1, requires_grad=True)
@@ -768,12 +809,6 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
     assert w.is_leaf, "the caller's w is no longer a leaf"
     assert w.item() != 0, "the caller's w has not moved: the update went into another tensor"
     assert abs(w.item() - 1) < 1e-5, f"the caller's w is {w.item()} after one step, expected 1.0"
-
-
-def test_the_losses_of_three_steps(fit_by_hand):
-    """Three steps of the example with lr = 0.02 return the losses 10, 8.1 and 6.561."""
-    import torch
-
     w = torch.zeros(1, 1, requires_grad=True)
     try:
         losses = fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.02, 3)
@@ -787,8 +822,100 @@ def test_the_losses_of_three_steps(fit_by_hand):
         assert abs(seen - expected) < 1e-4, message
 
 
+# %% [markdown] tags=["afterword q6"]
+# The recording is off for the update only, and the old gradient is gone before the next `backward()`. `optimizer.step()`
+# and `optimizer.zero_grad()` do exactly this.
+
 # %% [markdown]
-# ## What to take along
+# ## End task · A last layer that begins anew
+#
+# A network is fine-tuned. In the middle of the training its last layer begins anew, and a moving average of its
+# weight is kept for later. `fine_tune(first, last, opt, average, batches, mask, tau, restart)` does for each batch
+# `(x, y)` of `batches`, counted from 0:
+#
+# 1. Before the batch with the number `restart`, all weights and the bias of `last` become 0. Training goes on with them: `opt`
+#    updates these fresh values. (What `opt` remembers of earlier steps is not touched.)
+# 2. `h = torch.tanh(first(x))`, with its columns multiplied by `mask`, goes into `last`. The loss is
+#    `F.mse_loss(last(h), y)`, and `opt` makes one step with its gradient, whatever stands in `.grad` before.
+# 3. After the step, `average` becomes `(1 - tau) * average + tau * last.weight`, with the weight after the step.
+#
+# It returns the list of the losses, as floats, each before its step.
+#
+# - `first` and `last` are `nn.Linear`, with a bias, of one dtype (float32 or float64), and all their parameters
+#   require grad. `opt` holds just these parameters. It may be any optimizer of `torch.optim` that steps without a closure.
+# - The numbers of `mask` are 0, 1, or others, as in dropout. If there are fewer batches, `restart` is never reached.
+# - The caller's `average` is plain data before, and after the call it still is: the same tensor in the same
+#   memory, with new values and without a history. The parameters of `first` and `last` stay the same objects.
+# - All gradients are those of the function in the text. What stands in `.grad` after the call is up to you.
+#   The batches and `mask` stay as they are.
+#
+# The function below runs without an error. But units that `mask` switches off still learn, memory grows with every
+# batch, and after the restart the loss does not fall as it should. Three bugs of this notebook are in it.
+
+
+# %% tags=["question end"]
+def fine_tune(first, last, opt, average, batches, mask, tau, restart):
+    """Train two layers, begin the second anew at one batch, and keep a moving average of its weight.
+
+    first: nn.Linear(k, m); last: nn.Linear(m, o); opt: an optimizer of their parameters.
+    average: (o, m), plain data, changed in place; batches: a list of pairs (x, y) of shapes (n, k) and (n, o).
+    mask: (m,), plain data; tau: a float, the weight of the newest value; restart: an int.
+    Returns a list of floats, the loss of each batch before its step.
+    """
+    losses = []
+    for number, (x, y) in enumerate(batches):
+        # BEGIN SOLUTION
+        if number == restart:
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+        h = torch.tanh(first(x)) * mask
+        # STUB
+        # if number == restart:
+        #     last.weight = nn.Parameter(torch.zeros_like(last.weight))
+        #     last.bias = nn.Parameter(torch.zeros_like(last.bias))
+        # h = torch.tanh(first(x))
+        # h.data.mul_(mask)  # h.mul_(mask) raises an error in backward
+        # END SOLUTION
+        loss = F.mse_loss(last(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        # BEGIN SOLUTION
+        with torch.no_grad():
+            average.lerp_(last.weight, tau)
+        # STUB
+        # average.mul_(1 - tau).add_(last.weight, alpha=tau)
+        # END SOLUTION
+        losses.append(loss.item())
+    return losses
+
+
+# %% tags=["check end"]
+def test_the_three_symptoms(fine_tune):
+    """After the restart the last layer learns, a unit that is switched off does not, and the average is plain data."""
+    import torch
+
+    torch.manual_seed(0)
+    first, last = torch.nn.Linear(3, 2), torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    average, off = torch.zeros(1, 2), first.weight[1].tolist()
+    batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(3)]
+    try:
+        fine_tune(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
+    except RuntimeError as error:
+        reason = str(error).partition(" Hint:")[0]
+        raise AssertionError(f"the training of three batches stopped; torch says: {reason}") from None
+    assert last.bias.item() != 0, "the last layer begins anew and stays at 0: it does not learn any more"
+    assert first.weight[1].tolist() == off, "the unit that the mask switches off has learned something"
+    assert not average.requires_grad, "the average requires grad: it remembers every batch of the training"
+
+
+# %% [markdown] tags=["afterword end"]
+# The three bugs: a new `Parameter` that the optimizer does not know, a write through `.data` that autograd does not see, and
+# bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once.
+
+# %% [markdown]
+# ## What to keep
 #
 # - A leaf that requires grad is written to under `no_grad()`, and never while gradients are being recorded.
 # - `backward()` notices an overwritten value only by its `_version`. `.data` and NumPy leave the counter alone,
@@ -796,3 +923,6 @@ def test_the_losses_of_three_steps(fit_by_hand):
 # - A recorded write is part of the function; a hidden one makes the gradient of another function.
 # - Optimizers and tied modules hold *objects*. Change values in place, do not replace the object.
 # - Bookkeeping belongs under `no_grad()`, or it grows into a graph.
+#
+# All writes of this notebook go to whole tensors, or to parts of a tensor by its own name. The next notebook,
+# `06_views`, looks at several tensors that share one memory.

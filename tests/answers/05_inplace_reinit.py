@@ -4227,3 +4227,250 @@ equal(
     "(v - lr * torch.autograd.grad(loss, v)[0]).detach -> (v - lr * torch.autograd.grad(loss, v)[0]).detach_",
     why="v is never written to, and a history of it only costs memory, of which the task promises nothing",
 )
+
+
+# end: fine_tune
+
+
+@accepted("end")
+def written_under_no_grad(first, last, opt, average, batches, mask, tau, restart):
+    """Each write stands under no_grad, and the mask is applied by torch.where."""
+    losses = []
+    for number, (x, y) in enumerate(batches):
+        if number == restart:
+            with torch.no_grad():
+                last.weight.fill_(0.0)
+                last.bias.zero_()
+        h = torch.tanh(first(x))
+        h = torch.where(mask == 0, torch.zeros_like(h), h * mask)
+        loss = (last(h) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        average.mul_(1 - tau).add_(last.weight.detach(), alpha=tau)
+        losses.append(float(loss))
+    return losses
+
+
+@accepted("end")
+def masked_weight(first, last, opt, average, batches, mask, tau, restart):
+    """The mask scales the columns of the weight, which is the same function; .data does no harm between steps."""
+    losses = []
+    for x, y in batches:
+        if len(losses) == restart:
+            for parameter in last.parameters():
+                parameter.data.zero_()
+        loss = F.mse_loss(F.linear(torch.tanh(first(x)), last.weight * mask, last.bias), y)
+        for parameter in [*first.parameters(), *last.parameters()]:
+            parameter.grad = None
+        loss.backward()
+        opt.step()
+        average.copy_((1 - tau) * average + tau * last.weight.data)
+        losses.append(loss.item())
+    return losses
+
+
+@accepted("end")
+def loaded_from_a_dict(first, last, opt, average, batches, mask, tau, restart):
+    """load_state_dict writes into the parameters; the recorded write goes to a copy that nobody has saved."""
+    losses = []
+    for number, (x, y) in enumerate(batches):
+        if number == restart:
+            last.load_state_dict({name: torch.zeros_like(old) for name, old in last.state_dict().items()})
+        h = torch.tanh(first(x)).clone()
+        h.mul_(mask)
+        loss = F.mse_loss(last(h), y)
+        opt.zero_grad(set_to_none=False)
+        loss.backward()
+        opt.step()
+        average += tau * (last.weight.detach() - average)
+        losses.append(loss.item())
+    return losses
+
+
+wrong_edits(
+    "end",
+    {
+        "layer_still_replaced": edit(
+            "nn.init.zeros_(last.weight)\n            nn.init.zeros_(last.bias)",
+            "last.weight = nn.Parameter(torch.zeros_like(last.weight))\n"
+            "            last.bias = nn.Parameter(torch.zeros_like(last.bias))",
+            "Leaves the first bug: believes that the optimizer knows a name.",
+            fails=["test_the_fresh_layer_is_trained", "test_a_whole_training"],
+        ),
+        "mask_still_hidden": edit(
+            "h = torch.tanh(first(x)) * mask",
+            "h = torch.tanh(first(x))\n        h.data.mul_(mask)",
+            "Leaves the second bug: believes that no error means a right gradient.",
+            fails=["test_the_mask_is_differentiated", "test_a_whole_training"],
+        ),
+        "average_still_recorded": edit(
+            "with torch.no_grad():\n            average.lerp_(last.weight, tau)",
+            "average.mul_(1 - tau).add_(last.weight, alpha=tau)",
+            "Leaves the third bug: believes that a write in place needs no no_grad.",
+            fails=["test_the_average_is_plain_data", "test_a_whole_training"],
+        ),
+        "mask_in_place_where_autograd_sees_it": edit(
+            "h = torch.tanh(first(x)) * mask",
+            "h = torch.tanh(first(x))\n        h.mul_(mask)",
+            "Overwrites what tanh has saved.",
+            stops="RuntimeError",
+            fails=[
+                "test_the_mask_is_differentiated",
+                "test_the_fresh_layer_is_trained",
+                "test_the_average_is_plain_data",
+                "test_a_whole_training",
+            ],
+        ),
+        "mask_detached": edit(
+            "h = torch.tanh(first(x)) * mask",
+            "h = torch.tanh(first(x))\n        h.detach().mul_(mask)",
+            "Believes that detach() makes a copy.",
+            stops="RuntimeError",
+            fails=[
+                "test_the_mask_is_differentiated",
+                "test_the_fresh_layer_is_trained",
+                "test_the_average_is_plain_data",
+                "test_a_whole_training",
+            ],
+        ),
+        "mask_under_no_grad": edit(
+            "h = torch.tanh(first(x)) * mask",
+            "h = torch.tanh(first(x)).clone()\n        with torch.no_grad():\n            h.mul_(mask)",
+            "Gives the write memory of its own, and hides it all the same.",
+            fails=["test_the_mask_is_differentiated", "test_a_whole_training"],
+        ),
+        "bias_still_replaced": edit(
+            "nn.init.zeros_(last.bias)",
+            "last.bias = nn.Parameter(torch.zeros_like(last.bias))",
+            "Mends the weight and forgets the bias.",
+            fails=["test_the_fresh_layer_is_trained", "test_a_whole_training"],
+        ),
+        "bias_left_as_it_is": edit(
+            "            nn.init.zeros_(last.bias)\n",
+            "",
+            "Begins anew with the weight only.",
+            fails=["test_the_fresh_layer_is_trained", "test_a_whole_training"],
+            public=True,
+        ),
+        "optimizer_made_anew": edit(
+            "nn.init.zeros_(last.bias)",
+            "nn.init.zeros_(last.bias)\n"
+            "            opt = type(opt)([*first.parameters(), *last.parameters()], lr=opt.defaults['lr'])",
+            "Believes that fresh values need a fresh optimizer, which has forgotten its momentum.",
+            fails=["test_the_fresh_layer_is_trained", "test_a_whole_training"],
+            public=True,
+        ),
+        "anew_after_the_step": edit(
+            [
+                (
+                    "        if number == restart:\n            nn.init.zeros_(last.weight)\n"
+                    "            nn.init.zeros_(last.bias)\n",
+                    "",
+                ),
+                (
+                    "losses.append(loss.item())",
+                    "losses.append(loss.item())\n        if number == restart:\n"
+                    "            nn.init.zeros_(last.weight)\n            nn.init.zeros_(last.bias)",
+                ),
+            ],
+            "Begins anew behind the batch, not before it.",
+            fails=["test_the_fresh_layer_is_trained", "test_a_whole_training"],
+            public=True,
+        ),
+        "anew_at_every_batch_from_there": edit(
+            "number == restart",
+            "number >= restart",
+            "Begins anew before every later batch, too.",
+            fails=["test_the_fresh_layer_is_trained", "test_a_whole_training"],
+            public=True,
+        ),
+        "average_made_anew": edit(
+            "with torch.no_grad():\n            average.lerp_(last.weight, tau)",
+            "average = ((1 - tau) * average + tau * last.weight).detach()",
+            "Gives the name to a new tensor; the caller's average stays as it was.",
+            fails=["test_the_average_is_plain_data", "test_a_whole_training"],
+            public=True,
+        ),
+        "average_points_at_the_weight": edit(
+            "with torch.no_grad():\n            average.lerp_(last.weight, tau)",
+            "average.data = (1 - tau) * average.data + tau * last.weight.data",
+            "Gives the average new memory in the place of new values.",
+            fails=["test_the_average_is_plain_data", "test_a_whole_training"],
+            public=True,
+        ),
+        "average_before_the_step": edit(
+            "        opt.step()\n        with torch.no_grad():\n            average.lerp_(last.weight, tau)",
+            "        with torch.no_grad():\n            average.lerp_(last.weight, tau)\n        opt.step()",
+            "Takes the weight before the step.",
+            fails=["test_the_average_is_plain_data", "test_a_whole_training"],
+            public=True,
+        ),
+        "tau_taken_for_the_old": edit(
+            "average.lerp_(last.weight, tau)",
+            "average.lerp_(last.weight, 1 - tau)",
+            "Takes tau for the weight of the old value.",
+            fails=["test_the_average_is_plain_data", "test_a_whole_training"],
+            public=True,
+        ),
+        "old_gradients_stay": edit(
+            "        opt.zero_grad()\n",
+            "",
+            "Believes that backward() sets .grad.",
+            fails=[
+                "test_the_mask_is_differentiated",
+                "test_the_fresh_layer_is_trained",
+                "test_the_average_is_plain_data",
+                "test_a_whole_training",
+            ],
+            public=True,
+        ),
+        "losses_as_tensors": edit(
+            "losses.append(loss.item())",
+            "losses.append(loss.detach())",
+            "Returns tensors.",
+            fails=["test_a_whole_training"],
+            public=True,
+        ),
+        "average_detached_in_place": edit(
+            "with torch.no_grad():\n            average.lerp_(last.weight, tau)",
+            "last.weight.requires_grad_(False)\n        average.lerp_(last.weight, tau)",
+            "Freezes the weight so that nothing is recorded, and leaves it frozen.",
+            fails=[
+                "test_the_mask_is_differentiated",
+                "test_the_fresh_layer_is_trained",
+                "test_the_average_is_plain_data",
+                "test_a_whole_training",
+            ],
+            public=True,
+        ),
+    },
+)
+
+equal(
+    "end",
+    "a statement is moved by one: if number == restart:",
+    "a statement is moved by one: loss = F.mse_loss(last(h), y)",
+    "a statement is moved by one: with torch.no_grad():",
+    "a statement is moved by one: nn.init.zeros_(last.weight)",
+    "a statement is moved into a block: opt.step()",
+    "a statement is moved into a block: losses.append(loss.item())",
+    "no_grad is put around: losses.append(loss.item())",
+    "no_grad is put around: if number == restart:",
+    why="these lines may stand in any order, and none of them records what anybody asks for",
+)
+equal(
+    "end",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "mask -> mask.detach()",
+    "h -> h.clone()",
+    "y -> y.detach()",
+    "loss -> loss.clone()",
+    "average -> average.data",
+    "torch.no_grad -> torch.inference_mode",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="x, y and mask are plain data, copies cost only memory, and what stands in .grad afterwards is free",
+)

@@ -878,3 +878,120 @@ def next_loss(student):
     X, y = torch.randn(2, 1), torch.randn(2, 1)
     losses = attempt(student.fit_by_hand, w, X, y, 0.1, 2)
     return graph(next_loss=(X @ w).sum(), **{f"w_v{w._version}": w}, losses=losses)
+
+
+# --- end: fine_tune
+
+
+@inside
+def tunings():
+    """Trainings in which only the mask, only the restart, or only the average has something to do; and all.
+
+    Before, the optimizer has made a step, so it remembers something, and old gradients are there. A unit is
+    switched off, and the others are scaled. The average is not contiguous.
+    """
+
+    def tuning(restart, dtype, adam, masked):
+        k, m, o = sizes(3)
+        first, last = nn.Linear(k, m).to(dtype), nn.Linear(m, o).to(dtype)
+        held = [*first.parameters(), *last.parameters()]
+        opt = torch.optim.Adam(held, lr=0.02) if adam else torch.optim.SGD(held, lr=0.1, momentum=0.5)
+        last(first(torch.randn(3, k, dtype=dtype))).pow(2).sum().backward()
+        opt.step()
+        rows = [count(2, 6) for _ in range(count(4, 5))]
+        batches = [(torch.randn(n, k, dtype=dtype), 3 + torch.randn(n, o, dtype=dtype)) for n in rows]
+        mask = 1.5 + torch.rand(m, dtype=dtype) if masked else torch.ones(m, dtype=dtype)
+        if masked:
+            mask[0] = 0
+        average = torch.randn(m, o, dtype=dtype).t()
+        return first, last, opt, average, batches, mask, 0.2 + 0.3 * torch.rand(()).item(), restart
+
+    return {
+        "With a mask, and no restart": tuning(9, torch.float64, adam=False, masked=True),
+        "With a restart, and a mask of ones": tuning(2, torch.float64, adam=False, masked=False),
+        "Without a restart, with a mask of ones": tuning(9, torch.float64, adam=False, masked=False),
+        "With a restart at the first batch, in float32": tuning(0, torch.float32, adam=False, masked=True),
+        "With a restart, a mask and Adam": tuning(1, torch.float64, adam=True, masked=True),
+    }
+
+
+@probe(cases=tunings)
+def tuned(student, first, last, opt, average, batches, mask, tau, restart):
+    """The layers, the average and the losses after trainings, and what else there is."""
+    watched = {"first": first, "last": last, "average": average, "batches": batches, "mask": mask}
+    with untouched(**watched) as kept:
+        losses = student.fine_tune(first, last, opt, average, batches, mask, tau, restart)
+    held = {id(parameter) for group in opt.param_groups for parameter in group["params"]}
+    return {
+        "kept": kept,
+        "losses": [float(loss) for loss in losses],
+        "floats": all(isinstance(loss, float) for loss in losses),
+        "layers": {"first": state(first)["parameters"], "last": state(last)["parameters"]},
+        "average": snap(average),
+        "held": all(id(parameter) in held for parameter in last.parameters()),
+    }
+
+
+def training_of(tuned, name):
+    """One of the trainings."""
+    return next(case for case in cases(tuned) if case.name == name)
+
+
+def test_the_mask_is_differentiated(tuned):
+    """The first layer learns by the gradient of the masked function; a unit that is switched off does not."""
+    case = training_of(tuned, "With a mask, and no restart")
+    free = ["first.*:value", "first.*:identity"]
+    assert_changed(case.seen["kept"], "The first layer is as it was: no step has moved it.", only=free)
+    seen, expected = case["layers"]
+    hint = "Does autograd see the multiplication by mask? And is the value that tanh has saved still there?"
+    wrong = "The first layer is not where the gradient of the masked function leads."
+    assert_close(seen["first"], expected["first"], f"{wrong}\n\n{hint}")
+
+
+def test_the_fresh_layer_is_trained(tuned):
+    """After the restart the last layer holds the parameters that the optimizer trains, and learns."""
+    case = training_of(tuned, "With a restart, and a mask of ones")
+    assert case.seen["held"], (
+        "The last layer has other parameters than the optimizer: steps move the old ones, which no loss uses."
+        "\n\nHow does the old object get new values?"
+    )
+    seen, expected = case["layers"]
+    wrong = "After a restart, the last layer is not where the training leads."
+    hint = "When does it begin anew, with which values, and what does the optimizer know of it?"
+    assert_close(seen["last"], expected["last"], f"{wrong}\n\n{hint}")
+
+
+def test_the_average_is_plain_data(tuned):
+    """The average is the caller's tensor, has the right values and no history."""
+    case = training_of(tuned, "Without a restart, with a mask of ones")
+    hint = "Which of your lines does autograd record? Print average.grad_fn."
+    assert_changed(case.seen["kept"], "The caller's average is as it was.", only=["average:value"])
+    strict = [f"average:{part}" for part in ("identity", "storage", "history", "requires_grad")]
+    assert_untouched(case.seen["kept"], only=strict, hint=hint)
+    wrong = "The average is not (1 - tau) * average + tau * last.weight, updated after each step."
+    assert_close(*case["average"], f"{wrong}\n\nWhen do you update it, and with which weight?")
+
+
+def test_a_whole_training(tuned):
+    """With all of it together, layers, losses and average are right, and nothing else has changed."""
+    hint = "Single parts may be right. What do they do to each other, and what is in .grad before backward?"
+    learned = [f"{layer}.*:{part}" for layer in ("first", "last") for part in ("value", "version", "grad")]
+    for case in cases(tuned):
+        seen, expected = case
+        wrong = f"the layers are not where the training leads.\n\n{hint}"
+        assert_close(seen["layers"], expected["layers"], f"After all batches {wrong}")
+        assert seen["floats"], "The losses are not floats."
+        told = "The losses are not those of the batches, each before its step."
+        assert_close(seen["losses"], expected["losses"], told)
+        assert_close(seen["average"], expected["average"], "The average is wrong.")
+        assert_untouched(seen["kept"], but=[*learned, "average:value", "average:version"])
+
+
+@picture(reference=True)
+def average_after_a_training(student):
+    """The average and the last layer after a training of two batches, in which nothing begins anew."""
+    first, last, average = nn.Linear(1, 1), nn.Linear(1, 1), torch.zeros(1, 1)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    batches = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]
+    attempt(student.fine_tune, first, last, opt, average, batches, torch.ones(1), 0.5, 9)
+    return graph(average=average, **{"last.weight": last.weight})

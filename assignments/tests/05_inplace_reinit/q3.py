@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
+afterword = "A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong."
 
 
 @test_case(
-    success_message="The example of the task: d is [[4, 1]] and f is [[14]].",
-    failure_message="Not yet: The example of the task: d is [[4, 1]] and f is [[14]].",
+    success_message="In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2.<br>A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong.",
+    failure_message="Not yet: In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2.",
 )
 def test_the_masked_values_enter_the_product(masked_forward):
-    """The example of the task: d is [[4, 1]] and f is [[14]]."""
+    """In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2."""
     import torch
 
     w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
@@ -23,19 +24,6 @@ def test_the_masked_values_enter_the_product(masked_forward):
     assert f.tolist() == [[14.0]], (
         f"f is {f.tolist()}, expected [[14.0]]: was it computed from the masked d?"
     )
-
-
-@test_case(
-    success_message="f.sum().backward() raises no error and reaches w1 and w2.",
-    failure_message="Not yet: f.sum().backward() raises no error and reaches w1 and w2.",
-)
-def test_backward_reaches_w1_and_w2(masked_forward):
-    """f.sum().backward() raises no error and reaches w1 and w2."""
-    import torch
-
-    w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
-    w2 = torch.tensor([[3.0], [2.0]], requires_grad=True)
-    _, f = masked_forward(torch.tensor([[1.0, 2.0]]), w1, w2, torch.tensor([False, True]))
     try:
         f.sum().backward()
     except RuntimeError as error:

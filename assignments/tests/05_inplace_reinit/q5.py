@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
+afterword = "Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: `t.data = s.data` copies nothing, and afterwards the teacher is trained together with the student."
 
 
 @test_case(
-    success_message="The teacher holds the same Parameter objects, without grad_fn and still frozen.",
-    failure_message="Not yet: The teacher holds the same Parameter objects, without grad_fn and still frozen.",
+    success_message="The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average.<br>Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: <code>t.data = s.data</code> copies nothing, and afterwards the teacher is trained together with the student.",
+    failure_message="Not yet: The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average.",
 )
 def test_the_teacher_keeps_its_parameters(ema_update):
-    """The teacher holds the same Parameter objects, without grad_fn and still frozen."""
+    """The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average."""
     import torch
 
     teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
@@ -29,22 +30,12 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     assert not teacher.weight.requires_grad, (
         "teacher.weight requires grad now, but the teacher is frozen"
     )
-
-
-@test_case(
-    success_message="From 0 towards 1 with tau = 0.25: 0.25 after one update, 0.4375 after two.",
-    failure_message="Not yet: From 0 towards 1 with tau = 0.25: 0.25 after one update, 0.4375 after two.",
-)
-def test_two_updates_give_the_moving_average(ema_update):
-    """From 0 towards 1 with tau = 0.25: 0.25 after one update, 0.4375 after two."""
-    import torch
-
-    teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
     torch.nn.init.zeros_(teacher.weight)
     torch.nn.init.ones_(student.weight)
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
+        told = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
         assert all(abs(value - expected) < 1e-6 for value in seen), (
-            f"weights {seen}, expected {expected}"
+            told
         )

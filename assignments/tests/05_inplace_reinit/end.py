@@ -1,0 +1,36 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "end"
+points = 0
+afterword = "The three bugs: a new `Parameter` that the optimizer does not know, a write through `.data` that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once."
+
+
+@test_case(
+    success_message="After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not know, a write through <code>.data</code> that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once.",
+    failure_message="Not yet: After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.",
+)
+def test_the_three_symptoms(fine_tune):
+    """After the restart the last layer learns, a unit that is switched off does not, and the average is plain data."""
+    import torch
+
+    torch.manual_seed(0)
+    first, last = torch.nn.Linear(3, 2), torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    average, off = torch.zeros(1, 2), first.weight[1].tolist()
+    batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(3)]
+    try:
+        fine_tune(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
+    except RuntimeError as error:
+        reason = str(error).partition(" Hint:")[0]
+        raise AssertionError(f"the training of three batches stopped; torch says: {reason}") from None
+    assert last.bias.item() != 0, (
+        "the last layer begins anew and stays at 0: it does not learn any more"
+    )
+    assert first.weight[1].tolist() == off, (
+        "the unit that the mask switches off has learned something"
+    )
+    assert not average.requires_grad, (
+        "the average requires grad: it remembers every batch of the training"
+    )
