@@ -213,9 +213,9 @@ class _Doctor:
         begun: Callable[[], Judged] | None = None
         for question in questions:
             own = [a for a in answers if a.question == question.id and a.name not in not_run]
-            before, begun = begun, self._begin(question, own)
-            if before is not None:
-                yield before()
+            finish, begun = begun, self._begin(question, own)
+            if finish is not None:
+                yield finish()
         if begun is not None:
             yield begun()
 
