@@ -91,7 +91,7 @@ def one_backward_from_the_vector(trunk, x):
     return t.detach().mean(), t.detach().sum()
 
 
-@wrong("q1", fails=["test_both_gradients_arrive"], public=True)
+@wrong("q1", fails=["test_both_gradients_arrive", "test_nothing_waits_for_another_backward"], public=True)
 def old_gradient_replaced(trunk, x):
     """Believes that x.grad is there to be set."""
     t = trunk(x)
@@ -221,6 +221,21 @@ wrong_edits(
     of="one_sum",
 )
 
+wrong_edits(
+    "q1",
+    {
+        "went_to_x_only": edit(
+            [
+                ("retain_graph=True", "retain_graph=True, inputs=[x]"),
+                ("e.backward()", "e.backward(inputs=[x])"),
+            ],
+            "Names the inputs, and believes that the rest of the graph is freed as well.",
+            fails=["test_nothing_waits_for_another_backward"],
+            public=True,
+        ),
+    },
+)
+
 equal("q1", "x -> x.clone()", why="a copy has the same values, and lets the gradient through")
 equal("q1", "d -> d.clone()", "e -> e.clone()", why="the clone has the gradient of the scalar")
 equal(
@@ -337,6 +352,35 @@ def last_one_frees(losses, params):
         last = place == len(losses) - 1
         grads = torch.autograd.grad(loss, params, retain_graph=not last, allow_unused=True)
         norms.append(sum(grad.pow(2).sum() for grad in grads if grad is not None).sqrt().item())
+    return norms
+
+
+@wrong("q2", fails=["test_no_grad_changes"], public=True)
+def copies_put_back(losses, params):
+    """Believes that a copy of .grad is as good as .grad; who holds the old tensor sees no gradient any more."""
+    keep, norms = [None if p.grad is None else p.grad.clone() for p in params], []
+    for loss in losses:
+        for p in params:
+            p.grad = None
+        loss.backward(retain_graph=True)
+        norms.append(sum(p.grad.pow(2).sum() for p in params if p.grad is not None).sqrt().item())
+    for p, grad in zip(params, keep):
+        p.grad = grad
+    return norms
+
+
+@wrong(
+    "q2",
+    stops="RuntimeError",
+    fails=["test_norms_are_of_one_loss_each", "test_no_grad_changes", "test_training_goes_on"],
+    public=True,
+)
+def flattened_by_view(losses, params):
+    """Believes that every gradient is contiguous."""
+    norms = []
+    for loss in losses:
+        grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
+        norms.append(torch.cat([grad.view(-1) for grad in grads if grad is not None]).norm().item())
     return norms
 
 
@@ -772,6 +816,21 @@ equal(
     ".backward() -> .backward(create_graph=True)",
     why="nobody goes back through it, and what stays in .grad is left open",
 )
+
+
+@wrong("q3", fails=["test_losses_before_their_updates"], public=True)
+def looked_at_first(net, opt, x, y1, y2):
+    """Computes the number by a forward pass of its own."""
+    losses = []
+    for y in (y1, y2):
+        with torch.no_grad():
+            losses.append(F.mse_loss(net(x), y).item())
+        opt.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        opt.step()
+    return tuple(losses)
+
+
 equal("q3", "loss -> loss.clone()", why="the clone has the gradient of the loss")
 
 
@@ -1686,6 +1745,18 @@ wrong_edits(
     },
 )
 
+
+@wrong("q6", fails=["test_trained_parts_learn"], public=True)
+def zeros_taken_for_none(model, opt, task, x, y):
+    """Believes that a gradient of zeros has not arrived; that of a sleeping relu has."""
+    opt.zero_grad(set_to_none=False)
+    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
+    for p in model.parameters():
+        if p.grad is not None and not p.grad.any():
+            p.grad = None
+    opt.step()
+
+
 equal("q6", ".zero_grad(set_to_none=True) -> .zero_grad()", why="None is the default since torch 2.0")
 equal(
     "q6",
@@ -1929,3 +2000,259 @@ equal(
 )
 equal("q7", "x -> x.clone()", why="a copy has the same values")
 equal("q7", "torch.no_grad -> torch.inference_mode", why="only numbers leave the block")
+
+
+# end: distil
+
+
+@accepted("end")
+def sums_over_the_batch(model, teacher, opt, inputs, micro, epochs):
+    """Sums of squares, divided by the number of elements of the batch; the answers are detached."""
+    answers, history = [teacher(x).detach() for x in inputs], []
+    for _ in range(epochs):
+        losses = []
+        for x, answer in zip(inputs, answers):
+            opt.zero_grad()
+            losses.append(0.0)
+            for start in range(0, len(x), micro):
+                wanted = answer[start : start + micro]
+                loss = F.mse_loss(model(x[start : start + micro]), wanted, reduction="sum") / answer.numel()
+                loss.backward()
+                losses[-1] += float(loss)
+            opt.step()
+        history.append(sum(losses) / len(losses))
+    return history
+
+
+@accepted("end")
+def answers_when_first_needed(model, teacher, opt, inputs, micro, epochs):
+    """Asks the teacher within the first epoch, and goes back from the predictions."""
+    known, history = {}, []
+    for _ in range(epochs):
+        total = torch.zeros((), dtype=inputs[0].dtype)
+        for place, x in enumerate(inputs):
+            if place not in known:
+                known[place] = teacher(x).data
+            for p in model.parameters():
+                p.grad = None
+            for piece, wanted in zip(x.split(micro), known[place].split(micro)):
+                predicted = model(piece)
+                gap = predicted.detach() - wanted
+                predicted.backward(2 * gap / known[place].numel())
+                total += gap.square().sum() / known[place].numel() / len(inputs)
+            opt.step()
+        history.append(total.item())
+    return history
+
+
+@accepted("end")
+def gradients_asked_for(model, teacher, opt, inputs, micro, epochs):
+    """Adds what autograd.grad returns for each piece, and hands the sums over."""
+    answers, history = [torch.no_grad()(teacher)(x) for x in inputs], []
+    trained = [*model.parameters()]
+    for _ in range(epochs):
+        means = []
+        for x, answer in zip(inputs, answers):
+            sums, mean = [torch.zeros_like(p) for p in trained], 0.0
+            for piece, wanted in zip(x.split(micro), answer.split(micro)):
+                loss = F.mse_loss(model(piece), wanted) * (len(piece) / len(x))
+                for found, gradient in zip(sums, torch.autograd.grad(loss, trained)):
+                    found += gradient
+                mean += loss.item()
+            for p, gradient in zip(trained, sums):
+                p.grad = gradient
+            opt.step()
+            means.append(mean)
+        history.append(math.fsum(means) / len(means))
+    return history
+
+
+wrong_edits(
+    "end",
+    {
+        "answers_with_a_history": edit(
+            "with torch.no_grad():\n        answers",
+            "if True:\n        answers",
+            "Leaves the first bug: believes that a second backward never gets as far as the teacher.",
+            fails=["test_the_teacher_is_asked_and_not_taught"],
+        ),
+        "means_of_pieces_added": edit(
+            " * share",
+            "",
+            "Leaves the second bug: believes that means add up.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "losses_added": edit(
+            "loss.item()",
+            "loss",
+            "Leaves the third bug: believes that a sum of losses is a number.",
+            fails=["test_the_history_holds_numbers"],
+        ),
+        "only_the_answers_mended": edit(
+            [(" * share", ""), ("loss.item()", "loss")],
+            "Mends what stops, and leaves two bugs.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "only_the_sum_mended": edit(
+            [(" * share", ""), ("with torch.no_grad():\n        answers", "if True:\n        answers")],
+            "Mends the sum, and leaves two bugs.",
+            fails=[
+                "test_the_teacher_is_asked_and_not_taught",
+                "test_each_step_has_the_gradient_of_its_batch",
+                "test_the_history_holds_numbers",
+            ],
+        ),
+        "graph_of_the_teacher_retained": edit(
+            [
+                ("with torch.no_grad():\n        answers", "if True:\n        answers"),
+                ("loss.backward()", "loss.backward(retain_graph=True)"),
+            ],
+            "Does what the error's text recommends; now the teacher is taught in every epoch.",
+            fails=["test_the_teacher_is_asked_and_not_taught"],
+        ),
+        "teacher_frozen": edit(
+            "with torch.no_grad():\n        answers",
+            "teacher.requires_grad_(False)\n    if True:\n        answers",
+            "Freezes the teacher for good.",
+            fails=["test_the_teacher_is_asked_and_not_taught"],
+            public=True,
+        ),
+        "gradients_of_the_teacher_cleared": edit(
+            [
+                ("with torch.no_grad():\n        answers", "if True:\n        answers"),
+                ("loss.backward()", "loss.backward(retain_graph=True)"),
+                ("    return history", "    teacher.zero_grad()\n    return history"),
+            ],
+            "Retains the graph, and tidies up what has arrived at the teacher, and what was there before.",
+            fails=["test_the_teacher_is_asked_and_not_taught"],
+            public=True,
+        ),
+        "answers_copied": edit(
+            "with torch.no_grad():\n        answers = [teacher(x) for",
+            "if True:\n        answers = [teacher(x).clone() for",
+            "Believes that a copy has no history.",
+            fails=["test_the_teacher_is_asked_and_not_taught"],
+        ),
+        "teacher_asked_in_every_epoch": edit(
+            "for x, answer in zip(inputs, answers):",
+            "for x, answer in ((x, teacher(x).detach()) for x in inputs):",
+            "Makes a new graph for each epoch, and pays for the large model each time.",
+            fails=["test_the_teacher_is_asked_and_not_taught"],
+            public=True,
+        ),
+        "teacher_set_to_eval": edit(
+            "history = []",
+            "history = []\n    teacher.eval()",
+            "Believes that a teacher has to be in eval mode, whatever the caller has chosen.",
+            fails=["test_the_teacher_is_asked_and_not_taught", "test_small_pieces_and_nothing_else_changes"],
+            public=True,
+        ),
+        "model_set_to_train": edit(
+            "history = []",
+            "history = []\n    model.train()",
+            "Believes that a training needs model.train(), whatever the caller has chosen.",
+            fails=[
+                "test_each_step_has_the_gradient_of_its_batch",
+                "test_the_history_holds_numbers",
+                "test_small_pieces_and_nothing_else_changes",
+            ],
+            public=True,
+        ),
+        "share_of_a_full_piece": edit(
+            "len(piece) / len(x)",
+            "micro / len(x)",
+            "Believes that every piece has micro samples.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "divided_by_the_number_of_pieces": edit(
+            "len(piece) / len(x)",
+            "1 / len(x.split(micro))",
+            "Believes that the mean of the means is the mean.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "share_in_the_report_only": edit(
+            [(" * share", ""), ("loss.item()", "loss.item() * share")],
+            "Mends the number that is looked at, and not the gradient.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "sum_detached_only": edit(
+            "loss.item()",
+            "loss.detach()",
+            "Keeps no graph, and returns tensors.",
+            fails=["test_the_history_holds_numbers"],
+        ),
+        "kept_in_a_list": edit(
+            [
+                ("total = 0.0", "total = []"),
+                ("total += loss.item()", "total.append(loss)"),
+                ("total / len(inputs)", "sum(total).item() / len(inputs)"),
+            ],
+            "Turns the losses into a number at the end of the epoch; until then the list holds every graph.",
+            fails=["test_the_history_holds_numbers"],
+            public=True,
+        ),
+        "one_backward_for_a_batch": edit(
+            [
+                ("opt.zero_grad()", "opt.zero_grad()\n            whole = 0.0"),
+                (
+                    "                loss.backward()\n                total += loss.item()",
+                    "                whole += loss",
+                ),
+                (
+                    "            opt.step()",
+                    "            whole.backward()\n            total += whole.item()\n            opt.step()",
+                ),
+            ],
+            "Adds the pieces up and goes back once: all of them wait in memory.",
+            fails=["test_the_history_holds_numbers"],
+            public=True,
+        ),
+        "whole_batch_at_once": edit(
+            "zip(x.split(micro), answer.split(micro))",
+            "[(x, answer)]",
+            "Needs no shares, as it needs all the memory.",
+            fails=["test_small_pieces_and_nothing_else_changes"],
+            public=True,
+        ),
+        "cleared_after_the_step": edit(
+            [
+                ("            opt.zero_grad()\n", ""),
+                ("            opt.step()", "            opt.step()\n            opt.zero_grad()"),
+            ],
+            "Clears too late for what stood in .grad before.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+            public=True,
+        ),
+        "cleared_for_each_piece": edit(
+            "share = len(piece)",
+            "opt.zero_grad()\n                share = len(piece)",
+            "Clears before each backward, as the tutorials do; only the last piece arrives.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "step_for_each_piece": edit(
+            [
+                ("            opt.step()\n", ""),
+                ("total += loss.item()", "total += loss.item()\n                opt.step()"),
+            ],
+            "Steps as soon as there is a gradient.",
+            fails=["test_each_step_has_the_gradient_of_its_batch", "test_the_history_holds_numbers"],
+        ),
+        "batches_weighted_by_size": edit(
+            [
+                ("total += loss.item()", "total += loss.item() * len(x)"),
+                ("total / len(inputs)", "total / sum(len(x) for x in inputs)"),
+            ],
+            "Takes the mean over the samples.",
+            fails=["test_the_history_holds_numbers"],
+            public=True,
+        ),
+        "history_never_begun_anew": edit(
+            [
+                ("        total = 0.0\n", ""),
+                ("history = []", "history, total = [], 0.0"),
+            ],
+            "Reports what all epochs so far add up to.",
+            fails=["test_the_history_holds_numbers"],
+        ),
+    },
+)

@@ -50,6 +50,21 @@ def trained_model(inputs, outputs):
 
 
 @inside
+class Scaled(nn.Module):
+    """A trunk that computes its scales from a parameter alone: on that way the graph leads to no x."""
+
+    def __init__(self, outputs):
+        super().__init__()
+        scales = []
+        self.logs, self.keep, self.last = nn.Parameter(torch.randn(outputs)), scales.append, scales.pop
+
+    def forward(self, x):
+        scales = self.logs.exp()
+        self.keep(scales)
+        return x.tanh() * scales
+
+
+@inside
 def gone_back(student, trunk, x):
     """What comes back and what arrives; which gradients may be mistaken for it; and what still waits."""
     t, held = trunk(x), snap(x.grad)
@@ -59,7 +74,9 @@ def gone_back(student, trunk, x):
     with untouched(x=x, trunk=trunk) as kept:
         d, e = student.backward_both(trunk, x)
     number = len(calls)
-    waiting = {"d": d, "e": e, "x.grad": x.grad}
+    waiting, aside = {"d": d, "e": e, "x.grad": x.grad}, []
+    if isinstance(trunk, Scaled) and not freed(trunk.last()):
+        aside = [name for name, s in waiting.items() if reaches(s, trunk.logs)]
     return {
         "d": snap(d),
         "e": snap(e),
@@ -67,6 +84,7 @@ def gone_back(student, trunk, x):
         "calls": number,
         "kept": kept,
         "waiting": [name for name, s in waiting.items() if reaches(s, x) and not freed(s)],
+        "waiting aside": aside,
         "history": x.grad is not None and x.grad.requires_grad,
         "held": held,
         "of d": of_d,
@@ -95,6 +113,10 @@ def both(student):
     )
     found["With an x that is not contiguous and something in x.grad"] = attempt(
         gone_back, student, small, first
+    )
+    x = torch.randn(rows, outputs, requires_grad=True)
+    found["With a trunk that scales by exp() of its parameter"] = attempt(
+        gone_back, student, Scaled(outputs), x
     )
     return found
 
@@ -162,6 +184,11 @@ def test_nothing_waits_for_another_backward(both):
         assert not seen["waiting"], (
             f"Another backward from {names} would still go through: all that the trunk saved is held."
         )
+        names = " and ".join(seen["waiting aside"])
+        assert not seen["waiting aside"], (
+            f"What the trunk saved on the way to its own parameter is still held by {names}: no backward has "
+            "passed there.\n\nWhich way does a backward take if you name the inputs?"
+        )
 
 
 @picture
@@ -180,7 +207,7 @@ def tasks(dtype):
     """Losses and all of their leaves: one loss is large, one tiny, one stands twice, two have one value.
 
     The first leaf has no .grad; no loss depends on all of them, and one on the last alone. Autograd returns
-    one tensor as the gradients of v and of gain.
+    one tensor as the gradients of v and of gain, and a gradient of w that is not contiguous.
     """
     rows, inputs, outputs = sizes(3)
     x, slope = torch.randn(rows, inputs, dtype=dtype), torch.randn(outputs, dtype=dtype)
@@ -193,8 +220,9 @@ def tasks(dtype):
     large, tiny = 50 * (trunk @ v).pow(2).sum(), 1e-3 * shift.exp().sum()
     alike = [(trunk * trunk).sum(), (trunk * trunk.detach()).sum()]
     shared = (3 * slope * (v + gain)).sum()
+    turned = (w.t() * torch.randn(outputs, inputs, dtype=dtype)).sum()
     more = [((n + scale) * trunk.mean()).exp() for n in range(count(1, 3))]
-    return [large, tiny, *alike, tiny, shared, *more], params
+    return [large, tiny, *alike, tiny, shared, turned, *more], params
 
 
 @inside
@@ -228,9 +256,12 @@ def measured_twice(student, losses, params):
         found = [student.task_grad_norms([*losses], params) for _ in range(2)]
         return [float(n) > 0 for norms in found for n in norms]
 
+    grads = [param.grad for param in params]
     with untouched(losses=losses, params=params) as kept:
         result = attempt(twice)
-    return {"result": result, "kept": kept, "back": gradients(lambda: sum(losses), params=params)}
+    same = [param.grad is grad for param, grad in zip(params, grads, strict=True)]
+    back = gradients(lambda: sum(losses), params=params)
+    return {"result": result, "kept": kept, "same": same, "back": back}
 
 
 def measurements(measured_twice):
@@ -269,6 +300,11 @@ def test_no_grad_changes(measured_twice):
     hint = "Which of your lines writes to a .grad, or to something else that is not yours?"
     for case in measurements(measured_twice):
         assert_untouched(case.seen["kept"], hint=hint)
+        others = [f"params[{place}].grad" for place, is_same in enumerate(case.seen["same"]) if not is_same]
+        assert not others, (
+            f"{' and '.join(others)} is another tensor of the same values now. Others may hold the old one, "
+            "and look there for the gradient.\n\nDo you need a copy of it?"
+        )
 
 
 @points(2)
@@ -336,7 +372,9 @@ def losses_returned(student, net, opt, x, y1, y2):
         losses = [*student.two_updates(net, opt, x, y1, y2)]
         return [float(loss) if isinstance(loss, float) else loss for loss in losses]
 
-    return {"first": called(), "second": attempt(called), "old": old}
+    calls = spy(net)
+    first, number = called(), len(calls)
+    return {"first": first, "second": attempt(called), "old": old, "calls": number}
 
 
 LEARNED = ["net.*:value", "net.*:version", "net.*:grad"]
@@ -364,7 +402,7 @@ def test_each_update_has_its_own_gradient(updated):
 
 @points(2)
 def test_losses_before_their_updates(losses_returned):
-    """Both losses come back as Python floats, each from the weights that its update starts from.
+    """Both losses come back as Python floats, each from the one call of net that its update starts from.
 
     At which weights was each loss computed?
     """
@@ -378,6 +416,11 @@ def test_losses_before_their_updates(losses_returned):
                 others["the second loss before any update"] = case.expected["old"]
             for name, loss, right in zip(("first", "second"), losses, rights, strict=True):
                 assert_close(loss, right, f"The {name} loss{where} is wrong.", others)
+        number = case.seen["calls"]
+        assert number == 2, (
+            f"net was called {number} times for two updates.\n\nWhat is each of your calls for? (A batch "
+            "norm in training mode remembers each of them, and dropout computes another result each time.)"
+        )
 
 
 @points(1)
@@ -859,12 +902,21 @@ def second_piece(student):
 
 
 @inside
+class Asleep(nn.Linear):
+    """A layer beside its input whose relu lets nothing through: its gradients are 0 and not None."""
+
+    def forward(self, x):
+        return x + (super().forward(x) - 1000).relu()
+
+
+@inside
 class Tasks(nn.Module):
-    """A trunk with a part in eval mode, and three heads: a layer, one without bias, one deeper."""
+    """A trunk with parts asleep and in eval mode, and three heads: a layer, one without bias, one deeper."""
 
     def __init__(self, inputs, hidden, outputs):
         super().__init__()
-        self.trunk = nn.Sequential(nn.Linear(inputs, hidden), nn.Dropout(0.5).eval(), nn.Tanh())
+        first, asleep = nn.Linear(inputs, hidden), Asleep(hidden, hidden)
+        self.trunk = nn.Sequential(first, asleep, nn.Dropout(0.5).eval(), nn.Tanh())
         heads = [nn.Linear(hidden, outputs), nn.Linear(hidden, outputs, bias=False)]
         heads.append(nn.Sequential(nn.Tanh(), nn.Linear(hidden, outputs)))
         self.heads = nn.ModuleList(heads)
@@ -1151,3 +1203,203 @@ def what_the_result_remembers(student):
     model = nn.Linear(1, 1, bias=False).eval()
     loader = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]
     return graph(result=student.validation_loss(model, loader), weight=model.weight)
+
+
+# --- end: distil
+
+
+@inside
+class Counted(nn.Module):
+    """A model on a graph whose life is watched; it notes how many samples enter, and how many graphs live."""
+
+    def __init__(self, inputs, outputs, rows, peaks):
+        super().__init__()
+        self.layer, self.rows, self.peaks = nn.Linear(inputs, outputs), rows, peaks
+
+    def forward(self, x):
+        self.rows.append(len(x))
+        self.peaks.append(alive())
+        return mark(self.layer(x).tanh())
+
+
+@inside
+def unlike_batches(features, dtype=None):
+    """Batches of several pieces, the last of which is smaller, and one that fits into micro; and micro."""
+    number, micro = pieces()
+    inputs = [samples(several, features, dtype=dtype) for several in (number, micro - 1, number + micro)]
+    return [with_gaps(x) for x in inputs], micro
+
+
+@inside
+def distillations():
+    """Trainings whose teacher is frozen, and thus makes answers without a history."""
+
+    def training(optimizer, dtype, **options):
+        features, outputs, hidden = sizes(3)
+        model = trained_model(features, outputs).to(dtype)
+        for parameter in [*model.parameters()][:-1]:
+            parameter.grad = 10 * torch.randn_like(parameter)
+        teacher = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+        with torch.no_grad():
+            teacher[2].weight.mul_(5)
+        inputs, micro = unlike_batches(features, dtype)
+        opt = optimizer(model.parameters(), **options)
+        return model, teacher.to(dtype).requires_grad_(False), opt, inputs, micro, 2
+
+    momentum = {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.1}
+    return {
+        "": training(torch.optim.SGD, torch.float64, **momentum),
+        "With Adam and float32": training(torch.optim.Adam, torch.float32, lr=0.05, eps=1.0),
+    }
+
+
+@probe(cases=distillations)
+def distilled(student, model, teacher, opt, inputs, micro, epochs):
+    """What the optimizer is given."""
+    with updates(opt, model=model) as made:
+        student.distil(model, teacher, opt, [*inputs], micro, epochs)
+    return made
+
+
+@probe(cases=distillations)
+def histories(student, model, teacher, opt, inputs, micro, epochs):
+    """What comes back."""
+    history = student.distil(model, teacher, opt, [*inputs], micro, epochs)
+    if isinstance(history, list):
+        history = [float(loss) if isinstance(loss, float) else loss for loss in history]
+    return {"history": history}
+
+
+@probe(cases=distillations)
+def left_as_it_was(student, model, teacher, opt, inputs, micro, epochs):
+    """All that a training may change."""
+    with untouched(model=model, teacher=teacher, opt=opt, inputs=inputs) as kept:
+        student.distil(model, teacher, opt, [*inputs], micro, epochs)
+    return kept
+
+
+@probe
+def answered(student):
+    """A training by a teacher whose parameters require grad: what is asked of it, and what becomes of it."""
+    features, outputs = sizes(2)
+    teacher, model = trained_model(features, outputs), nn.Linear(features, outputs)
+    teacher.embed.bias.grad = torch.randn_like(teacher.embed.bias)
+    inputs, micro = unlike_batches(features)
+    opt, asked = torch.optim.SGD(model.parameters(), lr=0.05), spy(teacher)
+
+    def training():
+        student.distil(model, teacher, opt, [*inputs], micro, 2)
+
+    with untouched(model=model, teacher=teacher) as kept:
+        stopped = attempt(training)
+    return {"stopped": stopped, "asked": len(asked), "kept": kept, "batches": len(inputs)}
+
+
+@probe
+def counted(student):
+    """How many samples enter the model, and how many graphs are alive when they do, and afterwards."""
+    features, outputs = sizes(2)
+    rows, peaks = [], []
+    model, teacher = Counted(features, outputs, rows, peaks), nn.Linear(features, outputs)
+    inputs, micro = unlike_batches(features)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    history = attempt(student.distil, model, teacher.requires_grad_(False), opt, inputs, micro, 2)
+    return {
+        "kept": history is None,
+        "all": sum(rows),
+        "rows": max(rows, default=0),
+        "peak": max(peaks, default=0),
+        "after": alive(),
+        "micro": micro,
+        "number": 2 * sum(len(x) for x in inputs),
+    }
+
+
+def test_the_teacher_is_asked_and_not_taught(answered):
+    """The training goes through all epochs; the teacher is asked once for each batch, and nothing reaches it.
+
+    What does the model need of the teacher: numbers, or also how they were computed?
+    """
+    seen, number = answered.seen, answered.expected["batches"]
+    assert seen["stopped"] is None, f"The training stops: {diagnose(seen['stopped'])}"
+    assert_changed(seen["kept"], "The weights of the model have not moved.", only=["model.*:value"])
+    assert_untouched(
+        seen["kept"],
+        only=["teacher*"],
+        hint="Where does a backward of yours end? And what did you switch or write?",
+    )
+    assert seen["asked"] == number, (
+        f"The teacher was called {seen['asked']} times for {number} batches and two epochs.\n\n"
+        "Which of its answers do you know already?"
+    )
+
+
+def test_each_step_has_the_gradient_of_its_batch(distilled):
+    """Each step is given the gradient of the mean loss over its whole batch, and nothing else.
+
+    By what number does the mean over a piece divide, and by what the mean over the batch?
+    """
+    for case in cases(distilled):
+        hint = "Which gradients are in .grad when the step is made, and how much does each piece count?"
+        assert_updates(case.seen, case.expected, each="batch", hint=hint)
+
+
+def test_the_history_holds_numbers(histories, counted):
+    """A Python float for each epoch comes back, and no graphs pile up.
+
+    What does your running sum add up, how much does each piece count in it, and what does it refer to?
+    """
+    for case in cases(histories):
+        history, rights = case["history"]
+        assert isinstance(history, list), f"A {type(history).__name__} came back, not a list."
+        assert len(history) == len(rights), f"{len(history)} entries came back for {len(rights)} epochs."
+        others = {f"the mean loss of epoch {place}": right for place, right in enumerate(rights, start=1)}
+        for place, (loss, right) in enumerate(zip(history, rights, strict=True), start=1):
+            assert isinstance(loss, float), (
+                f"The entry of epoch {place} is a {type(loss).__name__}, not a Python float."
+            )
+            assert_close(loss, right, f"The mean loss of epoch {place} is wrong.", others)
+    seen = assert_all_entered(counted)
+    assert seen["peak"] <= 1, (
+        f"When samples entered the model, the graphs of {seen['peak']} earlier calls were alive at once."
+    )
+    assert not seen["after"], (
+        f"The graphs of {seen['after']} calls of the model are alive after the training."
+    )
+
+
+def assert_all_entered(counted):
+    """What was seen, if every sample entered the model in both epochs."""
+    seen, number = counted.seen, counted.expected["number"]
+    assert seen["all"] >= number, f"{seen['all']} samples entered the model in two epochs, of {number}."
+    return seen
+
+
+def test_small_pieces_and_nothing_else_changes(left_as_it_was, counted):
+    """At most micro samples enter the model at a time, and only its parameters change."""
+    seen, micro = assert_all_entered(counted), counted.expected["micro"]
+    assert seen["rows"] <= micro, f"With micro={micro}, {seen['rows']} samples entered the model at once."
+    for case in cases(left_as_it_was):
+        assert_changed(case.seen, "No parameter of the model has moved.", only=["model.*:value"])
+        but = ["model.*:value", "model.*:version", "model.*:grad", "opt.state"]
+        assert_untouched(case.seen, but=but, hint="What did the caller give you, and who uses it next?")
+
+
+@picture
+def second_batch(student):
+    """What the model computed in its last call, after two epochs: where does its graph end?"""
+    outputs = []
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(1))
+
+        def forward(self, x):
+            outputs.append(x * self.weight)
+            return outputs[-1]
+
+    model, teacher = Model(), Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    attempt(student.distil, model, teacher, opt, [torch.randn(3, 1)], 2, 2)
+    return graph(prediction=outputs[-1], model=model, teacher=teacher)

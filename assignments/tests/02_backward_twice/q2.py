@@ -4,17 +4,19 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
+afterword = "`backward()` adds, `torch.autograd.grad` answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards."
 
 
 @test_case(
-    success_message="At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15.",
-    failure_message="Not yet: At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15.",
+    success_message="At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays.<br><code>backward()</code> adds, <code>torch.autograd.grad</code> answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards.",
+    failure_message="Not yet: At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays.",
 )
 def test_each_loss_has_its_own_norm(task_grad_norms):
-    """At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15."""
+    """At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays."""
     import torch
 
     w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+    w.grad = torch.tensor([7.0])
     shared = w**2
     losses = [shared.sum(), (shared * v).sum()]
     try:
@@ -29,19 +31,6 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         assert abs(seen - right) < 1e-4, (
             f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
         )
-
-
-@test_case(
-    success_message="The .grad of the parameters is afterwards what it was before.",
-    failure_message="Not yet: The .grad of the parameters is afterwards what it was before.",
-)
-def test_it_is_a_measurement(task_grad_norms):
-    """The .grad of the parameters is afterwards what it was before."""
-    import torch
-
-    w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
-    w.grad = torch.tensor([7.0])
-    task_grad_norms([(w * v).sum()], [w, v])
     assert w.grad is not None, (
         "w.grad was 7 before the call and is None after it"
     )

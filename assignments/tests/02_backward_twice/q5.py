@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q5"
 points = 6
+afterword = "A mean divides by the number of samples it was given. So each piece counts by its share of the batch. If all pieces had one size, a single factor would do; the last one seldom has that size."
 
 
 @test_case(
-    success_message="Five samples, two at a time, bring the gradient of the five.",
+    success_message="Five samples, two at a time, bring the gradient of the five.<br>A mean divides by the number of samples it was given. So each piece counts by its share of the batch. If all pieces had one size, a single factor would do; the last one seldom has that size.",
     failure_message="Not yet: Five samples, two at a time, bring the gradient of the five.",
 )
 def test_gradient_of_the_batch(accumulate):

@@ -4,10 +4,11 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
+afterword = "To an optimizer `None` means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay. The same question returns whenever a part of a model takes no part in a loss."
 
 
 @test_case(
-    success_message="In the third step, of task 0, the head of task 1 does not move.",
+    success_message="In the third step, of task 0, the head of task 1 does not move.<br>To an optimizer <code>None</code> means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay. The same question returns whenever a part of a model takes no part in a loss.",
     failure_message="Not yet: In the third step, of task 0, the head of task 1 does not move.",
 )
 def test_the_other_head_stands_still(train_task):

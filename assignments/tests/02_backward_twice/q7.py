@@ -4,14 +4,18 @@ OK_FORMAT = False
 
 name = "q7"
 points = 5
+afterword = "A number has no history. A tensor brings its whole graph along, wherever you keep it: in a sum, in a list, in a log."
 
 
 @test_case(
-    success_message="The mean over three batches comes back as a Python float.",
-    failure_message="Not yet: The mean over three batches comes back as a Python float.",
+    success_message="The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile.<br>A number has no history. A tensor brings its whole graph along, wherever you keep it: in a sum, in a list, in a log.",
+    failure_message="Not yet: The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile.",
 )
 def test_the_mean_is_a_number(validation_loss):
-    """The mean over three batches comes back as a Python float."""
+    """The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile."""
+    import gc
+    import weakref
+
     import torch
 
     model = torch.nn.Linear(1, 1).eval()
@@ -25,19 +29,6 @@ def test_the_mean_is_a_number(validation_loss):
     assert abs(mean - 14 / 3) < 1e-4, (
         f"the mean over the three batches is {mean:.4f}, not 4.6667"
     )
-
-
-@test_case(
-    success_message="When a batch enters the model, the graph of at most one earlier batch is alive.",
-    failure_message="Not yet: When a batch enters the model, the graph of at most one earlier batch is alive.",
-)
-def test_no_graph_stays_alive(validation_loss):
-    """When a batch enters the model, the graph of at most one earlier batch is alive."""
-    import gc
-    import weakref
-
-    import torch
-
     predictions, peak = [], []
 
     class Watched(torch.nn.Linear):

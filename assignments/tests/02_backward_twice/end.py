@@ -1,0 +1,39 @@
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "end"
+points = 0
+afterword = "The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them raised an error, and `retain_graph=True` would have silenced that as well."
+
+
+@test_case(
+    success_message="Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's.<br>The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them raised an error, and <code>retain_graph=True</code> would have silenced that as well.",
+    failure_message="Not yet: Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's.",
+)
+def test_two_epochs(distil):
+    """Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's."""
+    import torch
+
+    model, teacher = (torch.nn.Linear(1, 1, bias=False) for _ in range(2))
+    torch.nn.init.zeros_(model.weight)
+    torch.nn.init.ones_(teacher.weight)
+    opt = torch.optim.SGD(model.parameters(), lr=0.125)
+    try:
+        history = distil(model, teacher, opt, [torch.tensor([[1.0], [2.0], [1.0]])], 2, 2)
+    except RuntimeError as error:
+        reason = str(error).partition(" (")[0]
+        raise AssertionError(f"the training stopped; torch says: {reason}") from None
+    assert teacher.weight.grad is None, (
+        "a gradient has arrived at the teacher"
+    )
+    assert abs(model.weight.item() - 0.75) < 1e-5, (
+        f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how long were the steps?"
+    )
+    kinds = [type(loss).__name__ for loss in history]
+    assert kinds == ["float", "float"], (
+        f"for two epochs these came back: {kinds}: what does each of them hold on to?"
+    )
+    assert all(abs(seen - right) < 1e-5 for seen, right in zip(history, (2.0, 0.5))), (
+        f"the mean losses are {[round(loss, 4) for loss in history]}, not [2.0, 0.5]"
+    )
