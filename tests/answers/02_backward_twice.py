@@ -1122,13 +1122,12 @@ def scaled_afterwards(model, X, Y, micro):
         w.grad = None
     for x, y in zip(X.split(micro), Y.split(micro)):
         F.mse_loss(model(x), y, reduction="sum").backward()
-    for w, before in zip(parameters, old):
+    for w, on_top in zip(parameters, old):
         if w.grad is None:
-            w.grad = before
+            w.grad = on_top
         else:
             w.grad.div_(Y.numel())
-            if before is not None:
-                w.grad += before
+            w.grad += 0 if on_top is None else on_top
 
 
 @accepted("q5")

@@ -1279,7 +1279,7 @@ def left_as_it_was(student, model, teacher, opt, inputs, micro, epochs):
 
 
 @probe
-def answered(student):
+def teacher_asked(student):
     """A training by a teacher whose parameters require grad: what is asked of it, and what becomes of it."""
     features, outputs = sizes(2)
     teacher, model = trained_model(features, outputs), nn.Linear(features, outputs)
@@ -1315,12 +1315,12 @@ def counted(student):
     }
 
 
-def test_the_teacher_is_asked_and_not_taught(answered):
+def test_the_teacher_is_asked_and_not_taught(teacher_asked):
     """The training goes through all epochs; the teacher is asked once for each batch, and nothing reaches it.
 
     What does the model need of the teacher: numbers, or also how they were computed?
     """
-    seen, number = answered.seen, answered.expected["batches"]
+    seen, number = teacher_asked.seen, teacher_asked.expected["batches"]
     assert seen["stopped"] is None, f"The training stops: {diagnose(seen['stopped'])}"
     assert_changed(seen["kept"], "The weights of the model have not moved.", only=["model.*:value"])
     assert_untouched(
