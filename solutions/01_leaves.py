@@ -199,8 +199,8 @@ xray(loss=loss, x=x, leaf=leaf)
 # no part keeps `None`). If a model took part in the computation, its parameters receive gradients, too, on top of
 # what their `.grad` held before.
 # [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html) is the quieter
-# tool. `torch.autograd.grad(loss, x)` returns the gradient with respect to what you name, leaf or not, and changes
-# no `.grad` at all.
+# tool. `torch.autograd.grad(loss, x)` returns the gradient with respect to what you name, leaf or not, and leaves
+# the `.grad` of every leaf as it is.
 
 # %%
 layer = nn.Linear(2, 1)
