@@ -26,8 +26,8 @@ from torch.nn import functional as F
 # %% [markdown] tags=["claim S4.3", "claim S4.4"]
 # ## A window into the memory of another tensor
 #
-# A view and its base share one memory and one version counter. A write in place changes the values that
-# stand in this memory, and not its address. So a write through the view is a write to the base.
+# A view and its base share one memory and one version counter. A write in place changes the values in
+# this memory, and the memory stays where it is. So a write through the view is a write to the base.
 
 # %%
 base = torch.zeros(2, 3)
@@ -241,14 +241,14 @@ print(h.tolist())
 #
 # </details>
 #
-# There is even `h.unsafe_chunk(2, -1)`, which gives views that autograd does not know to be views. The
+# There is even `h.unsafe_chunk(2, -1)`. It gives views, but autograd does not know that they are views. The
 # write then raises nothing, and `h` changes without its version counter. Its name warns you: "unsafe".
 
 # %% [markdown]
 # ## q2 · The gated unit and chunk()
 #
-# A *gated linear unit* stands in many language models: one half of the features decides how much of the
-# other half goes on.
+# Many language models have *gated linear units*: one half of the features decides how much of the other
+# half goes on.
 #
 # Write `glu(h)`. It cuts `h` into two halves along the last dimension, `a` and `b`, and returns
 # `a * sigmoid(b)`.
@@ -378,9 +378,9 @@ xray(h=h, x=x)
 # standard deviation `s`, the columns before stay. `s` is a single number: `tail.std()` of all entries of
 # these columns. Nothing is added to it.
 #
-# - `h` has the shape `(n, m)`, and `k` is an int from 0 to `m - 1`. There are at least two rows, and `s`
-#   is not 0, but it may be as small as 0.0001, also where the entries lie near 1. `h` may be a leaf that requires grad, a computed tensor,
-#   or plain data, contiguous or not.
+# - `h` has the shape `(n, m)`, with at least two rows, and `k` is an int from 0 to `m - 1`. `h` may be a
+#   leaf that requires grad, a computed tensor, or plain data, contiguous or not.
+# - `s` is not 0, but it may be as small as 0.0001, also where the entries of the tail lie near 1.
 # - Return a new tensor. `h` stays as it is, and the result does not lie in its memory.
 # - In backward, `s` is a constant: the gradient of an entry of the tail is the gradient that arrives at
 #   it, divided by `s`.
@@ -589,7 +589,7 @@ def test_three_rows(row_bias):
 # You may have read that exactly two things forbid a write in place: a leaf that requires grad, and a
 # value that backward needs. You have now met three more: several views at once, views that were made
 # under `no_grad()`, expanded memory. (Inference tensors are a fourth; you meet them in the next
-# notebook.) But those two are the daily ones, and the second has a trap. *Which* values does backward
+# notebook.) But you meet those two every day, and the second has a trap. *Which* values does backward
 # need?
 
 # %%
@@ -730,7 +730,7 @@ def test_one_of_three_weights_is_dropped(drop_attention):
 # `train(model, batches, lr, epochs)` trains the model. `model` is an `nn.ModuleDict` of three `nn.Linear`
 # layers: `embed` (from `k` to `c` numbers), `score` (`c` to 1) and `head` (`c` to 1). `batches` is a list
 # of `(x, drop, y)`: `x` is `(n, t, k)`, for `n` baskets; `drop` is boolean, `(n, t)`; `y` is `(n,)`. `n`
-# is at least 1, `t` at least 2, and it may be another one in each batch. The tensors may be contiguous or
+# is at least 1 and `t` at least 2; both may differ from batch to batch. The tensors may be contiguous or
 # not. In every epoch, each batch in turn makes one step:
 #
 # - All prices of the batch are divided by their standard deviation, the `std()` of all of them (never 0).
@@ -739,15 +739,15 @@ def test_one_of_three_weights_is_dropped(drop_attention):
 #   values.
 # - A basket is the sum of its `h`, each times its weight. `head` makes a prediction of it. The loss is the
 #   mean of the squared errors.
-# - `torch.optim.SGD` with the learning rate `lr` makes a step with the gradient of this loss, whatever stood in
-#   `.grad` before.
+# - `torch.optim.SGD` with the learning rate `lr` makes a step with the gradient of this loss, and of
+#   nothing else, whatever stood in `.grad` before.
 #
 # `train` returns the losses of all steps, a list of Python floats. Nothing but the parameters and their
 # `.grad` changes: the batches stay as they are. `train` is called where gradients are recorded.
 #
-# The given code stops in the first backward. Silence the error, and it runs, but its losses are wrong, the
-# attention learns something else, and the caller's prices have changed. Three bugs of this notebook are
-# in it.
+# The given code stops in the first backward. If you only silence the error, it runs. But its losses are
+# wrong, the attention learns something else, and the caller's prices have changed. Three bugs of this
+# notebook are in it.
 
 
 # %% tags=["question end"]
@@ -819,6 +819,7 @@ def test_one_step_for_two_baskets(train):
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         raise AssertionError(f"train stopped; torch says: {reason}") from None
+    assert isinstance(losses, list), f"a {type(losses).__name__} came back, not a list"
     assert len(losses) == 1, f"{len(losses)} losses came back for a single step"
     assert abs(losses[0] - 2.2971) < 1e-3, f"the loss of the first step is {losses[0]:.4f}, not 2.2971"
     weight = [round(entry, 4) for entry in model["score"].weight[0].tolist()]

@@ -27,6 +27,9 @@ def test_one_step_for_two_baskets(train):
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         raise AssertionError(f"train stopped; torch says: {reason}") from None
+    assert isinstance(losses, list), (
+        f"a {type(losses).__name__} came back, not a list"
+    )
     assert len(losses) == 1, (
         f"{len(losses)} losses came back for a single step"
     )
