@@ -4340,3 +4340,51 @@ wrong_edits(
         ),
     },
 )
+equal(
+    "end",
+    "no_grad is put around: optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=lr)",
+    "no_grad is put around: log.append({'loss': loss.item(), 'pull': logits.grad})",
+    why="to make an optimizer, and to read what is there, are no operations that are recorded",
+    answers=["reference"],
+)
+equal(
+    "end",
+    "a statement is moved by one: logits.retain_grad()",
+    "a statement is moved by one: loss = torch.stack(losses).sum()",
+    "a statement is moved by one: optimizer.step()",
+    why="backward comes after all of the forward, and step changes neither the loss nor its gradient",
+    answers=["reference"],
+)
+equal(
+    "end",
+    "logits.grad -> logits.grad.detach()",
+    "logits.grad -> logits.grad.data",
+    "logits.grad -> logits.grad.clone()",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "y -> y.detach()",
+    "loss -> loss.clone()",
+    "temperature -> temperature.detach()",
+    "temperature -> temperature.data",
+    why="x and y are plain data, and values are asked for: a copy, or what has the same memory, has them",
+    answers=["reference"],
+)
+equal(
+    "end",
+    ".sum() -> .sum(dim=0)",
+    why="a vector has one dimension",
+    answers=["reference"],
+)
+equal(
+    "end",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="plain SGD does nothing with a gradient of zeros",
+    answers=["reference"],
+)
+equal(
+    "end",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="each step has a graph of its own, and whether the gradient in the log has a history was not asked",
+    answers=["reference"],
+)
