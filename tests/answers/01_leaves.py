@@ -4342,49 +4342,93 @@ wrong_edits(
 )
 equal(
     "end",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "y -> y.detach()",
+    why="x and y are plain data, and their values are all that counts",
+)
+equal(
+    "end",
     "no_grad is put around: optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=lr)",
+    "no_grad is put around: optimizers = [torch.optim.SGD(model.parameters(), lr=lr), torch.optim.SGD([temperature], lr=lr)]",
     "no_grad is put around: log.append({'loss': loss.item(), 'pull': logits.grad})",
+    "no_grad is put around: log.append({'loss': first.item() + second.item(), 'pull': logits.grad})",
+    "no_grad is put around: log.append({'loss': float(loss), 'pull': pull})",
+    "no_grad is put around: losses.append(loss.item())",
+    "no_grad is put around: return (temperature.detach(), [{'loss': loss, 'pull': pull} for loss, pull in zip(losses, pulls)])",
     why="to make an optimizer, and to read what is there, are no operations that are recorded",
-    answers=["reference"],
+)
+equal(
+    "end",
+    "no_grad is put around: temperature = nn.Parameter(torch.ones(1, dtype=x.dtype) * 1.5)",
+    "no_grad is put around: temperature = (torch.ones(1, dtype=x.dtype) * 1.5).requires_grad_()",
+    "torch.no_grad -> torch.inference_mode",
+    why="nothing here has a history yet, or is to have one",
 )
 equal(
     "end",
     "a statement is moved by one: logits.retain_grad()",
+    "a statement is moved by one: logits.register_hook(pulls.append)",
     "a statement is moved by one: loss = torch.stack(losses).sum()",
+    "a statement is moved by one: loss = sum(parts)",
     "a statement is moved by one: optimizer.step()",
-    why="backward comes after all of the forward, and step changes neither the loss nor its gradient",
-    answers=["reference"],
+    "a statement is moved by one: with torch.no_grad():",
+    "a statement is moved by one: for optimizer in optimizers:",
+    "a statement is moved into a block: logits = model(x)",
+    "a statement is moved into a block: pull, *gradients = torch.autograd.grad(loss, [logits, *trained])",
+    "a statement is moved into a block: log.append({'loss': float(loss), 'pull': pull})",
+    why="backward comes after all of the forward; clearing and steps change neither the loss nor its gradient",
 )
 equal(
     "end",
     "logits.grad -> logits.grad.detach()",
     "logits.grad -> logits.grad.data",
     "logits.grad -> logits.grad.clone()",
-    "x -> x.detach()",
-    "x -> x.clone()",
-    "y -> y.detach()",
+    "pull -> pull.detach()",
+    "pull -> pull.data",
+    "pull -> pull.clone()",
     "loss -> loss.clone()",
+    "first -> first.clone()",
+    "second -> second.clone()",
+    "loss -> loss.item()",
+    "parameter -= lr * gradient -> parameter.sub_(lr * gradient)",
+    "lr * gradient -> (lr * gradient).detach()",
+    why="values are asked for: a copy, or what has the same memory, has them",
+)
+equal(
+    "end",
     "temperature -> temperature.detach()",
     "temperature -> temperature.data",
-    why="x and y are plain data, and values are asked for: a copy, or what has the same memory, has them",
-    answers=["reference"],
+    why="the caller gets a leaf of the trained value",
+    answers=["reference", "gradients_asked_for_by_name", "each_loss_goes_back_by_itself"],
+)
+equal(
+    "end",
+    "temperature.detach() -> temperature.detach().data",
+    "temperature.detach() -> temperature.detach().clone()",
+    "temperature.detach() -> temperature",
+    "temperature.detach() -> temperature.data",
+    "temperature.detach -> temperature.detach_",
+    "temperature -> temperature.clone()",
+    why="the caller gets a leaf of the trained value",
+    answers=["gradients_caught_by_a_hook"],
 )
 equal(
     "end",
     ".sum() -> .sum(dim=0)",
     why="a vector has one dimension",
-    answers=["reference"],
 )
 equal(
     "end",
     ".zero_grad() -> .zero_grad(set_to_none=False)",
     why="plain SGD does nothing with a gradient of zeros",
-    answers=["reference"],
 )
 equal(
     "end",
     ".backward() -> .backward(retain_graph=True)",
     ".backward() -> .backward(create_graph=True)",
+    ".backward(retain_graph=True) -> .backward(retain_graph=True, create_graph=True)",
+    ".grad(loss, [logits, *trained]) -> .grad(loss, [logits, *trained], retain_graph=True)",
+    ".grad(loss, [logits, *trained]) -> .grad(loss, [logits, *trained], create_graph=True)",
     why="each step has a graph of its own, and whether the gradient in the log has a history was not asked",
-    answers=["reference"],
 )
