@@ -74,9 +74,7 @@ xray(column=column, doubled=weight * 2, weight=weight)
 # %%
 scaled = torch.randn(3, requires_grad=True) * 0.1
 scaled.requires_grad_()
-print(
-    scaled.is_leaf, scaled.grad_fn
-)  # False <MulBackward0 ...>, because the history stays; the flag was set already
+print(scaled.is_leaf, scaled.grad_fn)  # False <MulBackward0 ...>, because the history stays
 
 # %% [markdown] tags=["claim S3.2", "claim S3.24"]
 # On a tensor without history, `requires_grad_()` makes a leaf that requires grad. It takes floating point numbers
@@ -206,9 +204,7 @@ xray(loss=loss, x=x, leaf=leaf)
 layer = nn.Linear(2, 1)
 point = torch.ones(1, 2, requires_grad=True)
 (gradient,) = torch.autograd.grad(layer(point).sum(), point)
-print(
-    torch.equal(gradient, layer.weight)
-)  # True, because the derivative of weight * point + bias is the weight
+print(torch.equal(gradient, layer.weight))  # True, because it is the derivative of weight * point + bias
 print(point.grad, layer.weight.grad)  # None None, because the gradient was returned and nothing was stored
 
 # %% [markdown]
@@ -443,9 +439,7 @@ handle = layer.register_forward_hook(lambda module, inputs, output: outputs.appe
 
 result = layer(torch.ones(1, 2))
 print(outputs[0] is result)  # True, because the hook was given the tensor that is part of the graph
-print(
-    outputs[0].detach() is result
-)  # False, because detach() returns another tensor, off the path of the gradient
+print(outputs[0].detach() is result)  # False, because detach() returns another tensor, without a history
 
 handle.remove()
 layer(torch.ones(1, 2))
@@ -706,9 +700,8 @@ except RuntimeError as error:
     print(error)  # grad can be implicitly created only for scalar outputs
 
 v = torch.tensor([1.0, 10.0])
-print(
-    torch.autograd.grad(p * p, p, grad_outputs=v)
-)  # (tensor([ 2., 40.]),), because each entry's gradient was weighted by v
+(gradient,) = torch.autograd.grad(p * p, p, grad_outputs=v)
+print(gradient)  # tensor([ 2., 40.]), because each entry's gradient was multiplied by its v
 
 # %% [markdown]
 # [`Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) takes the same vector
@@ -723,7 +716,8 @@ print(
 q = torch.tensor([3.0, 4.0], requires_grad=True)
 w = 2 * q
 product = (w * p**2).sum()
-print(torch.autograd.grad(product, q))  # (tensor([2., 8.]),), because w came from q
+(gradient,) = torch.autograd.grad(product, q)
+print(gradient)  # tensor([2., 8.]), because w was computed from q
 
 # %% tags=["drawn"]
 # From the product, one way leads back to `p`. Another leads through `w` to `q`.
@@ -906,8 +900,8 @@ def test_three_steps(train_with_temperature):
 
 # %% [markdown] tags=["afterword end"]
 # The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the
-# losses, so no gradient came back. And the logits were not asked to keep theirs. None of them raised an error by
-# itself: torch does what you say, and cannot know what you meant.
+# losses, so no gradient came back. And the logits were not asked to keep theirs. The script ran without an error:
+# torch does what you say, and cannot know what you meant.
 
 # %% [markdown]
 # ## What to keep

@@ -4,11 +4,11 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. None of them raised an error by itself: torch does what you say, and cannot know what you meant."
+afterword = "The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. The script ran without an error: torch does what you say, and cannot know what you meant."
 
 
 @test_case(
-    success_message="Three steps train the model and the temperature, and the log has a gradient for each of them.<br>The three bugs: a multiplication had made the temperature, so it was no leaf. <code>torch.tensor</code> had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. None of them raised an error by itself: torch does what you say, and cannot know what you meant.",
+    success_message="Three steps train the model and the temperature, and the log has a gradient for each of them.<br>The three bugs: a multiplication had made the temperature, so it was no leaf. <code>torch.tensor</code> had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. The script ran without an error: torch does what you say, and cannot know what you meant.",
     failure_message="Not yet: Three steps train the model and the temperature, and the log has a gradient for each of them.",
 )
 def test_three_steps(train_with_temperature):
