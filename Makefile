@@ -21,7 +21,7 @@ READY := .venv/.ready
 grade: $(READY)
 	@$(BIN)/python -m grader grade "$(SUBMISSIONS)" --out "$(OUT)" $(OPTIONS)
 
-# A file's tests stay together, because they share fixtures; files begin in the order of their names, the slow ones early.
+# A file's tests stay together, because they share fixtures; the slow files begin first (tests/conftest.py).
 test: $(READY)
 	$(BIN)/python -m pytest -m "not long" -n auto --dist loadfile --no-loadscope-reorder
 

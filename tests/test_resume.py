@@ -118,8 +118,14 @@ def catches(process, number):
     return bool(caught and int(caught[1], 16) >> (number - 1) & 1)
 
 
-@pytest.mark.parametrize(("number", "status"), STOPS)
-@pytest.mark.parametrize("later", [0, 0.1, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize(
+    ("number", "status", "later"),
+    [
+        pytest.param(*stop, later, marks=pytest.mark.long if later in seldom else [])
+        for stop, seldom in zip(STOPS, ((0.1, 0.4, 0.8), (0, 0.2)), strict=True)
+        for later in (0, 0.1, 0.2, 0.4, 0.8)
+    ],
+)
 def test_a_run_stopped_at_its_start_is_quiet(klass, out, number, status, later):
     """From the first moments on, while modules are imported and the zygote starts, there is no traceback."""
     with klass.running(out) as process:
@@ -199,7 +205,9 @@ def disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
 
 
-@pytest.mark.parametrize("size", ["8k", "40k", "120k", "200k"])
+@pytest.mark.parametrize(
+    "size", ["8k", "120k", *(pytest.param(s, marks=pytest.mark.long) for s in ("40k", "200k"))]
+)
 def test_a_full_disk_ends_the_run_and_costs_nothing(quiet_class, disk, whole_and_quiet, size):
     """One sentence, whole files only; with more room the same command gives what an undisturbed run gives."""
     out, resize = disk
@@ -216,7 +224,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing(quiet_class, disk, whole_and
     assert not differences(out, whole_and_quiet)
 
 
-@pytest.mark.parametrize("room", [0, 3, 20, 40, 52])
+@pytest.mark.parametrize("room", [0, 20, 52, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 40))])
 def test_what_cannot_be_written_whole_is_not_there(quiet_class, whole_and_quiet, monkeypatch, room):
     """The same where nothing can be mounted: a disk that takes some files, and half of the next."""
     out, write, left = quiet_class.new_out(), Path.write_bytes, list(range(room))
