@@ -91,7 +91,8 @@ def test_a_release_gives_nothing_away(real, secrets):
 
 def test_the_search_knows_every_answer_and_every_check(secrets):
     """Each question has something to search for, and each check file and list of answers gives plenty."""
-    assert all(secrets.answers.values()) and len(secrets.answers) == WITH_END_TASKS >= 17
+    assert all(secrets.answers.values())
+    assert len(secrets.answers) >= WITH_END_TASKS  # more, where an answer stands in two places of its cell
     for stem in (path.stem for path in MASTERS):
         for place in (f"tests/hidden/test_{stem}.py", f"tests/answers/{stem}.py"):
             assert list(secrets.lines.values()).count(place) > 50
