@@ -151,10 +151,10 @@ class HiddenTrial:
             cells, own = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits
             return [self.looks.look(cells, one, own, alone=alone) for one in questions]
 
-        expected = look(REFERENCE, reference, oracles)
+        questions = {STUB: of_stub[:1], DRAWS: asked[:1]}  # whose verdicts are told of the first seed only
         return _Looked(
-            expected,
-            {name: look(name, own, of_stub if name == STUB else asked) for name, own in notebooks.items()},
+            look(REFERENCE, reference, oracles),
+            {name: look(name, own, questions.get(name, asked)) for name, own in notebooks.items()},
         )
 
     def _judge(self, looked: _Looked, reference: Sequence[str]) -> dict[str, tuple[Tried, bool]]:
@@ -164,12 +164,12 @@ class HiddenTrial:
         self._refuse_broken(rubric, references[0], reference)
         evidence = {name: [future.result() for future in own] for name, own in looked.seen.items()}
         verdicts = {
-            seed: judge(rubric, {name: own[place] for name, own in evidence.items()}, references[place])
-            for place, seed in enumerate(self.seeds)
+            seed: judge(rubric, {n: own[place] for n, own in evidence.items() if own[place:]}, expected)
+            for place, (seed, expected) in enumerate(zip(self.seeds, references, strict=True))
         }
         found = {}
         for name, own in evidence.items():
-            by_seed = {seed: verdicts[seed][name] for seed in self.seeds}
+            by_seed = {seed: told[name] for seed, told in verdicts.items() if name in told}
             tried = Tried.of(rubric.checks, by_seed, _pictures(rubric, own[0]))
             if name == REFERENCE:
                 failed = [c for c in rubric.checks if not is_passed(c, tried.verdicts)]

@@ -148,7 +148,7 @@ def parse(payload: bytes) -> Any:
     try:
         value = json.loads(payload.decode("utf-8"))
         if payload.count(b"[") + payload.count(b"{") > MAX_NESTING:
-            _check_nesting(value)
+            _check_nesting([value])
         if _SURROGATE.search(payload):  # half a pair of them is text that no file can hold
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
@@ -156,13 +156,12 @@ def parse(payload: bytes) -> Any:
     return value
 
 
-def _check_nesting(value: Any, depth: int = 0) -> None:
-    if depth > MAX_NESTING:
-        raise WireError("malformed")
-    if type(value) is dict:
-        for item in value.values():
-            _check_nesting(item, depth + 1)
-    elif type(value) is list:
-        for item in value:
-            if type(item) is list or type(item) is dict:
-                _check_nesting(item, depth + 1)
+def _check_nesting(value: Any) -> None:
+    """Refuse what is nested too deeply; a level at a time, which is faster than a call for each part."""
+    level = [value]
+    for _ in range(MAX_NESTING + 2):
+        parts = [part.values() if type(part) is dict else part for part in level]
+        level = [item for part in parts for item in part if type(item) is list or type(item) is dict]
+        if not level:
+            return
+    raise WireError("malformed")
