@@ -2255,3 +2255,33 @@ wrong_edits(
         ),
     },
 )
+
+equal("end", "a statement is moved into a block: history = []", why="an empty list is an empty list")
+equal("end", "no_grad is put around: history.append(total / len(inputs))", why="only numbers are divided")
+equal("end", "no_grad is put around: share = len(piece) / len(x)", why="only numbers are divided")
+equal("end", "no_grad is put around: total += loss.item()", why="only numbers are added")
+equal("end", "total += loss.item() -> total = total + loss.item()", why="a float is added either way")
+equal(
+    "end", "a statement is moved by one: loss.backward()", why="item() reads the loss, and backward leaves it"
+)
+equal(
+    "end",
+    "x -> x.detach()",
+    "piece -> piece.detach()",
+    "answer -> answer.detach()",
+    "wanted -> wanted.detach()",
+    "teacher(x) -> teacher(x).detach()",
+    why="there is no history to cut off",
+)
+equal("end", "x -> x.clone()", "piece -> piece.clone()", why="a copy has the same values")
+equal("end", "loss -> loss.clone()", why="the clone has the gradient of the loss")
+equal(
+    "end",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="all parameters take part, so each gets a gradient after the zeros",
+)
+equal(
+    "end",
+    ".backward() -> .backward(retain_graph=True)",
+    why="the graph goes when the name loss moves on, with all that it has saved",
+)
