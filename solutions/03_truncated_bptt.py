@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 3. Truncated backpropagation through time
 #
-# A recurrent network reads a sequence one step at a time and keeps what it has understood so far in a
-# *state*. When the sequence is too long for one backward pass, we cut it into pieces and let every piece
-# start from the state in which the last one ended. The **value** of the state must cross the cut. Its
+# A recurrent network reads a sequence one step at a time, and keeps what it has understood so far in a
+# *state*. A long sequence is too much for one backward pass. So we cut it into pieces, and every piece
+# starts from the state in which the last one ended. The **value** of the state must cross the cut. Its
 # **history**, the graph that computed it, must not.
 #
 # ```text
@@ -12,13 +12,13 @@
 #    ◀── gradient ──┘    (cut)     ◀── gradient ──┘    (cut)     ◀── ...
 # ```
 #
-# One call of `detach()` makes that cut, and there are many ways to get it wrong: it is left out, made on half
-# of the state, made in every step, made one line too early, made on more than was meant. Five questions, one
-# for each.
+# One call of `detach()` makes that cut, and there are many ways to get it wrong: you leave it out, you cut only
+# half of the state, you cut in every step, or one line too early, or more than you meant. There is a question for
+# each of them.
 #
-# Run the cells from top to bottom. Each question gives you a function that is broken; repair it in its own
-# cell, then run the check below it. Those checks are only a part of the ones that grade you: the text of the
-# task is what counts. All tensors are `float32` where a task says nothing else.
+# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
+# cell, then run the check below it. The hidden checks look at more than this one: the text of the task counts.
+# All tensors are `float32` where a task says nothing else.
 
 # %%
 import torch
@@ -28,7 +28,7 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## What a state remembers
 #
-# A state is an ordinary tensor. Let us look at it before and after a single step.
+# A state is an ordinary tensor. Look at it before and after a single step.
 
 # %%
 torch.manual_seed(0)
@@ -41,13 +41,25 @@ state = cell(torch.randn(5, 2), start)
 print(state.is_leaf)  # False, because the cell's weights require grad, so the step was recorded
 print(state.grad_fn)  # <TanhBackward0 ...>, because the last operation was a tanh
 
+# %% tags=["drawn"]
+# What the state remembers: the step of the cell, which ends in the four parameters. `start` has no part in it.
+xray(state=state, start=start, cell=cell)
+
+# %% [markdown]
+# You can draw such pictures yourself, of any tensor you have at hand. They need the package `grader`, which comes
+# with the course's repository: remove the `#` below where it is installed.
+
+# %%
+# from grader import xray
+# xray(state=state, start=start, cell=cell)
+
 # %% [markdown] tags=["claim S0.3", "claim S0.4", "claim S3.10"]
-# Some texts define a leaf as "a node without children". PyTorch's own definition is simpler: **a tensor is a
-# leaf when its `grad_fn` is `None`**, that is, when it has no history. A tensor computed from data alone is a
-# leaf too. So in a training loop only the very first state is a leaf; every state that comes out of the cell
-# has a history.
+# Some texts define a leaf as "a node without children". PyTorch's own definition is simpler
+# ([Tensor.is_leaf](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)): **a tensor is a leaf
+# when its `grad_fn` is `None`**, that is, when it has no history. A tensor that is computed from data alone is a leaf,
+# too. So in a training loop only the very first state is a leaf. Every state that comes out of the cell has a history.
 #
-# The next function measures the history: it counts the nodes of the graph behind a tensor. We shall use it
+# The next function measures the history: it counts the nodes of the graph behind a tensor. You will see it
 # several times.
 
 
@@ -70,30 +82,42 @@ print(graph_size(state))  # 10
 # ## What backward frees, and what it leaves
 #
 # A widely copied explanation says: "`backward()` destroys the graph, so the next minibatch is independent of
-# this one, and `detach()` is superfluous." Let us see.
+# this one, and `detach()` is superfluous." *Guess first:* how many of the 10 nodes are left after `backward()`?
 
 # %%
 readout(state).pow(2).mean().backward()
-print(graph_size(state))  # 10, because backward() removes no nodes
+print(graph_size(state))
 
 second = cell(torch.randn(5, 2), state)  # the next minibatch, starting from the state as it is
+loss = readout(second).pow(2).mean()
 try:
-    readout(second).pow(2).mean().backward()
+    loss.backward()
 except RuntimeError as error:
-    print(error)
+    print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
+
+# %% tags=["drawn"]
+# The second minibatch reaches into the first. The nodes of the first are all there; what they had saved is gone.
+second = cell(torch.randn(5, 2), state)
+xray(second=second, state=state, cell=cell)
 
 # %% [markdown] tags=["claim S0.7", "claim S1.5", "claim S1.13"]
+# <details><summary>What you should have seen</summary>
+#
+# All 10. `backward()` removes no nodes.
+#
+# </details>
+#
 # `backward()` frees the **tensors that were saved** in the graph (here the outputs of `tanh`, the inputs of
-# the matrix products). The nodes live on for as long as somebody refers to them, and `state` does. The second
+# the matrix products). The nodes live on as long as something refers to them, and `state` does. The second
 # backward walks from the second minibatch into the first, asks a node for its saved tensors, and finds
 # nothing.
 #
-# (A graph that saved nothing, such as that of `x + 1`, can even be run twice. Do not build on it.)
+# (A graph that saved nothing, such as that of `x + 1`, can even go back twice. Do not rely on it.)
 
 # %% [markdown]
 # ## Why `retain_graph=True` is no cure
 #
-# The error message itself suggests it, so it is what most people try first.
+# The error message itself suggests it, so most people try it first.
 
 # %%
 state = torch.zeros(5, 3)
@@ -122,9 +146,9 @@ except RuntimeError as error:
     print(f"minibatch {minibatch}:", error)
 
 # %% [markdown] tags=["claim S0.14", "claim S1.8"]
-# `optimizer.step()` overwrites the weights in place, and the old graph still needs the old ones. Note *when*
-# it fails: two minibatches of one step each pass, the third one raises. Whoever tries a repair on two
-# minibatches only can believe that it works.
+# `optimizer.step()` overwrites the weights in place, and the old graph still needs the old ones. Look at *when*
+# it fails: two minibatches of one step each pass, and the third one raises. So try a repair on three minibatches,
+# not on two. (Notebook 2 has more about `retain_graph`, and notebook 5 about values that are overwritten.)
 
 # %% [markdown] tags=["claim S0.11", "claim S2.4", "claim S3.9"]
 # ## What `detach()` gives you
@@ -137,23 +161,28 @@ print(carried.is_leaf, carried.grad_fn)  # True None, because a detached tensor 
 print(carried.data_ptr() == state.data_ptr())  # True, because the values are shared, not copied
 print(state.is_leaf)  # False, because detach() returns a new tensor and leaves the old one as it was
 
+# %% tags=["drawn"]
+# `carried` has the values of `state`, and nothing behind it.
+xray(state=state, carried=carried, cell=cell)
+
 # %% [markdown] tags=["claim S0.5", "claim S0.8", "claim S0.10", "claim S0.13"]
-# Three things people get wrong here:
+# Three things that people get wrong here:
 #
-# - The line `state.detach()` alone changes nothing. The result has to be used.
-# - It is sometimes mocked as nonsense that "the detached state is a leaf, therefore it has nothing to do with
-#   the graph before". It is exactly right, about the state *after* `detach()`.
-# - What we detach is the *state*, never the *parameters* (as the title of one article has it). A detached
+# - The line `state.detach()` alone changes nothing. Use what it returns.
+# - A blog post mocks the sentence "the detached state is a leaf, therefore it has nothing to do with
+#   the graph before". The sentence is right, about the state *after* `detach()`.
+# - You detach the *state*, never the *parameters* (as the title of an article has it). A detached
 #   parameter does not learn.
 #
-# And `detach()` does more than silence an error: it bounds the cost of every backward, and it keeps gradients
+# And `detach()` does more than silence an error. It bounds the cost of every backward, and it keeps gradients
 # of weights that no longer exist out of the update.
+# ([Tensor.detach](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html))
 
 # %% [markdown]
 # ## q1 · Carry the state, not the graph
 #
 # `train_stateful` trains a recurrent cell on consecutive minibatches of a long sequence: the last state of
-# one minibatch is the first state of the next. The code below dies in the second minibatch with "Trying to
+# one minibatch is the first state of the next. The code below stops in the second minibatch with "Trying to
 # backward through the graph a second time". Repair it.
 #
 # - `batches` is a list of pairs `(xs, y)`: `xs` has the shape `(T, B, I)` and holds the inputs of `T` time
@@ -183,15 +212,14 @@ print(state.is_leaf)  # False, because detach() returns a new tensor and leaves 
 # <details><summary>Hint 2</summary>
 #
 # From the second minibatch on, `h` still remembers how it was computed in the minibatch before, and the saved
-# tensors of that graph are gone. There is one place between two minibatches where only the value should go
-# on.
+# tensors of that graph are gone. At which place of the code should only the value of `h` go on?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# At the start of every minibatch: `h = h.detach()`. Keep the value, drop the history, and do not forget to
-# assign. Not inside the loop over the time steps: there the history is what you want.
+# Detach `h` once in every minibatch, before the loop over the time steps, and assign the result. Inside that loop
+# you want the history.
 #
 # </details>
 
@@ -237,7 +265,7 @@ def train_stateful(cell, readout, opt, batches, h):
 
 # %% tags=["check q1"]
 def test_every_minibatch_starts_without_a_history(train_stateful):
-    """The state that enters a minibatch has no history."""
+    """A minibatch starts from the values in which the last one ended, without their history."""
     import torch
 
     torch.manual_seed(0)
@@ -250,18 +278,19 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         output = forward(input, hx)
         step = str(input.tolist())  # to look at a step again, under no_grad say, makes no new step
         if step not in trained:
-            steps[step] = None if hx is None or hx.grad_fn is None else type(hx.grad_fn).__name__
+            history = None if hx is None or hx.grad_fn is None else type(hx.grad_fn).__name__
+            steps[step] = history, None if hx is None else hx.tolist(), output.tolist()
         if output.requires_grad:
             trained.add(step)
         return output
 
     cell.forward = watched
-    stopped = None
+    stopped = result = None
     try:
-        train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
+        result = train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
-    for number, history in enumerate(list(steps.values())[::4], start=1):
+    for number, (history, _, _) in enumerate(list(steps.values())[::4], start=1):
         assert history is None, (
             f"the state enters minibatch {number} with the grad_fn {history}: it still carries the graph of "
             f"minibatch {number - 1}"
@@ -269,52 +298,29 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         )
     assert stopped is None, f"training stopped with the error: {stopped}"
     assert len(steps) == 16, f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
-
-
-def test_the_value_is_carried_over(train_stateful):
-    """A minibatch starts from the values in which the last one ended."""
-    import torch
-
-    torch.manual_seed(1)
-    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
-    opt = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
-    batches = [(torch.randn(2, 5, 2), torch.randn(5, 1)) for _ in range(3)]
-    forward, steps, trained = cell.forward, {}, set()
-
-    def watched(input, hx=None):
-        output = forward(input, hx)
-        step = str(input.tolist())
-        if step not in trained:
-            steps[step] = None if hx is None else hx.tolist(), output.tolist()
-        if output.requires_grad:
-            trained.add(step)
-        return output
-
-    cell.forward = watched
-    try:
-        result = train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
-    except RuntimeError as error:
-        stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert len(steps) == 6, f"cell was called for {len(steps)} of the 6 time steps of 3 minibatches"
-    entering, leaving = zip(*steps.values())
-    for number in (2, 3):
-        assert entering[2 * number - 2] == leaving[2 * number - 3], (
+    _, entering, leaving = zip(*steps.values())
+    for number in (2, 3, 4):
+        assert entering[4 * number - 4] == leaving[4 * number - 5], (
             f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
             "the state is lost"
         )
     assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"
-    assert [type(loss) for loss in result[0]] == [float] * 3, (
-        "the losses should be three Python floats, one per minibatch"
+    assert [type(loss) for loss in result[0]] == [float] * 4, (
+        "the losses should be four Python floats, one per minibatch"
     )
 
+
+# %% [markdown] tags=["afterword q1"]
+# `detach()` between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states,
+# and both of them remember.
 
 # %% [markdown]
 # ## States come in several forms
 #
-# An `nn.RNN` or `nn.GRU` returns its state as one tensor. An `nn.LSTM` returns a tuple of two, the hidden
-# state and the cell state. If you stack cells by hand you hold a list of states. Before the first minibatch
-# there is often no state at all: `None`, which these modules understand as zeros.
+# An `nn.RNN` or `nn.GRU` returns its state as a single tensor. An
+# [nn.LSTM](https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html) returns a tuple of two, the hidden state
+# and the cell state. If you stack cells by hand, you hold a list of states. Before the first minibatch there is often no
+# state at all: `None`, which these modules understand as zeros.
 
 # %%
 lstm = nn.LSTM(2, 3)
@@ -325,31 +331,38 @@ print([part.grad_fn is None for part in lstm_state])  # [False, False], because 
 try:
     lstm_state.detach()
 except AttributeError as error:
-    print(error)
+    print(error)  # 'tuple' object has no attribute 'detach'
+
+# %% tags=["drawn"]
+# Only `h` was detached. The cell state `c` still leads into the graph of the first minibatch.
+small = nn.LSTMCell(2, 3)
+h, c = small(torch.randn(5, 2))
+xray(h=h.detach(), c=c, cell=small)
 
 # %% [markdown]
-# Forget one of the two, and the error of question 1 comes back one minibatch later: the cell state `c` leads
+# If you forget one of the two, the error of question 1 comes back one minibatch later: the cell state `c` leads
 # into the same old graph as `h`.
 
 # %% [markdown] tags=["claim S0.12"]
 # ## Two short cuts, and what they cost
 #
 # The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in
-# place*: it does not make a new tensor without history, it takes the history away from the tensor that
-# everybody else holds. (And on a view it raises "Can't detach views in-place".)
+# place*: it makes no new tensor without history, it takes the history away from the tensor that others hold, too.
+# (And on a view it raises "Can't detach views in-place".)
 
 # %%
 _, (h, c) = lstm(torch.randn(4, 1, 2))
-auxiliary_loss = h.pow(2).sum()  # somebody wants to back-propagate this later
+auxiliary_loss = h.pow(2).sum()  # this is to go back later
 h.detach_()
 try:
     auxiliary_loss.backward()
 except RuntimeError as error:
-    print(error)
+    print(str(error).partition(". ")[0])
 
 # %% [markdown] tags=["claim S2.3", "claim S2.12"]
 # The other short cut is `.data`. Like `detach()` it shares the memory of the original. `detach()` also shares
-# its *version counter*, by which autograd notices that a saved value was overwritten. `.data` does not.
+# its *version counter*: autograd compares it to find out whether a saved value was overwritten. `.data` does not
+# share it. *Guess first:* the right gradient is 24. What does the last line print?
 
 # %%
 w = torch.tensor([3.0], requires_grad=True)
@@ -365,9 +378,15 @@ h = w * 2
 loss = (h**2).sum()
 h.data.zero_()
 loss.backward()
-print(w.grad)  # tensor([0.]), because autograd did not see the write: a wrong gradient, and no error
+print(w.grad)
 
 # %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# `tensor([0.])`: autograd did not see the write. The gradient is wrong, and there is no error.
+#
+# </details>
+#
 # An error that stops you is a good thing here. A wrong number that looks like a gradient is not.
 
 # %% [markdown]
@@ -391,23 +410,21 @@ print(w.grad)  # tensor([0.]), because autograd did not see the write: a wrong g
 #
 # <details><summary>Hint 1</summary>
 #
-# "'tuple' object has no attribute 'detach'": what does an LSTM return? And what is inside a list of LSTM
-# states?
+# "'tuple' object has no attribute 'detach'": what does an LSTM return? And what is in a list of LSTM states?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The definition of a state speaks of states, so the function may call itself: a tensor is detached; a tuple
-# or a list is rebuilt, with the same type, from its repackaged parts; `None` stays `None`.
+# The definition of a state speaks of states, so the function may call itself. What are its three cases? And
+# which way to drop a history leaves the original as it was?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `isinstance(state, torch.Tensor)` tells a tensor from the rest. This rebuilds a tuple as a tuple and a list
-# as a list: `type(state)(repackage(part) for part in state)`. Use `detach()`: `detach_()` would take the
-# history of the original away, and writes through `.data` are invisible to autograd.
+# `isinstance(state, torch.Tensor)` tells a tensor from the rest, and a tensor is detached with `detach()`. Build a
+# tuple or a list anew from its repackaged parts: `type(state)` makes both of them. `None` stays `None`.
 #
 # </details>
 
@@ -433,7 +450,7 @@ def repackage(state):
 
 # %% tags=["check q2"]
 def test_the_state_of_an_lstm(repackage):
-    """The state of an LSTM comes back as a tuple of two tensors without a history."""
+    """The state of an LSTM comes back as a tuple of two tensors without a history, and None as None."""
     import torch
 
     torch.manual_seed(0)
@@ -451,10 +468,6 @@ def test_the_state_of_an_lstm(repackage):
         assert after.grad_fn is None, (
             f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
         )
-
-
-def test_no_state_yet(repackage):
-    """None, the state before the first minibatch, stays None."""
     try:
         result = repackage(None)
     except Exception as error:
@@ -464,12 +477,16 @@ def test_no_state_yet(repackage):
     assert result is None, f"None went in, but a {type(result).__name__} came out"
 
 
+# %% [markdown] tags=["afterword q2"]
+# A state is cut part by part, and the original stays as it was. Next trap: `detach_()` and `.data` give the same
+# values, and break a loss that still waits.
+
 # %% [markdown]
 # ## How far back does a gradient travel?
 #
-# So far the data came in pieces. Often it is the other way round: there is one long sequence with a loss at
-# every step, and *you* decide where to cut. Every cut is a wall that no gradient passes. Here the loss is
-# taken after step 6, and there is one cut in the middle:
+# So far the data came in pieces. Often there is a single long sequence with a loss at every step, and *you* decide
+# where to cut. No gradient passes a cut. *Guess first:* here the loss is taken after step 6, and there is a cut in
+# the middle. For which of the six inputs is the gradient 0?
 
 # %%
 xs = torch.randn(6, 1, 2, requires_grad=True)
@@ -480,19 +497,32 @@ for step in range(6):
     state = cell(xs[step], state)
 state.sum().backward()
 
-print(xs.grad.norm(dim=(1, 2)))  # tensor([0.0000, 0.0000, 0.0000, ...]), because the walk ended at the cut
+print(xs.grad.norm(dim=(1, 2)))
+
+# %% tags=["drawn"]
+# Three steps after a cut: arrows lead from `after` to the inputs `xs`, and none leads to `before`.
+before = torch.zeros(1, 3, requires_grad=True) + 1
+cut = before.detach()
+after = cut
+for step in range(3):
+    after = (after + xs[step + 3].sum()).tanh()
+xray(after=after, cut=cut, before=before, xs=xs)
 
 # %% [markdown] tags=["claim S0.2", "claim S0.6", "claim S0.8"]
-# `backward()` walks until it meets a leaf, or an input that requires no grad, such as a detached state. So the
-# numbers of the last three steps usually shrink the further they lie back, and the first three are exactly
-# zero: whatever the network should have remembered from there, this loss cannot teach it. This is the price
-# of truncation, and `k`, the distance between two cuts, is how you set it. What you get for it is a graph
-# that is never longer than `k` steps.
+# <details><summary>What you should have seen</summary>
+#
+# The first three are exactly 0, because the way back ends at the cut. The last three are not.
+#
+# </details>
+#
+# `backward()` walks until it meets a leaf, or an input that requires no grad, such as a detached state. The network
+# should perhaps remember something from the first three steps, but this loss cannot teach it. This is the price of
+# truncation. You set it with `k`, the distance between two cuts. In return, the graph is never longer than `k` steps.
 #
 # A comment in a textbook says that without `detach()` backward would run through all earlier minibatches and
 # become too expensive. A blog post answers that cost has nothing to do with it: the only purpose is to avoid
-# the error. Each has half of it. By default the error comes first; where the graph is retained, the cost is
-# just what the textbook says.
+# the error. Each of them is half right. By default the error comes first. If you retain the graph, the cost is what
+# the textbook says.
 
 # %% [markdown]
 # ## q3 · Truncated BPTT, every k steps
@@ -521,16 +551,15 @@ print(xs.grad.norm(dim=(1, 2)))  # tensor([0.0000, 0.0000, 0.0000, ...]), becaus
 #
 # <details><summary>Hint 2</summary>
 #
-# Collect the losses of a chunk, go back once, and cut only then: after the backward of the chunk. If you cut
-# before the loss of its last step is computed, that step teaches the cell nothing; if you cut at every step,
-# none does.
+# Collect the losses of a chunk and go back once. When may you cut: before the last loss of the chunk, or after the
+# backward of the chunk? What about a chunk that is shorter than `k`?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Add `loss = loss + F.mse_loss(...)` in every step. Then `if (t + 1) % k == 0 or t == len(xs) - 1:` go back,
-# add `loss.item()` to the total, `h = h.detach()`, and start the next chunk with `loss = 0.0`.
+# Add up the loss in every step. When `t + 1` is a multiple of `k`, and after the last step, do four things: go back,
+# add the number of the loss to the total, detach `h`, and begin the next loss with 0.
 #
 # </details>
 
@@ -573,7 +602,7 @@ def tbptt(cell, readout, xs, ys, k):
 
 # %% tags=["check q3"]
 def test_the_cuts_are_k_steps_apart(tbptt):
-    """A loss goes back to the last cut, and no further."""
+    """A loss goes back to the last cut and no further, and k = T is full backpropagation."""
     import torch
 
     torch.manual_seed(0)
@@ -605,12 +634,6 @@ def test_the_cuts_are_k_steps_apart(tbptt):
             f"with 7 steps and k = 3 the loss of step {last} (counted from 0) should reach the states after the "
             f"steps {expected}, but it reaches those after {sorted(reached)}"
         )
-
-
-def test_one_chunk_is_full_backpropagation(tbptt):
-    """With k = T the gradient is that of the whole sequence."""
-    import torch
-
     torch.manual_seed(1)
     cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
     xs, ys = torch.randn(5, 4, 2), torch.randn(5, 4, 1)
@@ -634,12 +657,16 @@ def test_one_chunk_is_full_backpropagation(tbptt):
     )
 
 
+# %% [markdown] tags=["afterword q3"]
+# Each loss goes back to the last cut, so the cell learns to remember up to `k` steps, and the graph is never longer.
+# Next trap: a first state that is a parameter must not be cut at all.
+
 # %% [markdown]
 # ## A start that can learn
 #
-# Zeros are an arbitrary first state. We may as well learn it: a parameter `h0` of shape `(1, H)`, one row for
-# the whole batch. `expand` gives every sequence of the batch that row, and is an ordinary operation which
-# autograd records:
+# Zeros are an arbitrary first state. You can also learn it: a parameter `h0` of shape `(1, H)`, a row for
+# the whole batch. `expand` gives this row to every sequence of the batch, and autograd records it like every
+# operation ([Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)):
 
 # %%
 h0 = nn.Parameter(torch.zeros(1, 3))
@@ -650,16 +677,21 @@ first.sum().backward()
 print(h0.grad)  # tensor([[5., 5., 5.]]), because all five rows send their gradient to the one row of h0
 
 # %% [markdown]
-# So there is exactly one state in the whole training whose history is wanted. Cut that one as well, and
-# nothing complains:
+# So there is exactly one state in the whole training whose history you want. If you cut that one as well, no error
+# tells you:
 
 # %%
 h0.grad = None
 first = h0.expand(5, -1).detach()
-readout(cell(torch.randn(5, 2), first)).sum().backward()
+loss = readout(cell(torch.randn(5, 2), first)).sum()
+loss.backward()
 
 print(h0.requires_grad)  # True, and yet:
 print(h0.grad)  # None, because requires_grad only allows a gradient; the loss must also be connected to h0
+
+# %% tags=["drawn"]
+# On the left a start that is connected to `h0`, on the right the same start, detached: no arrow leads to `h0` from there.
+xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 
 # %% [markdown]
 # An optimizer skips a parameter whose `.grad` is `None`, without a word.
@@ -691,15 +723,14 @@ print(h0.grad)  # None, because requires_grad only allows a gradient; the loss m
 #
 # <details><summary>Hint 2</summary>
 #
-# The cut belongs *between* two minibatches, and before the first one there is nothing to cut: the first state
-# must stay attached to `h0`.
+# The cut belongs *between* two minibatches. What is there to cut before the first one?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Move `h = h.detach()` to the end of the loop body, after the step of the optimizer (or do it from the second
-# minibatch on).
+# Move the line with `detach()` to another place of the loop, so that the first minibatch does not meet it, or leave it
+# out for the first minibatch.
 #
 # </details>
 
@@ -742,7 +773,7 @@ def train_learned_start(cell, readout, h0, opt, batches):
 
 # %% tags=["check q4"]
 def test_the_start_learns(train_learned_start):
-    """The first minibatch teaches h0."""
+    """The first minibatch teaches h0; later ones start from the last state, without its history."""
     import torch
 
     torch.manual_seed(0)
@@ -759,12 +790,6 @@ def test_the_start_learns(train_learned_start):
         "h0 has not moved after a minibatch" + (" and h0.grad is None" if h0.grad is None else "") + ": "
         "the first state is not connected to h0"
     )
-
-
-def test_later_minibatches_carry_the_value_only(train_learned_start):
-    """Later minibatches start from the last state, without its history."""
-    import torch
-
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
     h0 = torch.nn.Parameter(torch.randn(1, 3))
@@ -798,10 +823,14 @@ def test_later_minibatches_carry_the_value_only(train_learned_start):
     assert stopped is None, f"training stopped with the error: {stopped}"
 
 
+# %% [markdown] tags=["afterword q4"]
+# Only the first state stays connected to what made it, and so `h0` learns from the first minibatch. Next trap: an
+# optimizer skips a parameter whose `.grad` is `None`, and tells you nothing.
+
 # %% [markdown]
 # ## Statistics are states too
 #
-# Nothing of this belongs to recurrent networks alone. *Whatever survives a training step* and was computed
+# All this is true without recurrent networks, too. *What survives a training step* and was computed
 # from tensors that require grad carries a graph from one step into the next. The most common case is a
 # running average:
 
@@ -812,13 +841,16 @@ for step in range(3):
     average = 0.9 * average + 0.1 * layer(torch.randn(4, 2)).mean(0)
     print(graph_size(average))  # 7, 13, 19: it remembers every batch it has ever seen
 
+# %% tags=["drawn"]
+# The average after three steps: behind it stand all three batches.
+xray(average=average, layer=layer)
+
 # %% [markdown]
 # A buffer makes no difference: `register_buffer` puts a tensor into the `state_dict`, but it does not keep a
 # history away.
 #
-# It is tempting to cut everything and be done with it. But the mean of the current batch may have *two*
-# roles: as a number to be stored, and as a function of the batch that the output depends on. In the second
-# role it has a gradient:
+# So cut everything, and be done with it? The mean of the current batch may have *two* roles: it is a number to be
+# stored, and it is a function of the batch that the output depends on. In the second role it has a gradient:
 
 # %%
 weights = torch.tensor([2.0, 4.0])
@@ -838,7 +870,7 @@ print(x.grad)  # tensor([2., 4.]), because here the mean is a constant: no error
 # %%
 norm = nn.BatchNorm1d(2)
 norm(layer(torch.randn(4, 2)))
-print(norm.running_mean.grad_fn)  # None
+print(norm.running_mean.grad_fn)  # None, because what is stored is only a number
 
 # %% [markdown]
 # ## q5 · The statistic that remembers too much
@@ -858,21 +890,21 @@ print(norm.running_mean.grad_fn)  # None
 #
 # <details><summary>Hint 1</summary>
 #
-# After the first forward `self.running` has a `grad_fn`. Whose graph is it, and who walks through it in the
-# second step?
+# After the first forward `self.running` has a `grad_fn`. Whose graph is it, and what walks through it in the second
+# step?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# There are two uses of the new mean: one is stored, one goes into the output. Only one of them should be cut.
+# The new mean has two uses: it is stored, and it goes into the output. Which of them should be cut?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Give the new mean a name of its own. Store a detached copy of it, and compute the output from the attached
-# one: `new = 0.9 * self.running + 0.1 * x.mean(0)`, `self.running = new.detach()`, `return x - new`.
+# Give the new mean a name of its own. Store it detached in `self.running`, and compute the output from the one that
+# still has its history.
 #
 # </details>
 
@@ -905,7 +937,7 @@ class Center(nn.Module):
 
 # %% tags=["check q5"]
 def test_several_training_steps(Center):
-    """The second and the third training step do not fall into the graph of the first."""
+    """Three training steps run, the statistic is the moving average, and eval() leaves it alone."""
     import torch
 
     torch.manual_seed(0)
@@ -923,12 +955,6 @@ def test_several_training_steps(Center):
             f"after training step {step} running has the grad_fn {type(center.running.grad_fn).__name__}: "
             "the statistic carries the graph of the batch into the next step"
         )
-
-
-def test_the_values(Center):
-    """The statistic is the exponential average of the batch means, and eval() leaves it alone."""
-    import torch
-
     center = Center(1)
     center(torch.full((2, 1), 10.0))
     output = center(torch.full((2, 1), 20.0))
@@ -944,6 +970,132 @@ def test_the_values(Center):
     assert torch.allclose(center.running, torch.tensor([2.9])), "after eval() the statistic must not change"
 
 
+# %% [markdown] tags=["afterword q5"]
+# What is stored has no history, and the mean in the output keeps its own. `nn.BatchNorm1d` does the same. Next trap: a
+# loss that you add up for a log, without `.item()`, keeps every graph of the epoch.
+
+# %% [markdown]
+# ## End task · A training with everything in it
+#
+# `train_tracked(cell, readout, h0, opt, batches)` trains as in question 4: the first minibatch starts from `h0`,
+# expanded to the batch, and every later minibatch from the last state of the one before. It also tells how the
+# training goes. It returns `(losses, average, h)`:
+#
+# - `losses`: a list with the loss of each minibatch before its step, as Python floats,
+# - `average`: their moving average as a Python float. It begins with 0, and each minibatch makes it
+#   `0.9 * average + 0.1 * loss`,
+# - `h`: the last state. Whether it still carries the graph of the last minibatch is up to you.
+#
+# What each part has to do:
+#
+# - The loss of a minibatch is `F.mse_loss(readout(h), y)` with the state after its last time step. Its gradient flows
+#   through all time steps of this minibatch, and of no other. The first minibatch teaches `h0`, the later ones do not.
+# - Every minibatch makes one step of `opt` with the gradient of its own loss only.
+# - When `opt` makes a step, at most two graphs are alive: that of this minibatch and that of the one before.
+# - What question 4 says of frozen parameters, of modes, of `.grad`, of `O` and of all that stays as it was holds here, too.
+#
+# The function below runs without an error, and its losses even fall. But `h0` never moves, the cell does not learn to
+# remember anything, and memory grows with every minibatch. Three bugs of this notebook are in it. If one symptom stays
+# after a repair, look for the next bug.
+
+
+# %% tags=["question end"]
+def train_tracked(cell, readout, h0, opt, batches):
+    """Train on consecutive minibatches from a learned start, and tell how it goes.
+
+    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H),
+        which is no view.
+    readout: a module from (B, H) to (B, O).
+    h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
+    opt: an optimizer of h0 and of the parameters of cell and readout that are not frozen.
+    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O), all with the same B.
+
+    Returns the losses, one float per minibatch, their moving average, a float, and the last state, (B, H).
+    """
+    # BEGIN SOLUTION
+    h = h0.expand(batches[0][1].shape[0], -1)
+    average, losses = 0.0, []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+        losses.append(loss.item())
+        average = 0.9 * average + 0.1 * loss.item()
+    return losses, average, h
+    # STUB
+    # h = h0.expand(batches[0][1].shape[0], -1)
+    # average, losses = torch.zeros(()), []
+    # for xs, y in batches:
+    #     h = h.detach()  # else: backward through the graph a second time
+    #     for x in xs:
+    #         h = cell(x, h.detach())
+    #     prediction = readout(h)
+    #     loss = F.mse_loss(prediction, y)
+    #     opt.zero_grad()
+    #     loss.backward()
+    #     opt.step()
+    #     losses.append(loss.item())
+    #     average = 0.9 * average + 0.1 * loss
+    # return losses, average.item(), h
+    # END SOLUTION
+
+
+# %% tags=["check end"]
+def test_three_symptoms(train_tracked):
+    """h0 moves, the first of three time steps gets a gradient, and the graphs of old minibatches are gone."""
+    import gc
+    import weakref
+
+    import torch
+
+    torch.manual_seed(0)
+    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
+    h0 = torch.nn.Parameter(torch.randn(1, 3))
+    before, forward, reached, hooks, alive = h0.tolist(), cell.forward, [], [], []
+    opt = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.5)
+    batches = [(torch.randn(3, 4, 2), torch.randn(4, 1)) for _ in range(4)]
+
+    def watched(input, hx=None):
+        output, number = forward(input, hx), len(reached)
+        if output.requires_grad:
+
+            def hook(grad):  # the graph holds it for as long as it lives itself
+                reached[number] = True
+
+            reached.append(False)
+            output.register_hook(hook)
+            hooks.append(weakref.ref(hook))
+        return output
+
+    def count(optimizer, args, kwargs):
+        gc.collect()
+        alive.append(sum(hook() is not None for hook in hooks))
+
+    cell.forward = watched
+    opt.register_step_pre_hook(count)
+    try:
+        train_tracked(cell, readout, h0, opt, batches)
+    except RuntimeError as error:
+        stopped = str(error).split(" (")[0].split(": [")[0]
+        raise AssertionError(f"training stopped with the error: {stopped}") from None
+    assert h0.tolist() != before, "h0 has not moved: no loss is connected to it"
+    assert len(reached) >= 3 and reached[0] and reached[1], (
+        "the loss of the first minibatch does not reach the states after its first two time steps"
+    )
+    assert alive and max(alive) <= 6, (
+        f"in the last minibatch {alive[-1]} calls of the cell are still part of a graph, and a minibatch has 3: "
+        "something that you keep holds the graphs of all minibatches"
+    )
+
+
+# %% [markdown] tags=["afterword end"]
+# The three bugs: a cut before the first minibatch, a cut in every time step, and an average that kept the graph of every
+# loss. None of them raised an error: the last two even look like the cure of one.
+
 # %% [markdown]
 # ## What to keep
 #
@@ -955,5 +1107,7 @@ def test_the_values(Center):
 #   operation".
 # - Cut *between* the pieces: not within them, not before the loss, and not before the first one if its start
 #   shall learn.
-# - `detach()` makes a new tensor; `detach_()` takes the history from everybody; `.data` hides writes from
-#   autograd.
+# - `detach()` makes a new tensor; `detach_()` takes the history away from everything that holds the tensor; `.data`
+#   hides writes from autograd.
+#
+# The next notebook, `04_detach`, leaves recurrent networks: where else must a path be cut, and where must it not?

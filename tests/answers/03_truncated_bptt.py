@@ -5286,3 +5286,168 @@ equal(
     "mean[0] -> mean[-1]",
     why="what is moved, left out or added is read by nobody in between, or has the same value",
 )
+
+
+# end: train_tracked
+
+
+@accepted("end")
+def cut_from_the_second_on(cell, readout, h0, opt, batches):
+    """The cut stands at the head of the loop, and spares the first minibatch."""
+    losses, average = [], 0.0
+    h = h0.expand(len(batches[0][1]), -1)
+    for number, (xs, y) in enumerate(batches):
+        if number:
+            h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad(set_to_none=False)
+        loss.backward()
+        losses.append(float(loss))
+        opt.step()
+        average = 0.9 * average + 0.1 * losses[-1]
+    return losses, average, h
+
+
+@accepted("end")
+def average_of_the_detached_loss(cell, readout, h0, opt, batches):
+    """The average is a tensor without history until the end, and detach_ cuts a state that nobody else holds."""
+    h = h0.repeat(len(batches[0][1]), 1)
+    average, losses = torch.zeros(()).double(), []
+    for xs, y in batches:
+        for x in xs.unbind(0):
+            h = cell(x, h)
+        loss = (readout(h) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        average = 0.9 * average + 0.1 * loss.detach()
+        losses.append(loss.item())
+        h = h.clone().detach_()
+    return losses, average.item(), h
+
+
+@accepted("end")
+def average_in_place(cell, readout, h0, opt, batches):
+    """The average is written under no_grad, and the gradients are asked for by name."""
+    trained = [p for group in opt.param_groups for p in group["params"]]
+    h, average, losses = h0 + h0.new_zeros(len(batches[0][1]), 1), torch.zeros(1), []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        for p, grad in zip(trained, torch.autograd.grad(loss, trained, allow_unused=True)):
+            p.grad = grad
+        opt.step()
+        with torch.no_grad():
+            average.lerp_(loss, 0.1)
+        losses.append(loss.item())
+        h = h.detach()
+    return losses, float(average), h
+
+
+wrong_edits(
+    "end",
+    {
+        "start_still_cut": edit(
+            "    for xs, y in batches:\n",
+            "    for xs, y in batches:\n        h = h.detach()\n",
+            "Leaves the first bug: cuts before the first minibatch, too.",
+            fails=["test_the_start_learns"],
+        ),
+        "steps_still_cut": edit(
+            "h = cell(x, h)",
+            "h = cell(x, h if h.grad_fn is None or not losses and h.shape == h0.shape else h.detach())",
+            "Leaves the second bug: cuts in every time step.",
+            fails=["test_the_start_learns", "test_the_cell_learns_through_time", "test_what_comes_back"],
+        ),
+        "average_still_remembers": edit(
+            [
+                ("average = 0.9 * average + 0.1 * loss.item()", "average = 0.9 * average + 0.1 * loss"),
+                ("return losses, average, h", "return losses, average.item(), h"),
+            ],
+            "Leaves the third bug: takes the number at the end only.",
+            fails=["test_old_graphs_are_gone"],
+        ),
+        "losses_kept_with_their_graphs": edit(
+            [
+                ("losses.append(loss.item())", "losses.append(loss)"),
+                ("return losses, average, h", "return [loss.item() for loss in losses], average, h"),
+            ],
+            "Mends the average, and keeps the graphs in a list.",
+            fails=["test_old_graphs_are_gone"],
+        ),
+        "retained_for_the_next": edit(
+            [("h = h.detach()", "pass"), ("loss.backward()", "loss.backward(retain_graph=True)")],
+            "Does what the error message says.",
+            stops="RuntimeError",
+            fails=[
+                "test_the_start_learns",
+                "test_the_cell_learns_through_time",
+                "test_old_graphs_are_gone",
+                "test_what_comes_back",
+            ],
+        ),
+        "state_forgotten_in_between": edit(
+            "h = h.detach()",
+            "h = torch.zeros_like(h)",
+            "Cuts the value together with the history.",
+            fails=["test_the_cell_learns_through_time", "test_what_comes_back"],
+            public=True,
+        ),
+        "start_again_from_h0": edit(
+            "h = h.detach()",
+            "h = h0.expand(len(y), -1)",
+            "Begins every minibatch at h0, so that all of them teach it.",
+            fails=["test_the_start_learns", "test_the_cell_learns_through_time", "test_what_comes_back"],
+            public=True,
+        ),
+        "gradients_of_all_minibatches": edit(
+            "        opt.zero_grad()\n",
+            "",
+            "Believes that backward() sets .grad.",
+            fails=["test_the_start_learns", "test_the_cell_learns_through_time", "test_what_comes_back"],
+            public=True,
+        ),
+        "average_of_the_loss_after_the_step": edit(
+            "average = 0.9 * average + 0.1 * loss.item()",
+            "average = 0.9 * average + 0.1 * F.mse_loss(readout(h), y).item()",
+            "Measures again, after the step.",
+            fails=["test_what_comes_back"],
+            public=True,
+        ),
+        "average_the_other_way_round": edit(
+            "0.9 * average + 0.1 * loss.item()",
+            "0.1 * average + 0.9 * loss.item()",
+            "Takes the weights for each other.",
+            fails=["test_what_comes_back"],
+            public=True,
+        ),
+        "average_as_a_tensor": edit(
+            "0.1 * loss.item()",
+            "0.1 * loss.detach()",
+            "Returns a tensor.",
+            fails=["test_what_comes_back"],
+            public=True,
+        ),
+        "h_without_the_cut_at_the_end": edit(
+            "h = h.detach()",
+            "h.detach()",
+            "Believes that detach() changes the tensor.",
+            stops="RuntimeError",
+            fails=[
+                "test_the_start_learns",
+                "test_the_cell_learns_through_time",
+                "test_old_graphs_are_gone",
+                "test_what_comes_back",
+            ],
+        ),
+        "loss_cut_from_the_state": edit(
+            "readout(h), y",
+            "readout(h.detach()), y",
+            "Cuts before the loss: only the readout learns.",
+            fails=["test_the_start_learns", "test_the_cell_learns_through_time", "test_what_comes_back"],
+        ),
+    },
+)

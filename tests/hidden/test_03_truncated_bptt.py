@@ -945,3 +945,91 @@ def second_batch(student):
     batch = torch.randn(2, 1) * w
     output = center(batch)
     return graph(output=output, running=center.running, batch=batch, w=w)
+
+
+# --- end: train_tracked
+
+
+@probe
+def tracked(student):
+    """A training with a model of every part, where something stands in .grad before."""
+    given = learned_network(number=4, steps=count(3, 4), mixed=True)
+    fill_grads([given["h0"], *trainable(given["cell"], given["readout"])])
+    return trained(student.train_tracked, given)
+
+
+@probe
+def tracked_states(student):
+    """What the cell is given, as far as a training gets; with one output."""
+    return trained(student.train_tracked, learned_network(outputs=1), so_far=True)
+
+
+@probe
+def graphs_at_each_step(student):
+    """How many graphs of a prediction are alive at each step of opt, and what comes back."""
+    given, peaks = learned_network(number=4), []
+    given["readout"].register_forward_hook(lambda module, args, output: mark(output))
+    given["opt"].register_step_pre_hook(lambda *_: peaks.append(alive()))
+    losses, average, h = student.train_tracked(*given.values())
+    floats = all(isinstance(number, float) for number in [*losses, average])
+    found = {"losses": [float(loss) for loss in losses], "average": float(average), "h": h}
+    return {**found, "floats": floats, "peaks": peaks}
+
+
+def test_the_start_learns(tracked):
+    """h0 learns from the first minibatch, and from that one only."""
+    hint = "Follow the loss of the first minibatch back, line by line. Where does its path to h0 end?"
+    with blaming_changes(tracked.seen["kept"], only=MODES):
+        assert_updates(*tracked["h0"], each="minibatch", of="h0", hint=hint)
+
+
+def test_the_cell_learns_through_time(tracked, tracked_states):
+    """Within a minibatch the gradient flows through all time steps; every minibatch makes its own step."""
+    for number, minibatch in enumerate(minibatches(tracked_states)[0], start=1):
+        cut = ", ".join(
+            str(place) for place, step in enumerate(minibatch[1:], start=2) if not step.has_history
+        )
+        assert not cut, (
+            f"In minibatch {number}, the state enters time step {cut} without a history: there the gradient "
+            "ends.\n\nWhich history does the cell need in order to learn to remember?"
+        )
+    with blaming_changes(tracked.seen["kept"], only=MODES):
+        assert_updates(*tracked["made"], each="minibatch", hint=OWN_LOSS)
+    for case in cases({"With one output": tracked_states}):
+        assert_updates(*case["made"], each="minibatch", hint=WHICH_SHAPES)
+
+
+def test_old_graphs_are_gone(graphs_at_each_step):
+    """When opt makes a step, no graph is alive but those of this minibatch and the one before."""
+    peaks = graphs_at_each_step.seen["peaks"]
+    assert peaks, "opt made no step, so there was no moment to count the graphs."
+    assert max(peaks) <= 2, (
+        f"At the steps of opt {', '.join(map(str, peaks))} graphs are alive: memory grows with every "
+        "minibatch.\n\nWhich of the things that you keep from one minibatch to the next has a grad_fn?"
+    )
+
+
+def test_what_comes_back(graphs_at_each_step, tracked, tracked_states):
+    """Losses, average and last state are right, and nothing else changes."""
+    assert_carried(tracked_states, since=2)
+    assert_cut(tracked_states, "Where is a history wanted, and where is it not?", since=2)
+    seen, expected = graphs_at_each_step
+    assert seen["floats"], "The losses or the average are no Python floats."
+    assert_close(seen["losses"], expected["losses"], "The losses are not those of the minibatches.")
+    assert_close(seen["average"], expected["average"], "The average is not the moving average of the losses.")
+    assert_close(
+        seen["h"], expected["h"], "The state that came back does not have the values of the last state."
+    )
+    allowed = [*TRAINED, "h0:value", "h0:version", "h0:grad", "opt.state"]
+    assert_untouched(tracked.seen["kept"], but=allowed, hint=WHOSE)
+
+
+@picture(reference=True)
+def three_tracked_minibatches(student):
+    """Three minibatches of two steps, before backward 3. cell: h = tanh(x + weight * h)."""
+    cell, readout, h0 = SmallCell(), nn.Linear(1, 1), nn.Parameter(torch.randn(1, 1))
+    drawn = graph_at(readout, 3, steps=cell, last=6, into="into_readout", h0=h0, cell=cell)
+    optimizer = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.1)
+    batches = [(torch.randn(2, 2, 1), torch.randn(2, 1)) for _ in range(3)]
+    attempt(student.train_tracked, cell, readout, h0, optimizer, batches)
+    return drawn()

@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q1"
 points = 8
+afterword = "`detach()` between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states, and both of them remember."
 
 
 @test_case(
-    success_message="The state that enters a minibatch has no history.",
-    failure_message="Not yet: The state that enters a minibatch has no history.",
+    success_message="A minibatch starts from the values in which the last one ended, without their history.<br><code>detach()</code> between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states, and both of them remember.",
+    failure_message="Not yet: A minibatch starts from the values in which the last one ended, without their history.",
 )
 def test_every_minibatch_starts_without_a_history(train_stateful):
-    """The state that enters a minibatch has no history."""
+    """A minibatch starts from the values in which the last one ended, without their history."""
     import torch
 
     torch.manual_seed(0)
@@ -24,18 +25,19 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         output = forward(input, hx)
         step = str(input.tolist())  # to look at a step again, under no_grad say, makes no new step
         if step not in trained:
-            steps[step] = None if hx is None or hx.grad_fn is None else type(hx.grad_fn).__name__
+            history = None if hx is None or hx.grad_fn is None else type(hx.grad_fn).__name__
+            steps[step] = history, None if hx is None else hx.tolist(), output.tolist()
         if output.requires_grad:
             trained.add(step)
         return output
 
     cell.forward = watched
-    stopped = None
+    stopped = result = None
     try:
-        train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
+        result = train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
-    for number, history in enumerate(list(steps.values())[::4], start=1):
+    for number, (history, _, _) in enumerate(list(steps.values())[::4], start=1):
         assert history is None, (
             f"the state enters minibatch {number} with the grad_fn {history}: it still carries the graph of "
             f"minibatch {number - 1}"
@@ -47,49 +49,15 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
     assert len(steps) == 16, (
         f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
     )
-
-
-@test_case(
-    success_message="A minibatch starts from the values in which the last one ended.",
-    failure_message="Not yet: A minibatch starts from the values in which the last one ended.",
-)
-def test_the_value_is_carried_over(train_stateful):
-    """A minibatch starts from the values in which the last one ended."""
-    import torch
-
-    torch.manual_seed(1)
-    cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
-    opt = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.3)
-    batches = [(torch.randn(2, 5, 2), torch.randn(5, 1)) for _ in range(3)]
-    forward, steps, trained = cell.forward, {}, set()
-
-    def watched(input, hx=None):
-        output = forward(input, hx)
-        step = str(input.tolist())
-        if step not in trained:
-            steps[step] = None if hx is None else hx.tolist(), output.tolist()
-        if output.requires_grad:
-            trained.add(step)
-        return output
-
-    cell.forward = watched
-    try:
-        result = train_stateful(cell, readout, opt, batches, torch.zeros(5, 3))
-    except RuntimeError as error:
-        stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert len(steps) == 6, (
-        f"cell was called for {len(steps)} of the 6 time steps of 3 minibatches"
-    )
-    entering, leaving = zip(*steps.values())
-    for number in (2, 3):
-        assert entering[2 * number - 2] == leaving[2 * number - 3], (
+    _, entering, leaving = zip(*steps.values())
+    for number in (2, 3, 4):
+        assert entering[4 * number - 4] == leaving[4 * number - 5], (
             f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
             "the state is lost"
         )
     assert type(result) is tuple and len(result) == 2, (
         "train_stateful should return (losses, h)"
     )
-    assert [type(loss) for loss in result[0]] == [float] * 3, (
-        "the losses should be three Python floats, one per minibatch"
+    assert [type(loss) for loss in result[0]] == [float] * 4, (
+        "the losses should be four Python floats, one per minibatch"
     )

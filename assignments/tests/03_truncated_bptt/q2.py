@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
+afterword = "A state is cut part by part, and the original stays as it was. Next trap: `detach_()` and `.data` give the same values, and break a loss that still waits."
 
 
 @test_case(
-    success_message="The state of an LSTM comes back as a tuple of two tensors without a history.",
-    failure_message="Not yet: The state of an LSTM comes back as a tuple of two tensors without a history.",
+    success_message="The state of an LSTM comes back as a tuple of two tensors without a history, and None as None.<br>A state is cut part by part, and the original stays as it was. Next trap: <code>detach_()</code> and <code>.data</code> give the same values, and break a loss that still waits.",
+    failure_message="Not yet: The state of an LSTM comes back as a tuple of two tensors without a history, and None as None.",
 )
 def test_the_state_of_an_lstm(repackage):
-    """The state of an LSTM comes back as a tuple of two tensors without a history."""
+    """The state of an LSTM comes back as a tuple of two tensors without a history, and None as None."""
     import torch
 
     torch.manual_seed(0)
@@ -35,14 +36,6 @@ def test_the_state_of_an_lstm(repackage):
         assert after.grad_fn is None, (
             f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
         )
-
-
-@test_case(
-    success_message="None, the state before the first minibatch, stays None.",
-    failure_message="Not yet: None, the state before the first minibatch, stays None.",
-)
-def test_no_state_yet(repackage):
-    """None, the state before the first minibatch, stays None."""
     try:
         result = repackage(None)
     except Exception as error:

@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q3"
 points = 6
+afterword = "Each loss goes back to the last cut, so the cell learns to remember up to `k` steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all."
 
 
 @test_case(
-    success_message="A loss goes back to the last cut, and no further.",
-    failure_message="Not yet: A loss goes back to the last cut, and no further.",
+    success_message="A loss goes back to the last cut and no further, and k = T is full backpropagation.<br>Each loss goes back to the last cut, so the cell learns to remember up to <code>k</code> steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all.",
+    failure_message="Not yet: A loss goes back to the last cut and no further, and k = T is full backpropagation.",
 )
 def test_the_cuts_are_k_steps_apart(tbptt):
-    """A loss goes back to the last cut, and no further."""
+    """A loss goes back to the last cut and no further, and k = T is full backpropagation."""
     import torch
 
     torch.manual_seed(0)
@@ -43,16 +44,6 @@ def test_the_cuts_are_k_steps_apart(tbptt):
             f"with 7 steps and k = 3 the loss of step {last} (counted from 0) should reach the states after the "
             f"steps {expected}, but it reaches those after {sorted(reached)}"
         )
-
-
-@test_case(
-    success_message="With k = T the gradient is that of the whole sequence.",
-    failure_message="Not yet: With k = T the gradient is that of the whole sequence.",
-)
-def test_one_chunk_is_full_backpropagation(tbptt):
-    """With k = T the gradient is that of the whole sequence."""
-    import torch
-
     torch.manual_seed(1)
     cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
     xs, ys = torch.randn(5, 4, 2), torch.randn(5, 4, 1)

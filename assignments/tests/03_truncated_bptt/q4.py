@@ -4,14 +4,15 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
+afterword = "Only the first state stays connected to what made it, and so `h0` learns from the first minibatch. Next trap: an optimizer skips a parameter whose `.grad` is `None`, and tells you nothing."
 
 
 @test_case(
-    success_message="The first minibatch teaches h0.",
-    failure_message="Not yet: The first minibatch teaches h0.",
+    success_message="The first minibatch teaches h0; later ones start from the last state, without its history.<br>Only the first state stays connected to what made it, and so <code>h0</code> learns from the first minibatch. Next trap: an optimizer skips a parameter whose <code>.grad</code> is <code>None</code>, and tells you nothing.",
+    failure_message="Not yet: The first minibatch teaches h0; later ones start from the last state, without its history.",
 )
 def test_the_start_learns(train_learned_start):
-    """The first minibatch teaches h0."""
+    """The first minibatch teaches h0; later ones start from the last state, without its history."""
     import torch
 
     torch.manual_seed(0)
@@ -28,16 +29,6 @@ def test_the_start_learns(train_learned_start):
         "h0 has not moved after a minibatch" + (" and h0.grad is None" if h0.grad is None else "") + ": "
         "the first state is not connected to h0"
     )
-
-
-@test_case(
-    success_message="Later minibatches start from the last state, without its history.",
-    failure_message="Not yet: Later minibatches start from the last state, without its history.",
-)
-def test_later_minibatches_carry_the_value_only(train_learned_start):
-    """Later minibatches start from the last state, without its history."""
-    import torch
-
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
     h0 = torch.nn.Parameter(torch.randn(1, 3))
