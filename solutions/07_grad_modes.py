@@ -256,7 +256,7 @@ print(marked.clone().is_inference())
 #   the last call, the features are others. They have the dtype of the backbone's output, and all its digits.
 # - The backbone is only used. Its values stay, its `.grad`, its `requires_grad` and its modes, which are not
 #   the same in all parts: some are in `train()` mode, and others, such as batch norm and dropout, in `eval()`
-#   mode. You can assume that it keeps no tensor from one call to the next.
+#   mode. You can assume that it makes a new tensor in each call, and keeps none.
 # - The tensors in `xs` are plain data, all float32 or all float64. They may differ in every size: a backbone
 #   can take short and long sequences, for example. So they cannot always be joined to one batch. One tensor
 #   may stand in the list twice, and the list may be empty. Neither list nor tensors change.
@@ -863,8 +863,8 @@ def test_both_stages_train(fine_tune):
 
 
 # %% [markdown] tags=["afterword end"]
-# The features were inference tensors, on which no head can be trained. `eval()` stayed switched on after the
-# first evaluation. And the thawed backbone was in no group of the optimizer.
+# The features were inference tensors, and no layer of the head can save such a tensor for backward. `eval()`
+# stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer.
 
 
 # %% [markdown]

@@ -144,10 +144,7 @@ def path_to_the_prompt(student):
 
 @inside
 def backbones():
-    """Backbones with lists of inputs, of several lengths, with one input twice, in both dtypes.
-
-    The inputs of one backbone differ in length as well, so that they cannot be joined to one batch.
-    """
+    """Backbones with lists of inputs, of several lengths, with one input twice, in both dtypes."""
 
     def with_inputs(dtype, number):
         features, outputs, *batches = sizes(2 + number)
@@ -156,21 +153,9 @@ def backbones():
         xs = [torch.randn(batch, features, dtype=dtype) for batch in batches]
         return backbone, [*xs, xs[0]], outputs
 
-    def of_sequences(dtype):
-        channels, outputs, *rows = sizes(4)
-        lengths = sizes(2)
-        backbone = nn.Sequential(
-            nn.Conv1d(channels, outputs, 2), nn.Tanh(), nn.AdaptiveAvgPool1d(1), nn.Flatten()
-        )
-        backbone.to(dtype)[0].bias.requires_grad_(False)
-        shapes = zip(rows, lengths, strict=True)
-        xs = [torch.randn(number, channels, length, dtype=dtype) for number, length in shapes]
-        return backbone, [*xs, xs[0]], outputs
-
     return {
         "": with_inputs(torch.float64, count(2, 3)),
         "In float32": with_inputs(torch.float32, 2),
-        "With sequences of several lengths": of_sequences(torch.float64),
     }
 
 
@@ -193,6 +178,16 @@ def cached(student, backbone, xs, outputs):
 def nothing_cached(student):
     """What comes back for an empty list, for a backbone of any size."""
     return student.cache_features(nn.Linear(*sizes(2)), [])
+
+
+@probe
+def sequences_cached(student):
+    """The features of sequences of several lengths, which cannot be joined to one batch."""
+    channels, outputs, *rows = sizes(4)
+    backbone = nn.Sequential(nn.Conv1d(channels, outputs, 2), nn.AdaptiveAvgPool1d(1), nn.Flatten())
+    shapes = zip(rows, sizes(2), strict=True)
+    xs = [torch.randn(number, channels, length) for number, length in shapes]
+    return [snap(feature) for feature in student.cache_features(backbone, xs)]
 
 
 @inside
@@ -228,7 +223,7 @@ def cached_while_switched_off(student):
 
 
 @points(1)
-def test_features_are_those_of_the_backbone(cached, nothing_cached):
+def test_features_are_those_of_the_backbone(cached, nothing_cached, sequences_cached):
     """The features are what the backbone gives for each tensor, at the time of the call."""
     for case in cases(cached):
         (seen, expected), (again, right) = case["first"], case["again"]
@@ -246,6 +241,8 @@ def test_features_are_those_of_the_backbone(cached, nothing_cached):
         )
         stays = "After a second call, the features of the first call hold other values."
         assert_close(case.seen["later"], expected, stays, all_digits=True)
+    told = "The features of sequences of several lengths are not what the backbone gives for each."
+    assert_close(sequences_cached.seen, sequences_cached.expected, told)
     number = len(nothing_cached.seen)
     assert number == 0, f"For an empty list the number of features is {number}."
 
@@ -735,7 +732,8 @@ def test_values_of_the_plain_loop(sent_through):
 def test_gradients_of_the_plain_loop(sent_through):
     """Parameters and x get the gradients of the plain loop."""
     why = {
-        "raised": "\n\nIn backward each block is called again. Which block does your function call then?",
+        "raised": "\n\nIn backward each block is called again. "
+        "Is it the same block then, and has its result a history?",
         "no history": "\n\nOf a checkpoint, what are the inputs, and which of them require grad?",
         "wrong": "\n\nEach block is computed again in backward. Is it the same block then, "
         "with the same mask of dropout?",

@@ -4,11 +4,11 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The features were inference tensors, on which no head can be trained. `eval()` stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer."
+afterword = "The features were inference tensors, and no layer of the head can save such a tensor for backward. `eval()` stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer."
 
 
 @test_case(
-    success_message="Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.<br>The features were inference tensors, on which no head can be trained. <code>eval()</code> stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer.",
+    success_message="Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.<br>The features were inference tensors, and no layer of the head can save such a tensor for backward. <code>eval()</code> stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer.",
     failure_message="Not yet: Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.",
 )
 def test_both_stages_train(fine_tune):
