@@ -6,7 +6,7 @@
 # the cut is in the wrong place. Then something learns that should not learn, or nothing learns at all.
 #
 # This notebook has six questions. Two are about memory, three are about the place of the cut, and the last
-# is about gradients that are wrong without any error.
+# is about gradients that are wrong without any error. At the end there is a training script with three bugs.
 #
 # Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
 # cell, then run the check below it. The hidden checks look further than that check: the text of the task is
@@ -894,6 +894,126 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is
 # what you want. `r = x.clone()` and then `r.detach().round_()` is an honest straight-through estimator, because
 # there the gradient must not know of the rounding.
+
+
+# %% [markdown]
+# ## End task · The value of a state
+#
+# `train_values(body, head, optimizer, batches, held_out, gamma)` trains a network that values states. The value of
+# a state `s` is `head(body(s))`. For each batch `(s, r, s2)`, the function does this:
+#
+# 1. It computes the loss: the mean squared difference between the value of `s` and the target, which is
+#    `r + gamma * (the value of s2)`. The target is data.
+# 2. It notes the loss. It also notes the *activity*: the mean of the positive part of `body(s)`, that is of
+#    `body(s)` with 0 in the place of negative entries.
+# 3. `optimizer` makes one step with the gradient of this loss and nothing else, whatever `.grad` holds before.
+# 4. It computes the same loss for the batch `held_out`. This is the error after this step.
+#
+# In the end, all parameters have the values that they had after the step with the smallest error. The function
+# returns `(losses, activities)`, two lists with one float for each batch.
+#
+# - All tensors are float32, or all are float64. Both modules draw no random numbers, have no running statistics
+#   and write to no input. All parameters require grad, before and after the call. There is at least one batch, and
+#   no two errors are equal.
+# - The values of the parameters and their `.grad` change. What `.grad` holds after the call is up to you.
+#   Everything else is the same after the call: batches, modes, hooks.
+#
+# Three bugs of this notebook are in the script below. With a `body` that ends in `nn.Tanh`, it stops with an
+# error. With a `body` that ends in `nn.Linear` there is no error, but the first loss is not the loss of the
+# network, the first step is too long or too short, and in the end all parameters are those of the last step,
+# whichever step was the best. There is no hint.
+
+
+# %% tags=["question end"]
+def train_values(body, head, optimizer, batches, held_out, gamma):
+    """Train the value head(body(s)) towards r + gamma * head(body(s2)), and keep the best parameters.
+
+    body, head: modules; head(body(s)) has the shape (n, 1). gamma: a float.
+    optimizer: plain SGD of all parameters of both. batches: a list of (s, r, s2); held_out: one such triple.
+    s, s2: (n, features); r: (n, 1); all plain data.
+    Returns (losses, activities), two lists with one float for each batch.
+    """
+    # BEGIN SOLUTION
+    parameters = [*body.parameters(), *head.parameters()]
+    losses, activities, smallest = [], [], float("inf")
+    for s, r, s2 in batches:
+        h = body(s)
+        activities.append(h.detach().clamp(min=0).mean().item())
+        target = r + gamma * head(body(s2)).detach()
+        loss = F.mse_loss(head(h), target)
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            s, r, s2 = held_out
+            error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()
+        if error < smallest:
+            smallest = error
+            best = [parameter.detach().clone() for parameter in parameters]
+    with torch.no_grad():
+        for parameter, values in zip(parameters, best):
+            parameter.copy_(values)
+    return losses, activities
+    # STUB
+    # parameters = [*body.parameters(), *head.parameters()]
+    # losses, activities, smallest = [], [], float("inf")
+    # for s, r, s2 in batches:
+    #     h = body(s)
+    #     activities.append(h.detach().clamp_(min=0).mean().item())
+    #     target = r + gamma * head(body(s2))
+    #     loss = F.mse_loss(head(h), target)
+    #     losses.append(loss.item())
+    #     optimizer.zero_grad()
+    #     loss.backward()
+    #     optimizer.step()
+    #     with torch.no_grad():
+    #         s, r, s2 = held_out
+    #         error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()
+    #     if error < smallest:
+    #         smallest = error
+    #         best = [parameter.detach() for parameter in parameters]
+    # with torch.no_grad():
+    #     for parameter, values in zip(parameters, best):
+    #         parameter.copy_(values)
+    # return losses, activities
+    # END SOLUTION
+
+
+# %% tags=["check end"]
+def test_two_steps(train_values):
+    """The loss, the step and the parameters that are kept are right for a state -1 with the weights 1."""
+    import torch
+
+    def run(rewards):
+        body, head = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
+        with torch.no_grad():
+            body.weight.fill_(1.0)
+            head.weight.fill_(1.0)
+        optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+        s, s2 = torch.tensor([[-1.0]]), torch.tensor([[2.0]])
+        batches = [(s, torch.tensor([[reward]]), s2) for reward in rewards]
+        losses, _ = train_values(body, head, optimizer, batches, batches[0], 0.5)
+        return losses, head.weight.item()
+
+    losses, weight = run([1.0])
+    assert abs(losses[0] - 9) < 1e-5, (
+        f"the first loss is {losses[0]}, but the value is -1, the target is 1 + 0.5 * 2, and (-1 - 2)**2 is 9"
+    )
+    assert abs(weight - 0.94) < 1e-5, (
+        f"a step with lr=0.01 took the weight of head from 1 to {weight:.4f}.\n"
+        "With a target that is data the gradient of this loss is 6, so the weight becomes 0.94"
+    )
+    losses, weight = run([1.0, -10.0])
+    assert abs(weight - 0.94) < 1e-5, (
+        f"of two steps the first is better, and takes the weight of head to 0.94; in the end it is {weight:.4f}"
+    )
+
+
+# %% [markdown] tags=["afterword end"]
+# The three bugs: the note of the activity wrote to `h` before `head` used it. The target had a history, so every
+# step also moved the target. And `detach()` made no copy, so the best parameters changed with each later step. Next
+# trap: `state_dict()` makes no copy, either.
 
 
 # %% [markdown]

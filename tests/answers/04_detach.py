@@ -1348,6 +1348,228 @@ wrong_edits(
 )
 
 
+# end: train_values
+
+
+@accepted("end")
+def state_dicts_copied(body, head, optimizer, batches, held_out, gamma):
+    """Copies of both state_dicts; the target is computed while nothing is recorded."""
+    losses, activities, errors, kept = [], [], [], []
+    for s, r, s2 in batches:
+        h = body(s)
+        with torch.no_grad():
+            target = r + gamma * head(body(s2))
+        loss = F.mse_loss(head(h), target)
+        loss_now, active_now = loss.item(), F.relu(h).mean().item()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss_now)
+        activities.append(active_now)
+        with torch.inference_mode():
+            s, r, s2 = held_out
+            errors.append(F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item())
+        kept.append(copy.deepcopy((body.state_dict(), head.state_dict())))
+    of_body, of_head = kept[min(range(len(errors)), key=errors.__getitem__)]
+    body.load_state_dict(of_body)
+    head.load_state_dict(of_head)
+    return losses, activities
+
+
+@accepted("end")
+def frozen_for_the_target(body, head, optimizer, batches, held_out, gamma):
+    """All parameters require grad, so that freezing them for the target and thawing them leaves all as it was."""
+    learning = [*body.parameters(), *head.parameters()]
+
+    def target_of(r, s2):
+        for parameter in learning:
+            parameter.requires_grad_(False)
+        target = r + gamma * head(body(s2))
+        for parameter in learning:
+            parameter.requires_grad_(True)
+        return target
+
+    losses, activities, best = [], [], (float("inf"), None)
+    for s, r, s2 in batches:
+        target = target_of(r, s2)
+        h = body(s)
+        activities.append(float(h.detach().clone().clamp_(min=0).mean()))
+        loss = (head(h) - target).pow(2).mean()
+        for parameter, gradient in zip(learning, torch.autograd.grad(loss, learning)):
+            parameter.grad = gradient
+        optimizer.step()
+        losses.append(float(loss))
+        error = float((head(body(held_out[0])) - target_of(*held_out[1:])).pow(2).mean())
+        if error < best[0]:
+            best = error, [parameter.data.clone() for parameter in learning]
+    for parameter, values in zip(learning, best[1]):
+        parameter.data.copy_(values)
+    return losses, activities
+
+
+@accepted("end")
+def parameters_replaced(body, head, optimizer, batches, held_out, gamma):
+    """The best parameters are put in the place of the last ones through .data."""
+    learning = [*body.parameters(), *head.parameters()]
+    losses, activities, smallest = [], [], float("inf")
+    for s, r, s2 in batches:
+        optimizer.zero_grad(set_to_none=False)
+        h = body(s)
+        loss = F.mse_loss(head(h), (r + gamma * head(body(s2))).detach())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        activities.append(h.maximum(torch.zeros_like(h)).mean().item())
+        s, r, s2 = held_out
+        error = F.mse_loss(head(body(s)), r + gamma * head(body(s2)))
+        if error < smallest:
+            smallest, best = error.detach(), [parameter.clone() for parameter in learning]
+    for parameter, values in zip(learning, best):
+        parameter.data = values.data
+    return losses, activities
+
+
+wrong_edits(
+    "end",
+    {
+        "activity_written_to_h": edit(
+            "h.detach().clamp(min=0)",
+            "h.detach().clamp_(min=0)",
+            "Writes the positive part into h, before head uses it.",
+            fails=["test_notes_are_those_of_the_network"],
+        ),
+        "activity_written_through_data": edit(
+            "h.detach().clamp(min=0)",
+            "h.data.clamp_(min=0)",
+            "Escapes the error with .data, and changes h all the same.",
+            fails=["test_notes_are_those_of_the_network"],
+        ),
+        "activity_under_no_grad": edit(
+            "activities.append(h.detach().clamp(min=0).mean().item())",
+            "with torch.no_grad():\n            activities.append(h.clamp_(min=0).mean().item())",
+            "Believes that what is not recorded does no harm.",
+            fails=["test_notes_are_those_of_the_network"],
+        ),
+        "activity_as_a_layer": edit(
+            "h.detach().clamp(min=0)",
+            "F.relu(h, inplace=True)",
+            "Makes the note a recorded layer of the network.",
+            fails=["test_notes_are_those_of_the_network"],
+        ),
+        "target_with_a_history": edit(
+            "head(body(s2)).detach()",
+            "head(body(s2))",
+            "Moves the target towards the prediction.",
+            fails=["test_target_is_data"],
+        ),
+        "target_with_a_detached_body_only": edit(
+            "head(body(s2)).detach()",
+            "head(body(s2).detach())",
+            "Cuts the target in the middle: head still learns from it.",
+            fails=["test_target_is_data"],
+        ),
+        "target_cut_by_eval": edit(
+            "target = r + gamma * head(body(s2)).detach()",
+            "body.eval(), head.eval()\n        target = r + gamma * head(body(s2))\n        body.train(), head.train()",
+            "Believes that eval() stops gradients.",
+            fails=["test_target_is_data"],
+        ),
+        "prediction_cut_too": edit(
+            "h = body(s)",
+            "h = body(s).detach()",
+            "Cuts the features off, so that body never learns.",
+            fails=["test_target_is_data", "test_best_parameters_are_kept"],
+            public=True,
+        ),
+        "graph_kept_with_its_target": edit(
+            [
+                ("head(body(s2)).detach()", "head(body(s2))"),
+                ("loss.backward()", "loss.backward(retain_graph=True)"),
+            ],
+            "Takes retain_graph=True for the cure of everything.",
+            fails=["test_target_is_data"],
+        ),
+        "best_shares_memory": edit(
+            "parameter.detach().clone()",
+            "parameter.detach()",
+            "Takes detach() for a copy.",
+            fails=["test_best_parameters_are_kept"],
+        ),
+        "best_is_data": edit(
+            "parameter.detach().clone()",
+            "parameter.data",
+            "Takes .data for a copy.",
+            fails=["test_best_parameters_are_kept"],
+        ),
+        "best_are_the_parameters": edit(
+            "[parameter.detach().clone() for parameter in parameters]",
+            "list(parameters)",
+            "Takes a list of the parameters for a copy.",
+            fails=["test_best_parameters_are_kept"],
+        ),
+        "best_is_copied_too_late": edit(
+            [
+                ("parameter.detach().clone()", "parameter.detach()"),
+                ("parameter.copy_(values)", "parameter.copy_(values.clone())"),
+            ],
+            "Clones when the values are gone.",
+            fails=["test_best_parameters_are_kept"],
+        ),
+        "best_by_the_loss": edit(
+            "if error < smallest:\n            smallest = error",
+            "if losses[-1] < smallest:\n            smallest = losses[-1]",
+            "Chooses by the loss of the batch.",
+            fails=["test_best_parameters_are_kept"],
+            public=True,
+        ),
+        "best_is_the_last": edit(
+            "            smallest = error\n",
+            "",
+            "Never remembers the smallest error, so that every step is the best.",
+            fails=["test_best_parameters_are_kept"],
+        ),
+        "written_and_shared": edit(
+            [
+                ("h.detach().clamp(min=0)", "h.detach().clamp_(min=0)"),
+                ("parameter.detach().clone()", "parameter.detach()"),
+            ],
+            "Mends the target only.",
+            fails=["test_notes_are_those_of_the_network", "test_best_parameters_are_kept"],
+        ),
+        "written_and_uncut": edit(
+            [
+                ("h.detach().clamp(min=0)", "h.detach().clamp_(min=0)"),
+                ("head(body(s2)).detach()", "head(body(s2))"),
+            ],
+            "Mends the copy only.",
+            fails=["test_notes_are_those_of_the_network", "test_target_is_data"],
+        ),
+        "uncut_and_shared": edit(
+            [
+                ("head(body(s2)).detach()", "head(body(s2))"),
+                ("parameter.detach().clone()", "parameter.detach()"),
+            ],
+            "Mends the note only.",
+            fails=["test_target_is_data", "test_best_parameters_are_kept"],
+        ),
+        "body_frozen_for_good": edit(
+            "with torch.no_grad():\n        for",
+            "body.requires_grad_(False)\n    with torch.no_grad():\n        for",
+            "Freezes body once it is trained.",
+            fails=["test_nothing_else_changes"],
+            public=True,
+        ),
+        "old_gradients_kept": edit(
+            "        optimizer.zero_grad()\n",
+            "",
+            "Takes .grad for empty.",
+            fails=["test_target_is_data", "test_best_parameters_are_kept"],
+            public=True,
+        ),
+    },
+)
+
+
 # Edits that leave answers right
 
 equal("q1", "no_grad is put around: the function", why="the result has no history either way")

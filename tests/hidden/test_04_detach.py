@@ -1,6 +1,6 @@
 """The hidden checks of 04_detach: what shares memory, what backward needs, and where the cut has to be."""
 
-from inside import sizes, with_gaps
+from inside import count, sizes, with_gaps
 
 from grader import (
     assert_close,
@@ -884,3 +884,191 @@ def energy_before_backward(student):
     """The energy before its backward: which operations has autograd seen between it and w?"""
     x, w = torch.randn(2, 3), torch.randn(3, 2, requires_grad=True)
     return graph(energy=student.clipped_energy(x, w), w=w)
+
+
+# --- end: train_values
+
+
+@inside
+def states(n, features, dtype, reward):
+    """States, rewards around a number, and next states; all states are positive."""
+    s, s2 = 0.5 + torch.rand(2, n, features, dtype=dtype)
+    return s, reward + torch.rand(n, 1, dtype=dtype), s2
+
+
+@inside
+def training(ending, gamma, better, worse, dtype):
+    """Modules, their optimizer, batches and the held-out one; the last of `better` steps is the best.
+
+    All of the better steps raise the values towards the rewards of the held-out batch, and none arrives
+    there; the losses grow, so the smallest loss is not at the best step. The worse steps lower the values.
+    Entries of what body gives have either sign, but for those of a Softplus, which are positive.
+    """
+    features, hidden, width, n, many = sizes(5)
+    last = {"tanh": nn.Tanh(), "softplus": nn.Softplus(), "linear": nn.Linear(width, width + 1)}[ending]
+    body = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, width), last).to(dtype)
+    head = nn.Linear(width + (ending == "linear"), 1).to(dtype)
+    for parameter in [*body.parameters(), *head.parameters()]:
+        nn.init.normal_(parameter, std=0.3)
+        parameter.grad = torch.randn_like(parameter)
+    signed = (body[3] if ending == "linear" else body[2]).bias
+    with torch.no_grad():
+        signed[::2] -= 2.5
+        signed[1::2] += 2.5
+        if ending != "softplus":
+            head.weight.copy_(
+                0.5 + torch.rand_like(head.weight)
+            )  # what is negative counts, and nothing cancels
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=2e-3)
+    rewards = [3.0 * number for number in range(1, better + 1)] + [-15.0] * worse
+    batches = [states(n, features, dtype, reward) for reward in rewards]
+    return body, head, optimizer, batches, states(many, features, dtype, 30.0), gamma
+
+
+@inside
+def trainings():
+    """Trainings in which a mistake of one kind shows, and others do no harm.
+
+    Where gamma is 0 a target has no gradient; to what a Softplus gives, clamp_(min=0) writes what is there.
+    """
+    some, gamma = count(2, 3), 0.5 + 0.4 * torch.rand(()).item()
+    return {
+        "With a body that ends in nn.Linear and gamma = 0": training("linear", 0.0, some, 1, torch.float64),
+        "With a body that ends in nn.Tanh and gamma = 0": training("tanh", 0.0, some, 1, torch.float32),
+        "With gamma > 0": training("softplus", gamma, some, 1, torch.float64),
+        "Where the first step is the best": training("softplus", 0.0, 1, count(2, 3), torch.float64),
+        "Where a step in the middle is the best": training("softplus", 0.0, some, some + 1, torch.float64),
+        "Where the last step is the best": training("softplus", 0.0, some, 0, torch.float32),
+    }
+
+
+@inside
+def every_step_remembered(body, head, optimizer, batches, held_out, gamma):
+    """The same with all parameters of all steps, and gradients that are asked for by name."""
+    learning, losses, activities, errors, places = (
+        list(body.parameters()) + list(head.parameters()),
+        [],
+        [],
+        [],
+        [],
+    )
+
+    def loss_of(s, r, s2):
+        with torch.no_grad():
+            target = r + gamma * head(body(s2))
+        return ((head(body(s)) - target) ** 2).sum() / len(s)
+
+    for batch in batches:
+        h = body(batch[0])
+        activities.append((h * (h > 0)).sum().item() / h.numel())
+        loss = loss_of(*batch)
+        for parameter, gradient in zip(learning, torch.autograd.grad(loss, learning), strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+        losses.append(loss.item())
+        errors.append(loss_of(*held_out).item())
+        places.append([parameter.tolist() for parameter in learning])
+    for parameter, values in zip(learning, places[errors.index(min(errors))], strict=True):
+        parameter.data = torch.tensor(values, dtype=parameter.dtype)
+    return losses, activities
+
+
+@probe(cases=trainings, oracle=every_step_remembered)
+def trained(student, body, head, optimizer, batches, held_out, gamma):
+    """What a training returned, with which gradients its steps were made, and where the parameters ended."""
+    with (
+        untouched(body=body, head=head, batches=batches, held_out=held_out) as kept,
+        updates(optimizer, body=body, head=head) as made,
+    ):
+        told = attempt(student.train_values, body, head, optimizer, batches, held_out, gamma)
+    return {"told": told, "made": made, "kept": kept}
+
+
+@probe
+def trained_while_switched_off(student):
+    """The modes around a call while gradients are switched off."""
+    return while_switched_off(student.train_values, *training("linear", 0.5, 2, 1, torch.float32))
+
+
+def trainings_that_end(probe, *names):
+    """The cases that are named, in which the function came to its end."""
+    for case in cases(probe):
+        if not names or any(name in case.name for name in names):
+            told = case.seen["told"]
+            assert not raised(told, BaseException), f"Your function stops: {diagnose(told)}"
+            yield case
+
+
+def notes(told):
+    """The two lists that came back."""
+    pair = isinstance(told, tuple | list) and len(told) == 2
+    assert pair and all(isinstance(one, tuple | list) for one in told), (
+        "Your function does not return two lists, (losses, activities)."
+    )
+    return told
+
+
+def right_steps(seen, expected):
+    """How many steps, from the first on, were made with the right gradient."""
+    pairs = zip(seen["steps"], expected["steps"], strict=False)
+    right = [is_close(one["gradient"], other["gradient"]) for one, other in pairs]
+    return [*right, False].index(False)
+
+
+def test_notes_are_those_of_the_network(trained):
+    """The losses and the activities are those of the network, and leave no trace in it."""
+    trace = "What is in h when head uses it, and what did noting its activity do to it?"
+    for case in trainings_that_end(trained, "With a body that ends"):
+        (losses, activities), (right, active) = notes(case.seen["told"]), case.expected["told"]
+        assert len(losses) == len(activities) == len(right), (
+            "There is not one loss and one activity for each batch."
+        )
+        known = right_steps(*case["made"]) + 1  # after a wrong step, notes are those of another network
+        told = "The losses are not the mean squared differences of value and target."
+        assert_close(losses[:known], right[:known], f"{told}\n\n{trace}")
+        assert_close(
+            activities[:known],
+            active[:known],
+            "The activities are not the means of the positive part of body(s).",
+        )
+
+
+def test_target_is_data(trained):
+    """Each step is made with the gradient of the prediction alone."""
+    hint = "How many paths lead from the loss to the parameters?"
+    for case in trainings_that_end(trained, "With gamma > 0"):
+        seen, right = case["made"]
+        made, number = len(seen["steps"]), len(right["steps"])
+        assert made == number, f"With {number} batches, optimizer.step() was called {made} times."
+        others = {"what was in .grad before your call": right["before"]}
+        for one in cases((seen["steps"], right["steps"]), each="Step"):
+            gradient, wanted = one["gradient"]
+            missing = ", ".join(one.seen["missing"])
+            assert gradient is not None, f"At this step there was no gradient in {missing}.\n\n{hint}"
+            told = "The gradient of this step is not that of the loss, whose target is data."
+            assert_close(gradient, wanted, f"{told}\n\n{hint}", others)
+
+
+def test_best_parameters_are_kept(trained):
+    """In the end the parameters are those after the step with the smallest error."""
+    hint = "When do you make your copy of the best parameters, and what shares its memory?"
+    for case in trainings_that_end(trained, "is the best"):
+        seen, right = case["made"]
+        same = len(seen["steps"]) == len(right["steps"]) == right_steps(seen, right)
+        assert same, "The steps of this training are not the right ones, so this check looks no further."
+        steps = enumerate(right["steps"], start=1)
+        others = {f"the values after step {number}": step["place"] for number, step in steps}
+        told = "In the end the parameters are not what they were after the step with the smallest error."
+        assert_close(seen["end"], right["end"], f"{told}\n\n{hint}", others)
+
+
+def test_nothing_else_changes(trained, trained_while_switched_off):
+    """Batches, modes, hooks and requires_grad are after the call what they were."""
+    trained_parts = [
+        f"{module}.*:{part}"
+        for module in ("body", "head")
+        for part in ("value", "version", "grad", "storage")
+    ]
+    for case in trainings_that_end(trained, "With gamma > 0", "is the best"):
+        assert_untouched(case.seen["kept"], but=trained_parts)
+    assert_untouched(trained_while_switched_off.seen, case=SWITCHED_OFF)
