@@ -1522,6 +1522,20 @@ wrong_edits(
             fails=["test_best_parameters_are_kept"],
             public=True,
         ),
+        "best_by_the_features": edit(
+            "error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()",
+            "error = F.mse_loss(body(s).mean(1, keepdim=True), r + gamma * head(body(s2))).item()",
+            "Compares the features with the target.",
+            fails=["test_best_parameters_are_kept"],
+            public=True,
+        ),
+        "best_without_the_next_state": edit(
+            "error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()",
+            "error = F.mse_loss(head(body(s)), r).item()",
+            "Measures another error than the loss of the batch that is held out.",
+            fails=["test_best_parameters_are_kept"],
+            public=True,
+        ),
         "best_is_the_last": edit(
             "            smallest = error\n",
             "",
@@ -1778,4 +1792,194 @@ equal(
     "q6",
     "(x @ w).clamp -> (x @ w).clamp_",
     why="the product is a new tensor, and autograd records the write",
+)
+equal(
+    "end",
+    "a statement is moved by one: parameters = [*body.parameters(), *head.parameters()]",
+    why="the order of these two makes no difference",
+)
+equal(
+    "end",
+    "a statement is moved into a block: return (losses, activities)",
+    why="neither needs a history",
+)
+equal(
+    "end",
+    "no_grad is put around: losses, activities, smallest = ([], [], float('inf'))",
+    why="nothing here needs a history",
+)
+equal(
+    "end",
+    "a statement is moved by one: activities.append(h.detach().clamp(min=0).mean().item())",
+    why="the order of these two makes no difference",
+)
+equal(
+    "end",
+    "a statement is moved by one: losses.append(loss.item())",
+    why="the order of these two makes no difference",
+)
+equal(
+    "end",
+    "a statement is moved into a block: optimizer.step()",
+    why="neither needs a history",
+)
+equal(
+    "end",
+    "a statement is moved out of a block: with torch.no_grad():",
+    why="nothing is computed here",
+)
+equal(
+    "end",
+    "with, try or if is taken away: with torch.no_grad():",
+    why="the error has a history then, and nobody goes back through it",
+)
+equal(
+    "end",
+    "no_grad is put around: activities.append(h.detach().clamp(min=0).mean().item())",
+    why="nothing here needs a history",
+)
+equal(
+    "end",
+    "h.detach() -> h",
+    why="a number has no history, and nothing is written to h",
+)
+equal(
+    "end",
+    "h.detach() -> h.data",
+    why="a number has no history, and nothing is written to h",
+)
+equal(
+    "end",
+    "h.detach -> h.clone",
+    why="a number has no history, and nothing is written to h",
+)
+equal(
+    "end",
+    "h -> h.clone()",
+    why="a number has no history, and nothing is written to h",
+)
+equal(
+    "end",
+    "no_grad is put around: target = r + gamma * head(body(s2)).detach()",
+    why="nothing here needs a history",
+)
+equal(
+    "end",
+    "head(body(s2)).detach() -> head(body(s2)).data",
+    why="the value of s2 has no history either way, and nothing else holds it",
+)
+equal(
+    "end",
+    "head(body(s2)).detach -> head(body(s2)).detach_",
+    why="the value of s2 has no history either way, and nothing else holds it",
+)
+equal(
+    "end",
+    "s2 -> s2.clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "end",
+    "no_grad is put around: losses.append(loss.item())",
+    why="nothing here needs a history",
+)
+equal(
+    "end",
+    "no_grad is put around: if error < smallest:",
+    why="nothing here needs a history",
+)
+equal(
+    "end",
+    "s -> s.detach()",
+    why="s is plain data",
+)
+equal(
+    "end",
+    "s -> s.clone()",
+    why="a copy of plain data has the same values",
+)
+equal(
+    "end",
+    "target -> target.detach()",
+    why="the target has no history anyway",
+)
+equal(
+    "end",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    why="each gradient is filled before its step",
+)
+equal(
+    "end",
+    ".backward() -> .backward(retain_graph=True)",
+    why="no graph is used twice",
+)
+equal(
+    "end",
+    ".backward() -> .backward(create_graph=True)",
+    why="what .grad holds after the call is up to the student",
+)
+equal(
+    "end",
+    "loss -> loss.clone()",
+    why="a clone has the same history",
+)
+equal(
+    "end",
+    "torch.no_grad -> torch.enable_grad",
+    why="nothing goes back through what is computed here",
+)
+equal(
+    "end",
+    "torch.no_grad -> torch.inference_mode",
+    why="nothing goes back through what is computed here",
+)
+equal(
+    "end",
+    "F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item() -> F.mse_loss(head(body(s)), r + gamma * head(body(s2)))",
+    why="a tensor of one number is compared in the same way",
+)
+equal(
+    "end",
+    "F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item -> F.mse_loss(head(body(s)), r + gamma * head(body(s2))).detach",
+    why="a tensor of one number is compared in the same way",
+)
+equal(
+    "end",
+    "head(body(s)) -> head(body(s)).detach()",
+    why="nothing here has a history",
+)
+equal(
+    "end",
+    "r + gamma * head(body(s2)) -> (r + gamma * head(body(s2))).detach()",
+    why="nothing here has a history",
+)
+equal(
+    "end",
+    "error < smallest -> error <= smallest",
+    why="no two errors are equal",
+)
+equal(
+    "end",
+    "parameter.detach() -> parameter",
+    why="a copy either way, whose history nobody uses",
+)
+equal(
+    "end",
+    "parameter.detach() -> parameter.data",
+    why="a copy either way, whose history nobody uses",
+)
+equal(
+    "end",
+    "parameter.detach -> parameter.clone",
+    why="a copy either way, whose history nobody uses",
+)
+equal(
+    "end",
+    "parameter -> parameter.clone()",
+    why="it holds the same values, and a write to .data reaches the parameter",
+)
+equal(
+    "end",
+    "parameter -> parameter.data",
+    why="it holds the same values, and a write to .data reaches the parameter",
 )

@@ -915,10 +915,8 @@ def training(ending, gamma, better, worse, dtype):
     with torch.no_grad():
         signed[::2] -= 2.5
         signed[1::2] += 2.5
-        if ending != "softplus":
-            head.weight.copy_(
-                0.5 + torch.rand_like(head.weight)
-            )  # what is negative counts, and nothing cancels
+        weights = 0.5 + torch.rand_like(head.weight)  # of the same sign, so that nothing cancels
+        head.weight.copy_(-0.3 * weights if ending == "softplus" else weights)
     optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=2e-3)
     rewards = [3.0 * number for number in range(1, better + 1)] + [-15.0] * worse
     batches = [states(n, features, dtype, reward) for reward in rewards]
@@ -930,12 +928,14 @@ def trainings():
     """Trainings in which a mistake of one kind shows, and others do no harm.
 
     Where gamma is 0 a target has no gradient; to what a Softplus gives, clamp_(min=0) writes what is there.
+    With gamma = 2, the lower the values, the smaller is the error: the last step is the best.
     """
     some, gamma = count(2, 3), 0.5 + 0.4 * torch.rand(()).item()
     return {
         "With a body that ends in nn.Linear and gamma = 0": training("linear", 0.0, some, 1, torch.float64),
         "With a body that ends in nn.Tanh and gamma = 0": training("tanh", 0.0, some, 1, torch.float32),
-        "With gamma > 0": training("softplus", gamma, some, 1, torch.float64),
+        "With gamma < 1": training("softplus", gamma, some, 1, torch.float64),
+        "With gamma > 1": training("softplus", 2.0, some, some + 1, torch.float64),
         "Where the first step is the best": training("softplus", 0.0, 1, count(2, 3), torch.float64),
         "Where a step in the middle is the best": training("softplus", 0.0, some, some + 1, torch.float64),
         "Where the last step is the best": training("softplus", 0.0, some, 0, torch.float32),
@@ -1036,7 +1036,7 @@ def test_notes_are_those_of_the_network(trained):
 def test_target_is_data(trained):
     """Each step is made with the gradient of the prediction alone."""
     hint = "How many paths lead from the loss to the parameters?"
-    for case in trainings_that_end(trained, "With gamma > 0"):
+    for case in trainings_that_end(trained, "With gamma"):
         seen, right = case["made"]
         made, number = len(seen["steps"]), len(right["steps"])
         assert made == number, f"With {number} batches, optimizer.step() was called {made} times."
@@ -1052,9 +1052,11 @@ def test_target_is_data(trained):
 def test_best_parameters_are_kept(trained):
     """In the end the parameters are those after the step with the smallest error."""
     hint = "When do you make your copy of the best parameters, and what shares its memory?"
-    for case in trainings_that_end(trained, "is the best"):
+    for case in trainings_that_end(trained, "is the best", "With gamma > 1"):
         seen, right = case["made"]
         same = len(seen["steps"]) == len(right["steps"]) == right_steps(seen, right)
+        if case.name == "With gamma > 1" and not same:
+            continue  # a target with a history is the mistake of another check
         assert same, "The steps of this training are not the right ones, so this check looks no further."
         steps = enumerate(right["steps"], start=1)
         others = {f"the values after step {number}": step["place"] for number, step in steps}
@@ -1069,6 +1071,6 @@ def test_nothing_else_changes(trained, trained_while_switched_off):
         for module in ("body", "head")
         for part in ("value", "version", "grad", "storage")
     ]
-    for case in trainings_that_end(trained, "With gamma > 0", "is the best"):
+    for case in trainings_that_end(trained, "With gamma", "is the best"):
         assert_untouched(case.seen["kept"], but=trained_parts)
     assert_untouched(trained_while_switched_off.seen, case=SWITCHED_OFF)
