@@ -474,7 +474,7 @@ def test_penalty(penalty):
 
 # %% [markdown] tags=["afterword q3"]
 # The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each
-# step goes back through the recorded backward pass, too, and takes about twice the time.
+# step goes back through the recorded backward pass, too, which takes time and memory.
 
 
 # %% [markdown] tags=["claim S3.7"]

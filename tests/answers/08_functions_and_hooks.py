@@ -1657,3 +1657,42 @@ equal(
     "Y -> Y.clone()",
     why="X and Y are plain data, of which any copy or alias serves",
 )
+equal(
+    "end",
+    "a statement is moved out of a block: for _ in range(epochs):",
+    "a statement is moved by one: slowed.register_hook(lambda gradient: slow * gradient)",
+    "a statement is moved by one: loss = F.mse_loss(output, Y) + F.mse_loss(aux(slowed), Z) + weight * penalty",
+    "a statement is moved by one: history.append(main.weight.grad.clone())",
+    why="x is the same in each epoch; a hook may be set before or after another use; a step writes no .grad",
+)
+equal(
+    "end",
+    "no_grad is put around: x = X.detach().requires_grad_()",
+    "X.detach().requires_grad_() -> X.detach().requires_grad_().clone()",
+    "X.detach() -> X.detach().data",
+    "X.detach() -> X.detach().clone()",
+    "X.detach() -> X.data",
+    "X.detach -> X.clone",
+    "X -> X.clone()",
+    "Y -> Y.detach()",
+    "Z -> Z.detach()",
+    why="X, Y and Z are plain data, of which any copy or alias serves",
+)
+equal(
+    "end",
+    "no_grad is put around: optimizer = torch.optim.SGD(parameters, lr=lr)",
+    "no_grad is put around: slowed.register_hook(lambda gradient: slow * gradient)",
+    "no_grad is put around: history.append(main.weight.grad.clone())",
+    "main.weight.grad.clone() -> main.weight.grad.data",
+    "main.weight.grad.clone -> main.weight.grad.detach",
+    "x -> x.clone()",
+    "h -> h.detach()",
+    "h -> h.clone()",
+    ".grad(output.sum(), x, create_graph=True) -> .grad(output.sum(), x, create_graph=True, retain_graph=True)",
+    ".mean() -> .mean(dim=0)",
+    "slowed -> slowed.clone()",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    "loss -> loss.clone()",
+    why="the values are the same, zero_grad() leaves no .grad to which backward() adds, and the task leaves open whether an entry has a history",
+)

@@ -4,11 +4,11 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
-afterword = "The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each step goes back through the recorded backward pass, too, and takes about twice the time."
+afterword = "The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each step goes back through the recorded backward pass, too, which takes time and memory."
 
 
 @test_case(
-    success_message="D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.<br>The slope is now the result of a computation that autograd has recorded. So the penalty can teach <code>D</code>. The price: each step goes back through the recorded backward pass, too, and takes about twice the time.",
+    success_message="D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.<br>The slope is now the result of a computation that autograd has recorded. So the penalty can teach <code>D</code>. The price: each step goes back through the recorded backward pass, too, which takes time and memory.",
     failure_message="Not yet: D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.",
 )
 def test_penalty(penalty):
