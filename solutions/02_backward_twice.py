@@ -72,9 +72,9 @@ xray(second=second, first=first, x=x)
 # - `torch.autograd.backward([first, second])`: the same without a sum.
 #
 # So it is not true that two losses *need* `retain_graph=True`. The documentation of
-# [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) says: "in nearly
-# all cases" it "is not needed". If you do go back several times, let the last backward free: the same call without the
-# argument.
+# [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) says that
+# "in nearly all cases setting this option to True is not needed". If you do go back several times, let the last
+# backward free what was saved: call it without the argument.
 
 # %% [markdown] tags=["claim S1.4", "claim S1.7", "claim S1.14"]
 # Three more things about `retain_graph`:
@@ -124,7 +124,7 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 #   `x.grad` is the same tensor afterwards is up to you; it has no history.
 # - `d` and `e` are scalar tensors. People keep them for a long time, to plot them. So after the call, *all* that the
 #   trunk has saved for backward is freed, also on the way to its own parameters. Or nothing of it can be reached
-#   from `d` and `e`: they may be without a history.
+#   from `d` and `e`, for example because they have no history.
 # - What arrives in the `.grad` of the trunk's own parameters is up to you. All else about `x` and `trunk` stays
 #   as it is.
 #
@@ -318,11 +318,10 @@ def task_grad_norms(losses, params):
 
 # %% tags=["check q2"]
 def test_each_loss_has_its_own_norm(task_grad_norms):
-    """At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays."""
+    """At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was."""
     import torch
 
     w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
-    w.grad = torch.tensor([7.0])
     shared = w**2
     losses = [shared.sum(), (shared * v).sum()]
     try:
@@ -335,6 +334,8 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         assert abs(seen - right) < 1e-4, (
             f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
         )
+    w.grad, v.grad = torch.tensor([7.0]), None
+    task_grad_norms([(w * v).sum()], [w, v])
     assert w.grad is not None, "w.grad was 7 before the call and is None after it"
     assert w.grad.item() == 7, f"w.grad was 7 before the call and is {w.grad.item()} after it"
     assert v.grad is None, f"v.grad was None before the call and is {v.grad} after it"
@@ -751,7 +752,7 @@ xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 #
 # `accumulate(model, X, Y, micro)` should add to the `.grad` of the model's parameters what
 # `F.mse_loss(model(X), Y).backward()` would add there, with the *mean* loss of the whole batch. But the whole batch
-# does not fit into memory: at no time is something saved for backward that was computed from more than `micro` samples.
+# does not fit into memory: at any time, what is saved for backward belongs to at most `micro` samples.
 #
 # - `X` and `Y` are float tensors of the dtype of the model, float32 or float64. Each holds a sample in
 #   each row, the same number of rows, at least one. Behind the rows they may have any shape, as `(N, 5)`, `(N, 4, 3)` or,
@@ -1132,9 +1133,9 @@ def test_the_mean_is_a_number(validation_loss):
 # - The parameters of the model change, and their `.grad` may. Nothing else does: the inputs, the teacher and its
 #   `.grad`, modes, hooks, and which parameters require grad stay as they are.
 #
-# The function below stops at its second `backward()`. Three bugs of this notebook are in it. Once it runs, you see
-# the other two: the more pieces a batch is cut into, the larger are the steps; and the longer it trains, the more memory
-# it needs.
+# The function below stops when it goes back from the same batch for the second time. Three bugs of this notebook are in
+# it. Once it runs, you see the other two: the more pieces a batch is cut into, the larger are the steps; and the longer it
+# trains, the more memory it needs.
 
 
 # %% tags=["question end"]
@@ -1195,7 +1196,7 @@ def test_two_epochs(distil):
         raise AssertionError(f"the training stopped; torch says: {reason}") from None
     assert teacher.weight.grad is None, "a gradient has arrived at the teacher"
     assert abs(model.weight.item() - 0.75) < 1e-5, (
-        f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how long were the steps?"
+        f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how large were the steps?"
     )
     kinds = [type(loss).__name__ for loss in history]
     assert kinds == ["float", "float"], (

@@ -28,7 +28,7 @@ def test_two_epochs(distil):
         "a gradient has arrived at the teacher"
     )
     assert abs(model.weight.item() - 0.75) < 1e-5, (
-        f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how long were the steps?"
+        f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how large were the steps?"
     )
     kinds = [type(loss).__name__ for loss in history]
     assert kinds == ["float", "float"], (

@@ -8,15 +8,14 @@ afterword = "`backward()` adds, `torch.autograd.grad` answers. What you only wan
 
 
 @test_case(
-    success_message="At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays.<br><code>backward()</code> adds, <code>torch.autograd.grad</code> answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards.",
-    failure_message="Not yet: At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays.",
+    success_message="At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was.<br><code>backward()</code> adds, <code>torch.autograd.grad</code> answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards.",
+    failure_message="Not yet: At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was.",
 )
 def test_each_loss_has_its_own_norm(task_grad_norms):
-    """At w = 3 and v = 2, the losses w**2 and w**2 * v have gradients of the lengths 6 and 15; .grad stays."""
+    """At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was."""
     import torch
 
     w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
-    w.grad = torch.tensor([7.0])
     shared = w**2
     losses = [shared.sum(), (shared * v).sum()]
     try:
@@ -31,6 +30,8 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         assert abs(seen - right) < 1e-4, (
             f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
         )
+    w.grad, v.grad = torch.tensor([7.0]), None
+    task_grad_norms([(w * v).sum()], [w, v])
     assert w.grad is not None, (
         "w.grad was 7 before the call and is None after it"
     )
