@@ -302,8 +302,8 @@ def test_no_grad_changes(measured_twice):
         assert_untouched(case.seen["kept"], hint=hint)
         others = [f"params[{place}].grad" for place, is_same in enumerate(case.seen["same"]) if not is_same]
         assert not others, (
-            f"{others[0]} is another tensor of the same values now. Who holds the old one no longer sees what "
-            "arrives in .grad.\n\nDo you need a copy of it?"
+            f"{others[0]} is another tensor of the same values now. Code that holds the old one no longer "
+            "sees what arrives in .grad.\n\nDo you need a copy of it?"
         )
 
 
