@@ -82,14 +82,15 @@ def assert_steps_run(case):
 @points(2)
 def test_prompt_follows_its_gradient(tuned):
     """After each step, the prompt is where its gradient leads."""
-    hint = "Through which recorded operations does the gradient come to prompt?"
+    hint = "Does a gradient come to prompt? In which tensor do the new values stand?"
     for case in cases(tuned):
         assert_steps_run(case)
         nothing = f"The prompt has the values it had at the start: no step moved it.\n\n{hint}"
         assert_changed(case.seen["kept"], nothing, only=["prompt:value"])
         seen, expected = ([step["prompt"] for step in side["made"]] for side in case)
         told = "After the first step the prompt is not where its gradient leads."
-        assert_close(seen[0], expected[0], f"{told}\n\nWhich loss did you differentiate?", all_digits=True)
+        hint = "Is your loss that of the task, and is the step -lr times its gradient?"
+        assert_close(seen[0], expected[0], f"{told}\n\n{hint}", all_digits=True)
         with blaming_changes(case.seen["kept"], only=["backbone.*:value"]):
             for number, (one, right) in enumerate(zip(seen, expected, strict=True), start=1):
                 later = f"The first step is right, and step {number} is not."
@@ -207,10 +208,11 @@ def head_trained(head, features):
 def head_training(student, backbone, xs, outputs):
     """Two epochs of a head on the features, and what becomes of the backbone meanwhile."""
     head = nn.Linear(outputs, 1, dtype=xs[0].dtype)
-    features = student.cache_features(backbone, xs)
+    with untouched() as called:
+        features = student.cache_features(backbone, xs)
     with untouched(backbone=backbone) as kept:
         places = attempt(head_trained, head, features)
-    return {"kept": kept, "places": places}
+    return {"kept": kept, "places": places, "called": called}
 
 
 @probe
@@ -253,8 +255,8 @@ def test_features_are_ordinary(cached):
     for case in cases(cached):
         for place, (feature, marked) in enumerate(zip(case.seen["first"], case.seen["marked"], strict=True)):
             assert marked is False, (
-                f"Feature {place} is an inference tensor: it was made under inference_mode().\n\n"
-                "Where does the tensor come into being that you return, inside the block or outside?"
+                f"Feature {place} is an inference tensor: its memory was made under inference_mode().\n\n"
+                "Which line made this memory, inside the block or outside? (An alias makes none.)"
             )
             assert feature.grad_fn is None, (
                 f"Feature {place} has a history: its grad_fn is {feature.grad_fn}.\n\n"
@@ -268,9 +270,12 @@ def test_head_trains_for_two_epochs(head_training):
     """Two epochs of a head on the features run, and move the head, not the backbone."""
     for case in cases(head_training):
         places, right = case["places"]
-        assert not raised(places, BaseException), f"The training of a head stops: {diagnose(places)}"
+        with blaming_changes(case.seen["called"]):
+            assert not raised(places, BaseException), f"The training of a head stops: {diagnose(places)}"
         assert_untouched(case.seen["kept"], case="While only the head was trained")
-        assert_close(places, right, "The head does not learn what it learns from the backbone's features.")
+        told = "The head does not learn what it learns from the backbone's features."
+        hint = "Does the list hold the feature of each tensor in xs, in their order?"
+        assert_close(places, right, f"{told}\n\n{hint}")
 
 
 @points(1)
@@ -404,7 +409,7 @@ def test_an_error_leaves_no_trace(evaluated_with_an_error):
     for case in cases(evaluated_with_an_error):
         error = case.seen["error"]
         assert raised(error, BaseException), (
-            "A batch raised an error, and the caller never heard of it: your function returned a value."
+            "A batch raised an error, and the caller never heard of it: your function returned."
         )
         hint = "What of your function runs when an error leaves it in the middle?"
         when = "After a batch that raised"
@@ -583,18 +588,22 @@ def test_layer_is_moved_with_its_rate(thawed):
             "Compare the ids of the layer's parameters with those in opt.param_groups."
         )
         hint = "Which learning rate and which options has its group?"
-        for name, start in case.expected["start"].items():
-            if name.startswith("layer."):
-                value, wanted = seen[0]["values"][name], right[0]["values"][name]
-                assert value.value != start.value, f"opt holds {name}, and the next step does not move it."
-                with blaming_changes(case.seen["kept"], only=MODES):
-                    told = f"The next step does not move {name} as far as it should."
-                    assert_close(value, wanted, f"{told}\n\n{hint}")
         found, wanted = (side["after"]["options"] for side in case)
         for name, (options, *_) in wanted.items():
             for key, value in options.items() if name.startswith("layer.") else ():
                 now = found[name][0].get(key)
-                assert now == value, f"For {name} the option {key!r} of opt is {now}.\n\n{hint}"
+                assert now == value, (
+                    f"For {name} opt has the option {key!r} with another value: {now}.\n\n{hint}"
+                )
+        hint = "Is its gradient right, and does opt remember of it what it remembered?"
+        for name, start in case.expected["start"].items():
+            if name.startswith("layer."):
+                value, wanted = seen[0]["values"][name], right[0]["values"][name]
+                still = f"opt holds {name}, and the next step does not move it."
+                assert value.value != start.value, f"{still}\n\nDoes it get a gradient?"
+                with blaming_changes(case.seen["kept"], only=MODES):
+                    told = f"The next step does not move {name} as far as it should."
+                    assert_close(value, wanted, f"{told}\n\n{hint}")
 
 
 @points(1)
@@ -725,21 +734,28 @@ def test_values_of_the_plain_loop(sent_through):
     """What comes out has the values of the plain loop."""
     for case in cases(sent_through):
         told = "What comes out does not have the values of the plain loop with the same random numbers."
-        assert_close(*case["out"], told, all_digits=True)
+        hint = "Does each block run once, in its place?"
+        with blaming_changes(case.seen["kept"], only=MODES):
+            assert_close(*case["out"], f"{told}\n\n{hint}", all_digits=True)
 
 
 @points(2)
 def test_gradients_of_the_plain_loop(sent_through):
     """Parameters and x get the gradients of the plain loop."""
     why = {
-        "raised": "\n\nIn backward each block is called again. "
+        "raised": "
+
+In backward each block is called again. "
         "Is it the same block then, and has its result a history?",
-        "no history": "\n\nOf a checkpoint, what are the inputs, and which of them require grad?",
+        "no history": "
+
+Does autograd record here? Of a checkpoint, which inputs require grad?",
         "wrong": "\n\nEach block is computed again in backward. Is it the same block then, "
         "with the same mask of dropout?",
     }
     for case in cases(sent_through):
-        assert_gradients(*case["back"], of="the result", because=why)
+        with blaming_changes(case.seen["kept"], only=MODES):
+            assert_gradients(*case["back"], of="the result", because=why)
 
 
 @points(2)
@@ -956,7 +972,7 @@ def test_the_rest_of_the_training_stays(fine_tuned):
         assert number <= most, f"{asked}\n\nHow often are the features of the first stage computed?"
         collecting = [step["collects"] for step in case.seen["steps"][: case.seen["first stage"]]]
         assert not any(collecting), (
-            f"Before step {collecting.index(True) + 1} the frozen backbone has collected a .grad."
+            f"Before step {collecting.index(True) + 1}, in stage one, the backbone has collected a .grad."
         )
         frozen = [name for name, parameter in case.seen["end"].items() if not parameter.requires_grad]
         assert not frozen, f"{frozen[0]} does not require grad in the end."
