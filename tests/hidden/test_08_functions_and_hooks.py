@@ -107,7 +107,8 @@ def test_gradient_of_the_square(squared, overwritten):
     for case in cases(squared):
         assert_close(*case["y"], "The values are not x * x.")
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["first"], of="the result")
+            why = {"wrong": "\n\nBy what does your backward multiply the gradient that came in?"}
+            assert_gradients(*case["first"], of="the result", because=why)
         assert_untouched(case.seen["kept"])
     for case in cases(overwritten):
         if case.name == "Where only the result was overwritten":
@@ -136,10 +137,12 @@ def test_overwritten_input_is_noticed(overwritten):
 @points(1)
 def test_second_derivative(squared):
     """The gradient can be differentiated again."""
-    hint = "\n\nWith which tensor does your backward compute? Does it have a history?"
+    hint = "\n\nDoes autograd record what your backward computes, and have the tensors in it a history?"
+    wrong = "\n\nIs the first gradient right? Then which part of your backward does autograd not see?"
     for case in cases(squared):
-        why = {"not connected": hint, "no history": hint, "wrong": hint}
-        assert_gradients(*case["second"], of="the recorded gradient", because=why)
+        why = {"not connected": hint, "no history": hint, "wrong": wrong}
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["second"], of="the recorded gradient", because=why)
 
 
 @picture
@@ -233,7 +236,7 @@ def test_x_is_scaled_in_place(scaled):
 @points(2)
 def test_gradient_through_x(scaled):
     """If you go on with x, its gradient has the factor k."""
-    hint = "\n\nWhat is x.grad_fn after the call?"
+    hint = "\n\nWhat is x.grad_fn after the call, and by what does its backward multiply?"
     for case in cases(scaled):
         told = {"wrong": hint, "not connected": hint, "no history": hint}
         assert_gradients(*case["through x"], of="3 * x, computed after the call,", because=told)
@@ -243,11 +246,16 @@ def test_gradient_through_x(scaled):
 def test_gradient_through_the_result(scaled):
     """The gradient through the result is right, and the gradient that arrives is not overwritten."""
     hint = "Which tensors does your backward write to? Does another branch hold them, too?"
+    why = {
+        "wrong": "\n\nThrough how many of the calls does the gradient go, and by what does each multiply it?"
+    }
+    of = "3 * y, computed from the result,"
     for case in cases(scaled):
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["through y"], of="3 * y, computed from the result,", all_digits=True)
+            assert_gradients(*case["through y"], of=of, because=why, all_digits=True)
         assert_untouched(case.seen["kept"], hint=hint)
-        assert_gradients(*case["beside another branch"], of="y + b", because={"wrong": f"\n\n{hint}"})
+        beside = case["beside another branch"]
+        assert_gradients(*beside, of="the sum y + b", because={"wrong": f"\n\n{hint}"})
 
 
 @points(1)
@@ -320,17 +328,18 @@ def penalised(student, D, x):
 def test_value_of_the_penalty(penalised):
     """The value is the mean of (norm - 1) ** 2 over the samples.
 
-    Over which dimensions is the norm taken, and over which the mean?
+    What do you differentiate, over which dimensions are norm and mean taken, and what counts below 1?
     """
     for case in cases(penalised):
         with blaming_changes(case.seen["kept"], but=["*:grad"]):
-            assert_close(*case["value"], "The value is not the mean of (norm - 1) ** 2 over the samples.")
+            told = "The value is not the mean of (norm - 1) ** 2 over the samples, with a norm for each."
+            assert_close(*case["value"], told)
 
 
 @points(3)
 def test_gradient_of_the_penalty(penalised):
     """The parameters of D get the gradient of the penalty."""
-    constant = "\n\nDoes the inner gradient have a history? Print its grad_fn."
+    constant = "\n\nHas the tensor a history whose norm you take? Print its grad_fn."
     leaf = "So the inner gradient is a leaf or a constant for autograd.\n\nWhat is its grad_fn?"
     why = {"no history": constant, "not connected": leaf}
     for case in cases(penalised):
@@ -522,8 +531,9 @@ def test_gradient_is_reversed(reversed_once, used_elsewhere):
     """The gradient that goes back through the result is multiplied by -lam."""
     cut = "\n\nWhat is the grad_fn of the result?"
     why = {"no history": cut, "not connected": cut}
+    twice = why | {"wrong": "\n\nBy what is the gradient multiplied, the first time and a second time?"}
     for case in cases(reversed_once):
-        assert_gradients(*case["back"], of="the result", because=why, all_digits=True)
+        assert_gradients(*case["back"], of="the result", because=twice, all_digits=True)
     for case in cases(used_elsewhere):
         own = why | {"wrong": "\n\nWhat does each of the two calls, with its own lam, change for the other?"}
         assert_gradients(*case["first"], of="the result of the first call", because=own)
@@ -535,7 +545,9 @@ def test_other_uses_are_not_reversed(reversed_once, used_elsewhere):
     """Other uses of x get their usual gradient, no hook stays on x, and no gradient is overwritten."""
     hint = "\n\nWhich ways back to x lead through your reversal?"
     for case in cases(used_elsewhere):
-        assert_gradients(*case["early"], of="x.sin(), computed before the call,", because={"wrong": hint})
+        assert_gradients(
+            *case["early"], of="the sine of x, computed before the call,", because={"wrong": hint}
+        )
         assert_gradients(*case["late"], of="10 * x, computed after the call,", because={"wrong": hint})
         assert_untouched(case.seen["kept"])
         h, y = case.seen["h"], case.seen["y"]
@@ -547,7 +559,7 @@ def test_other_uses_are_not_reversed(reversed_once, used_elsewhere):
         assert_untouched(case.seen["kept"])
         wrote = "\n\nBoth terms of a sum get the same tensor. Does your backward write to it?"
         only = ["the other term"]
-        assert_gradients(*case["shared"], of="y + other", only=only, because={"wrong": wrote})
+        assert_gradients(*case["shared"], of="the sum y + other", only=only, because={"wrong": wrote})
 
 
 @picture
@@ -617,7 +629,7 @@ def adapted(student, w, task_loss, query_loss, lr, scale):
 @points(3)
 def test_second_order_gradient(adapted):
     """The gradient counts that the inner gradient depends on w."""
-    hint = "On what does fast depend in your code, and which of these ways does autograd know?"
+    hint = "Is fast what the task says? On what does it depend, and which of these ways does autograd know?"
     for case in cases(adapted):
         gradient, right = case["gradient"]
         assert gradient is not None, "You returned None."
@@ -707,7 +719,7 @@ def each_sample(student, model, X, Y):
 def test_gradient_of_each_sample(each_sample):
     """Entry i is the gradient of sample i alone.
 
-    Which tensor is in the list, and what is added to it later?
+    Which loss goes back for row i? And which other backward writes to the tensor that you put there?
     """
     for case in cases(each_sample):
         rows, right = case["the result"]
@@ -770,11 +782,9 @@ def multiplied(student, f, x, v, scale):
     with untouched(x=x, v=v, scale=scale) as kept:
         product = student.hvp(f, x, v)
     (g,) = torch.autograd.grad(f(x), x)
-    return {
-        "kept": kept,
-        "product": snap(product),
-        "others": {"the gradient of f": g, "the gradient times v": g * v},
-    }
+    others = {"the gradient of f": g, "the gradient times v": g * v}
+    others["the old x.grad and the gradient of f"] = x.grad + g
+    return {"kept": kept, "product": snap(product), "others": others}
 
 
 @points(2)
@@ -896,7 +906,8 @@ def assert_ends_right(case, *, all_digits=False):
     """All three modules end where the training leads."""
     for name in ("aux", "body", "main"):
         told = f"The parameters of {name} do not end where they should."
-        assert_close(*case[name], told, all_digits=all_digits)
+        hint = "Which of the three terms reach them, and by what is each multiplied on its way?"
+        assert_close(*case[name], f"{told}\n\n{hint}", all_digits=all_digits)
 
 
 def test_body_is_slowed_for_the_second_head_only(trained):
@@ -915,14 +926,14 @@ def test_penalty_teaches(trained):
     for case in trained_with(trained, "With slow = 1"):
         assert not is_close(case.seen["body"], case.expected["others"]["in full"]), (
             "The penalty changes nothing: the body ends where the two other terms alone lead.\n\n"
-            "What is the grad_fn of the slope?"
+            "What is the grad_fn of the tensor that you square?"
         )
         assert_ends_right(case)
 
 
 def test_list_of_gradients(trained):
     """Without the penalty, and if nothing is slowed, each entry of the list is the gradient of its epoch."""
-    hint = "\n\nWhich tensor stands in the list, and who writes to it later?"
+    hint = "\n\nDoes the training go the right way? Which tensor is in the list, and who writes to it later?"
     for case in trained_with(trained, "With weight = 0 and slow = 1"):
         history, right = case["history"]
         assert history is not None, "You returned None."
@@ -939,5 +950,7 @@ def test_all_together(trained):
         assert_untouched(case.seen["kept"], only=["X", "Y", "Z"])
         assert_untouched(case.seen["kept"], only=["body", "main", "aux"], but=stays)
     for case in trained_with(trained, "With all three terms"):
-        assert_close(*case["history"], "The entries are not the gradients of their epochs.", all_digits=True)
+        told = "The entries are not the gradients of their epochs."
+        hint = "Does another check of this question fail? Then see to that first."
+        assert_close(*case["history"], f"{told}\n\n{hint}", all_digits=True)
         assert_ends_right(case, all_digits=True)
