@@ -593,7 +593,7 @@ def test_layer_is_moved_with_its_rate(thawed):
             for key, value in options.items() if name.startswith("layer.") else ():
                 now = found[name][0].get(key)
                 assert now == value, (
-                    f"For {name} opt has the option {key!r} with another value: {now}.\n\n{hint}"
+                    f"The option {key!r} of opt for {name} is {now}, and should not be.\n\n{hint}"
                 )
         hint = "Is its gradient right, and does opt remember of it what it remembered?"
         for name, start in case.expected["start"].items():
@@ -743,13 +743,9 @@ def test_values_of_the_plain_loop(sent_through):
 def test_gradients_of_the_plain_loop(sent_through):
     """Parameters and x get the gradients of the plain loop."""
     why = {
-        "raised": "
-
-In backward each block is called again. "
+        "raised": "\n\nIn backward each block is called again. "
         "Is it the same block then, and has its result a history?",
-        "no history": "
-
-Does autograd record here? Of a checkpoint, which inputs require grad?",
+        "no history": "\n\nDoes autograd record here? Of a checkpoint, which inputs require grad?",
         "wrong": "\n\nEach block is computed again in backward. Is it the same block then, "
         "with the same mask of dropout?",
     }
