@@ -66,6 +66,7 @@ outpost.Zygote = Zygote
 outpost.observe = lambda *_: os.kill(os.getpid(), 9)
 """
 HOSTILE = [*RIGHT, "import os\ndef double(x):\n    os._exit(0)", "os._exit(0)"]
+CROWD = 12  # notebooks, so that many are under way at any time
 SLOW = [*RIGHT, "import time\ntime.sleep(0.3)"]
 
 
@@ -96,7 +97,7 @@ def submissions(tmp_path):
 @pytest.fixture
 def crowd(tmp_path):
     """Notebooks that take a while, so that many are under way when something happens."""
-    for number in range(24):
+    for number in range(CROWD):
         write_notebook(tmp_path / "crowd" / f"student {number:02}" / "01_tiny.ipynb", SLOW)
     return tmp_path / "crowd"
 
@@ -158,7 +159,7 @@ def test_a_killed_worker_costs_nobody_anything(dask, course, crowd, tmp_path):
     options = Options(scheduler=dask.address)
     grade(course, crowd, tmp_path / "results", options, kill_one)
     assert seen
-    assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * 24
+    assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * CROWD
 
 
 def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
@@ -199,11 +200,21 @@ def test_a_scheduler_without_workers_is_not_waited_for(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("preload", "difference"),
     [
-        (ANOTHER_GRADER, "grader is 1.0.0 on this machine, but 0.9 on {}: install the same"),
-        (ANOTHER_TORCH, "torch is .* on tcp://.*, but .* on tcp://.*: install the same"),
-        (NO_GRADER, "the Dask worker {} has no grader, or another one than 1.0.0"),
+        pytest.param(
+            ANOTHER_GRADER,
+            "grader is 1.0.0 on this machine, but 0.9 on {}: install the same",
+            id="another grader",
+        ),
+        pytest.param(
+            ANOTHER_TORCH,
+            "torch is .* on tcp://.*, but .* on tcp://.*: install the same",
+            id="another torch",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            NO_GRADER, "the Dask worker {} has no grader, or another one than 1.0.0", id="no grader"
+        ),
     ],
-    ids=["another grader", "another torch", "no grader"],
 )
 def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
     """It is named, with the difference, before anything is observed."""
@@ -261,7 +272,7 @@ def test_a_scheduler_that_goes_ends_the_run(dask, course, crowd, tmp_path):
         with time_limit(60), pytest.raises(BrokenRunError, match=r"has gone.* same command goes on"):
             grade(*arguments, Options(scheduler=other.address), stop)
     grade(*arguments, Options(scheduler=dask.address), lambda _: None)
-    assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * 24
+    assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * CROWD
 
 
 @pytest.mark.long
@@ -280,7 +291,7 @@ def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
         while any(station._crew.client.processing().values()):
             time.sleep(0.02)
     graded = command(course, crowd, tmp_path / "out", "--scheduler", dask.address)
-    assert [result["score"] for result in graded.values()] == [6.0] * 24
+    assert [result["score"] for result in graded.values()] == [6.0] * CROWD
 
 
 @pytest.mark.long

@@ -70,7 +70,7 @@ def test_only_what_students_have_is_prepared(tmp_path):
     texts = texts_in_common(course, [course.rubric("01_tiny")])
     assert texts == {"stubs": sorted(q.stub for q in course.assignments["01_tiny"].questions), "cells": []}
     real = Course.find()
-    rubrics = [real.rubric(stem) for stem in real.stems]
+    rubrics = [real.rubric(stem) for stem in real.stems[:2]]
     held = "\n".join(text for texts in texts_in_common(real, rubrics).values() for text in texts)
     probes = [probe for rubric in rubrics for probe in rubric.probes.values()]
     assert not any(probe.bundle in held for probe in probes)
