@@ -923,7 +923,7 @@ class Tasks(nn.Module):
 
 
 @inside
-def remembered(opt, head):
+def memory_of_head(opt, head):
     """What an optimizer remembers of a head, in one vector; None where it is nothing."""
     found = [opt.state.get(parameter, {}) for parameter in head.parameters()]
     values = [value for memory in found for value in memory.values() if isinstance(value, torch.Tensor)]
@@ -944,13 +944,13 @@ def schooling(student, optimizer, **options):
             for parameter, gradient in zip(model.parameters(), foreign, strict=True):
                 parameter.grad = gradient.clone()
         heads = [head for place, head in enumerate(model.heads) if place != task]
-        before = [remembered(opt, head) for head in heads]
+        before = [memory_of_head(opt, head) for head in heads]
         with (
             updates(opt, trunk=model.trunk, head=model.heads[task]) as made,
             untouched(model=model, opt=opt, x=x, y=y) as kept,
         ):
             student.train_task(model, opt, task, x, y)
-        after = [remembered(opt, head) for head in heads]
+        after = [memory_of_head(opt, head) for head in heads]
         steps.append({"task": task, "made": made, "kept": kept, "before": before, "after": after})
     return steps
 
