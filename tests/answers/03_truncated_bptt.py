@@ -5451,3 +5451,44 @@ wrong_edits(
         ),
     },
 )
+
+equal(
+    "end",
+    "a statement is moved by one: loss = F.mse_loss(readout(h), y)",
+    "a statement is moved into a block: loss = F.mse_loss(readout(h), y)",
+    "a statement is moved by one: opt.step()",
+    "a statement is moved by one: h = h.detach()",
+    "a statement is moved by one: losses.append(loss.item())",
+    "no_grad is put around: h = h.detach()",
+    "no_grad is put around: losses.append(loss.item())",
+    "no_grad is put around: average = 0.9 * average + 0.1 * loss.item()",
+    why="these lines may stand in another order, and record nothing",
+)
+equal(
+    "end",
+    "h.detach() -> h.detach().data",
+    "h.detach() -> h.detach().clone()",
+    "h.detach() -> h.data",
+    "h.detach -> h.detach_",
+    "h -> h.detach()",
+    "h -> h.data",
+    why="nobody writes to the state that is carried, no loss of it waits, and what comes back may have a history or none",
+)
+equal(
+    "end",
+    "h0.expand(batches[0][1].shape[0], -1) -> h0.expand(batches[0][1].shape[0], -1).clone()",
+    "batches[0] -> batches[-1]",
+    "x -> x.detach()",
+    "x -> x.clone()",
+    "y -> y.detach()",
+    "h -> h.clone()",
+    "loss -> loss.clone()",
+    why="all minibatches have the same batch size, x and y are plain data, and a copy costs only memory",
+)
+equal(
+    "end",
+    ".zero_grad() -> .zero_grad(set_to_none=False)",
+    ".backward() -> .backward(retain_graph=True)",
+    ".backward() -> .backward(create_graph=True)",
+    why="a gradient of 0 is as good as None, and the graph dies when the next minibatch replaces loss and h",
+)
