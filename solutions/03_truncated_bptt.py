@@ -676,7 +676,7 @@ print(first.shape, first.is_leaf)  # torch.Size([5, 3]) False, because first was
 first.sum().backward()
 print(h0.grad)  # tensor([[5., 5., 5.]]), because all five rows send their gradient to the one row of h0
 
-# %% [markdown]
+# %% [markdown] tags=["claim S3.25"]
 # So there is exactly one state in the whole training whose history you want. If you cut that one as well, no error
 # tells you:
 
