@@ -69,7 +69,8 @@ _DIAGNOSES = {
         "the optimizer was given a computed tensor. Do the arithmetic first, switch requires_grad on last"
     ),
     "created in no_grad mode": (
-        "a view was made under no_grad and written to outside of it: both belong inside, or both outside"
+        "a view was made under no_grad and written to outside of it: autograd cannot know whether this write "
+        "counts"
     ),
     "returns multiple views": "outputs of chunk, split and unbind may not be written to in place",
     "Can't detach views in-place": "detach_() does not work on a view; detach() does",

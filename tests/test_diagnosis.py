@@ -91,7 +91,7 @@ CASES = {
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
             "that this use case is ambiguous and error-prone, it is forbidden."
         ),
-        "both belong inside, or both outside",
+        "autograd cannot know whether this write counts",
     ),
     "one of several views": (
         (

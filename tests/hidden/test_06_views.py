@@ -18,6 +18,7 @@ from grader import (
 from grader.inside import attempt, gradients, graph, graph_at, inside, nn, snap, torch, untouched
 
 WHOSE = "Whose memory does each of your operations write to?"
+WRITTEN = ["*:value", "*:version", "*:storage", "*:history"]
 
 
 @inside
@@ -37,10 +38,21 @@ def assert_dtype(case, result):
     assert seen.dtype == right.dtype, f"What came back has the dtype {seen.dtype}, and so has its gradient."
 
 
+def assert_left_alone(kept, **rules):
+    """What belongs to the caller is as it was; the hint is about writes, and not about flags or modes."""
+    assert_untouched(kept, only=WRITTEN, hint=WHOSE, **rules)
+    assert_untouched(kept, **rules)
+
+
+def if_values_are_right(values, why):
+    """What explains a wrong gradient; where the values are wrong, the gradient may well be theirs."""
+    return why if is_close(*values) else {}
+
+
 def assert_own_memory(case, result, name):
     """The argument is as it was, and the result lies elsewhere."""
     kept, seen = case.seen["kept"], case.seen[result]
-    assert_untouched(kept, hint=WHOSE)
+    assert_left_alone(kept)
     assert not raised(seen, BaseException), f"What came back cannot be read: {diagnose(seen)}"
     there = f"What came back lies in the memory of {name}: to write to the one changes the other."
     assert seen.storage != kept["before"][name]["tensor"].storage, f"{there}\n\n{WHOSE}"
@@ -116,8 +128,9 @@ def functions():
 @probe(cases=functions)
 def results_collected(student, f, xs, used):
     """The results of several functions, and the gradients of what they use."""
-    result = student.collect(f, xs)
-    return {"result": snap(result), "gradients": gradients(result, used)}
+    with untouched(**used | {"xs": xs}) as kept:
+        result = student.collect(f, xs)
+    return {"kept": kept, "result": snap(result), "gradients": gradients(result, used)}
 
 
 @probe(cases=functions)
@@ -143,12 +156,10 @@ def collected_without_recording(student):
 
 @points(1)
 def test_results_are_collected(results_collected, collected_without_recording):
-    """What comes back is one tensor with f of every row.
-
-    Print f(x) for each row, and beside it the entry of your result.
-    """
+    """What comes back is one tensor with f of every row."""
+    hint = "\n\nPrint f(x) for each row, and beside it the entry of your result."
     for case in cases(results_collected):
-        assert_close(*case["result"], "The result is not f of every row, in the order of the rows.")
+        assert_close(*case["result"], f"The result is not f of every row, in the order of the rows.{hint}")
     assert_same_values(collected_without_recording)
 
 
@@ -158,10 +169,13 @@ def test_gradients_reach_what_f_uses(results_collected):
     why = {
         "no history": "\n\nWhat becomes of the history of f(x) on its way into your result?",
         "not connected": "\n\nThe result requires grad. Because of f(x), or by a flag of its own?",
+        "xs:not connected": "\n\nWhat do you hand to f: the rows of xs, or their numbers alone?",
         "wrong": "\n\nDid autograd see f(x), and how it came into the result, for every row?",
     }
     for case in cases(results_collected):
-        assert_gradients(*case["gradients"], of="the result", because=why)
+        told = if_values_are_right(case["result"], why)
+        with blaming_changes(case.seen["kept"]):
+            assert_gradients(*case["gradients"], of="the result", because=told)
 
 
 @points(1)
@@ -175,7 +189,7 @@ def test_f_is_called_once_for_each_row(called, collected_without_recording):
         for row in seen:
             assert row.shape == right[0].shape, f"f was called with the shape {row.shape}, which no row has."
         assert_close(seen, right, "f was not called with the rows of xs, from the first to the last.")
-        assert_untouched(case.seen["kept"], hint=WHOSE)
+        assert_left_alone(case.seen["kept"])
     assert_nothing_switched(collected_without_recording)
 
 
@@ -231,12 +245,10 @@ def gated_without_recording(student):
 
 @points(1)
 def test_values_are_gated(gated, gated_without_recording):
-    """The first half of h is multiplied by the sigmoid of the second.
-
-    Which half is multiplied, which is the gate, and along which dimension is h cut?
-    """
+    """The first half of h is multiplied by the sigmoid of the second."""
+    hint = "\n\nWhat is multiplied by what, and along which dimension is h cut?"
     for case in cases(gated):
-        told = "The result is not the first half of h times the sigmoid of the second."
+        told = f"The result is not the first half of h times the sigmoid of the second.{hint}"
         assert_close(*case["y"], told, all_digits=True)
     assert_same_values(gated_without_recording)
 
@@ -263,7 +275,7 @@ def test_both_halves_get_their_gradients(gated):
     """Both halves of h get the gradient of the product."""
     far = "\n\nWhich of your operations overflows where a gate is -1000 or 1000?"
     for case in cases(gated):
-        why = {"h:wrong": of_the_halves, "nan": far}
+        why = if_values_are_right(case["y"], {"h:wrong": of_the_halves, "nan": far})
         with blaming_changes(case.seen["kept"]):
             assert_gradients(*case["gradients"], of="the result", because=why, all_digits=True)
 
@@ -333,14 +345,11 @@ def scaled_without_recording(student):
 
 @points(1)
 def test_tail_is_scaled(scaled, scaled_without_recording):
-    """The columns from k on are divided by their standard deviation, the others stay.
-
-    Of which entries is the standard deviation taken, and by how many numbers is it one?
-    """
+    """The columns from k on are divided by their standard deviation, the others stay."""
+    hint = "Print what you divide by, and beside it h[:, k:].std(). What else happens to the columns?"
     for case in cases(scaled):
-        assert_close(
-            *case["y"], "The result is not h with its tail divided by the tail's standard deviation."
-        )
+        told = f"The result is not h with its tail divided by the tail's standard deviation.\n\n{hint}"
+        assert_close(*case["y"], told)
     assert_same_values(scaled_without_recording)
 
 
@@ -375,8 +384,9 @@ def about_the_tail(case):
 def test_gradient_of_the_scaled_tail(scaled):
     """The gradient knows of the division, and takes the standard deviation for a constant."""
     for case in cases(scaled):
+        why = if_values_are_right(case["y"], {"wrong": about_the_tail(case)})
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["gradients"], of="the result", because={"wrong": about_the_tail(case)})
+            assert_gradients(*case["gradients"], of="the result", because=why)
 
 
 @points(1)
@@ -454,14 +464,15 @@ def test_only_the_first_row_is_bumped(bumped, bumped_without_recording):
 
 @points(2)
 def test_every_row_reaches_b(bumped):
-    """The gradient of b is the sum over all rows.
-
-    Which of the rows leads back to b? Print the grad_fn of what you return.
-    """
+    """The gradient of b is the sum over all rows."""
+    why = {
+        "no history": "\n\nPrint the grad_fn of what you return, and of what it was made of.",
+        "wrong": "\n\nDoes every row lead back to b? Ask for the gradient of a single row's sum.",
+    }
     for case in cases(bumped):
         with blaming_changes(case.seen["kept"]):
             assert_dtype(case, "m")
-            assert_gradients(*case["gradients"], of="the result", all_digits=True)
+            assert_gradients(*case["gradients"], of="the result", because=why, all_digits=True)
 
 
 @points(1)
@@ -471,7 +482,8 @@ def test_b_is_not_bumped(bumped, bumped_without_recording):
         assert_own_memory(case, "m", "b")
         others = slice(-case.expected["m"].shape[1])
         assert case.seen["m"].value[others] == case.seen["written"].value[others], (
-            f"1 was added to the last row of the result, and other rows have changed, too.\n\n{WHOSE}"
+            "The check added 1 to the last row of the result, and other rows have changed, too."
+            "\n\nWhich memory does each row of your result lie in?"
         )
     assert_nothing_switched(bumped_without_recording)
 
@@ -536,7 +548,7 @@ def dropped_of(case):
 @points(1)
 def test_weights_are_dropped(dropped_weights, dropped_without_recording):
     """The weights are those of the full softmax, and 0 where they are dropped."""
-    hint = "\n\nWhen are weights dropped: before softmax sums up the row, or after?"
+    hint = "\n\nPrint scores.softmax(-1) before the call, and beside it your result. Which entries differ, and why?"
     for case in cases(dropped_weights):
         seen, right = case["a"]
         told = "The weights are not the softmax of all scores, with 0 where drop is true."
@@ -553,6 +565,10 @@ def test_weights_are_dropped(dropped_weights, dropped_without_recording):
 def about_the_dropped(case):
     """What a wrong gradient of the scores says: the dropped get none, or others."""
     drop = dropped_of(case)
+    hint = (
+        "\n\nDid autograd see how each weight came about, the dropped ones too? "
+        "And does softmax still find in backward what it has kept?"
+    )
 
     def told(gradient, right):
         pairs = list(zip(gradient.value, right.value, drop, strict=True))
@@ -562,9 +578,9 @@ def about_the_dropped(case):
         ):
             return (
                 "It is right but for the dropped scores, which get 0. They have a part in the sum by which "
-                "softmax divides.\n\nWhat does softmax keep for backward, and what stands there now?"
+                f"softmax divides.{hint}"
             )
-        return "\n\nWhat does softmax keep for backward, and what stands there when backward comes?"
+        return hint
 
     return told
 
@@ -578,7 +594,8 @@ def test_all_scores_get_their_gradients(dropped_weights):
             "wrong": about_the_dropped(case),
         }
         with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["gradients"], of="the result", because=why, all_digits=True)
+            told = if_values_are_right(case["a"], why)
+            assert_gradients(*case["gradients"], of="the result", because=told, all_digits=True)
 
 
 @points(1)
@@ -662,6 +679,9 @@ def trained_in_vain(student):
     return facts_of_training(student.train, model, [batch_of(baskets, goods, inputs)], 0.0, 1)
 
 
+LEARNED = ["model.*:value", "model.*:version", "model.*:grad"]
+
+
 def assert_trained(training):
     """The training came to its end."""
     losses = training.seen["losses"]
@@ -671,13 +691,13 @@ def assert_trained(training):
 def test_prices_belong_to_the_caller(trained):
     """The batches are after the training what they were before."""
     for case in cases(trained):
-        assert_untouched(case.seen["kept"], but=["model"], hint=WHOSE)
+        assert_left_alone(case.seen["kept"], but=["model"])
 
 
 def test_each_basket_has_a_vector_of_its_own(trained_in_vain):
     """The loss is that of all baskets, each with its own goods.
 
-    Print the vectors of the baskets of one batch, and compare them.
+    Print the scaled prices, the weights and the vectors of one batch. Which are not as the task says?
     """
     assert_trained(trained_in_vain)
     assert_close(*trained_in_vain["losses"], "With lr = 0 nothing is learned, and yet the losses are wrong.")
@@ -686,24 +706,27 @@ def test_each_basket_has_a_vector_of_its_own(trained_in_vain):
 def test_attention_learns(trained_by_one_basket):
     """With a single basket and a single step, every layer gets its gradient."""
     assert_trained(trained_by_one_basket)
-    (seen, right), told = trained_by_one_basket["parameters"], "After a single step a parameter is wrong."
+    seen, right = trained_by_one_basket["parameters"]
+    told = "After a single step a parameter is wrong.\n\nPrint every .grad before the step: where is it from?"
     if all(is_close(seen[name], right[name]) for name in ("head.weight", "head.bias")):
         told = (
-            "After a single step head is right, and what lies before the attention weights is not.\n\n"
-            "What does softmax keep for backward, and what stands there when backward comes?"
+            "After a single step head is right, and what lies before it is not.\n\n"
+            "Does autograd see every operation from embed to head? And does softmax still find in backward "
+            "what it has kept?"
         )
-    assert_close(seen, right, told)
+    with blaming_changes(trained_by_one_basket.seen["kept"], but=["batches", *LEARNED]):
+        assert_close(seen, right, told)
 
 
 def test_the_whole_training(trained):
     """Losses and parameters are right after several steps, and nothing else of the model has changed."""
+    hint = "Is the first loss right? Then print every .grad before the first step: where is it from?"
     for case in cases(trained):
         assert_trained(case)
-        with blaming_changes(case.seen["kept"], but=["model"]):
-            assert_close(*case["losses"], "The losses of the steps are wrong.")
+        with blaming_changes(case.seen["kept"], but=LEARNED):
+            assert_close(*case["losses"], f"The losses of the steps are wrong.\n\n{hint}")
             assert_close(*case["parameters"], "A parameter is not where the gradients lead.")
-        learned = ["model.*:value", "model.*:version", "model.*:grad"]
-        assert_untouched(case.seen["kept"], but=["batches", *learned])
+        assert_untouched(case.seen["kept"], but=["batches", *LEARNED])
 
 
 @picture
