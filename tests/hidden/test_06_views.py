@@ -548,7 +548,7 @@ def dropped_of(case):
 @points(1)
 def test_weights_are_dropped(dropped_weights, dropped_without_recording):
     """The weights are those of the full softmax, and 0 where they are dropped."""
-    hint = "\n\nPrint scores.softmax(-1) before the call, and beside it your result. Which entries differ, and why?"
+    hint = "\n\nPrint scores.softmax(-1) before the call, and beside it your result. Which entries differ?"
     for case in cases(dropped_weights):
         seen, right = case["a"]
         told = "The weights are not the softmax of all scores, with 0 where drop is true."
