@@ -11,7 +11,7 @@ from grader.facts import Raised, Rebound
 from grader.text import printable
 
 _MAX_TEXT = 200
-_SENTENCE_END = re.compile(r"\.(?=\s|[A-Z])")  # torch forgets a blank here and there
+_SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # torch forgets a blank here and there
 _ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 _GRAD = re.compile(r"\.grad\b(?!\()")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")

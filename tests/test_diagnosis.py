@@ -256,6 +256,7 @@ def test_an_unknown_text_is_told_as_it_is(raised, told):
         ("One. Two. " + "x" * 200, "One. Two"),
         ("One. Two.", "One. Two"),
         ("It broke. Hint: look elsewhere", "It broke"),
+        ("One: [torch.FloatTensor " + "x" * 170 + " " + "y" * 30, "One: [torch.FloatTensor " + "x" * 170),
     ],
 )
 def test_the_beginning_of_a_text_is_told(text, beginning):
