@@ -891,9 +891,9 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # - `X` has the shape `(N, inputs)` and `Y` the shape `(N, outputs)`, with `N` at least 1. Both are plain data. All is
 #   float32 or all is float64.
 # - `model` takes a single sample of shape `(inputs,)` as well as a batch. All its parameters require grad and take
-#   part. Two modules of it may share a parameter. It has one entry, under the name that `named_parameters()` gives it,
-#   and its gradient counts both places. No module has two names. The model gives the same output for the same input,
-#   and no `if` in it looks at values.
+#   part. Two modules of it may share a parameter: such a parameter has one entry, under the name that
+#   `named_parameters()` gives it, and its gradient counts both places. No module has two names. The model gives the
+#   same output for the same input, and no `if` in it looks at values.
 # - The `.grad` of every parameter is `None` before the call and after it. Nothing else of `model`, `X` or `Y` changes.
 #
 # The given function returns `N` times the same tensor, and leaves gradients behind.
