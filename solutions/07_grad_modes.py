@@ -175,7 +175,7 @@ def test_only_the_prompt_is_trained(prompt_step):
     try:
         prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
-        raise AssertionError(f"no gradient reached the prompt; torch says: {error}") from None
+        raise AssertionError(f"the step stops with an error; torch says: {error}") from None
     assert prompt.tolist() != [0.0, 0.0], "the prompt has not moved"
     assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
     assert backbone.weight.grad is None, "the backbone collects .grad: it is not frozen"
