@@ -160,12 +160,10 @@ def test_the_trunk_is_called_once(both):
     for case in cases(both):
         seen = gone(case)
         assert seen["calls"] == 1, f"The trunk was called {seen['calls']} times."
-        for name in "de":
-            assert_close(
-                *case[name],
-                f"The value of {name} is wrong.",
-                {"d": case.expected["d"], "e": case.expected["e"]},
-            )
+        others = {"d": case.expected["d"], "e": case.expected["e"]}
+        with blaming_changes(seen["kept"], but=ARRIVING):
+            for name in "de":
+                assert_close(*case[name], f"The value of {name} is wrong.", others)
 
 
 @points(2)
@@ -275,10 +273,11 @@ def measurements(measured_twice):
 
 @points(2)
 def test_norms_are_of_one_loss_each(norms_returned):
-    """Each number is the L2 norm of the gradient of one loss with respect to all parameters.
-
-    Take a loss apart: to which parameters does its gradient go, and how do their squares come together?
-    """
+    """Each number is the L2 norm of the gradient of one loss with respect to all parameters."""
+    hints = {
+        "first": "To which parameters does its gradient go, and how do their squares come together?",
+        "second": "What does your function remember of the call before?",
+    }
     for case in cases(norms_returned):
         for call in ("first", "second"):
             norms, rights = case[call]
@@ -288,7 +287,7 @@ def test_norms_are_of_one_loss_each(norms_returned):
             assert len(norms) == len(rights), f"{len(norms)} numbers came back for {len(rights)} losses."
             others = {f"the norm of losses[{place}]": right for place, right in enumerate(rights)}
             for place, (norm, right) in enumerate(zip(norms, rights, strict=True)):
-                told = f"The norm of losses[{place}]{where} is wrong."
+                told = f"The norm of losses[{place}]{where} is wrong.\n\n{hints[call]}"
                 assert_close(
                     norm, right, told, {name: other for name, other in others.items() if other != right}
                 )
@@ -382,10 +381,7 @@ LEARNED = ["net.*:value", "net.*:version", "net.*:grad"]
 
 @points(2)
 def test_each_update_has_its_own_gradient(updated):
-    """Each step is given the gradient of its own loss, at the weights that it starts from.
-
-    What is in .grad when opt.step() is called, and at which weights was it computed?
-    """
+    """Each step is given the gradient of its own loss, at the weights that it starts from."""
     for case in cases(updated):
         made, right = case["made"]
         if len(made["steps"]) == len(right["steps"]) == 2:
@@ -404,7 +400,7 @@ def test_each_update_has_its_own_gradient(updated):
 def test_losses_before_their_updates(losses_returned):
     """Both losses come back as Python floats, each from the one call of net that its update starts from.
 
-    At which weights was each loss computed?
+    Of which prediction and of which target is each loss, and at which weights?
     """
     for case in cases(losses_returned):
         for call, where in (("first", ""), ("second", " in a second call")):
@@ -501,6 +497,8 @@ def overwritten(student, source, image, weight):
     other = student.ContentLoss(-target, weight)
     module(image)
     found = {"before anything is overwritten": snap(module.loss)}
+    module(image)
+    found["at a second use"] = snap(module.loss)
     late = student.ContentLoss(target, weight)
     F.relu(target, inplace=True)
     attempt(late, image)
@@ -555,13 +553,12 @@ def optimised(student):
 
 @points(2)
 def test_target_is_a_constant(content_losses):
-    """No gradient goes into the network behind the target, and the caller's target stays as it is.
-
-    What does the module keep of the target: its values, or also how it was computed?
-    """
+    """No gradient goes into the network behind the target, and the caller's target stays as it is."""
+    hint = "What does the module keep of the target: its values, or also how it was computed?"
     for case in cases(content_losses):
         seen = case.seen
-        assert not seen["to the source"], "The loss leads back into the network that has computed the target."
+        back = "The loss leads back into the network that has computed the target."
+        assert not seen["to the source"], f"{back}\n\n{hint}"
         number = seen["trained"]
         assert not number, (
             f"The module has {number} parameter that requires grad: an optimizer would move the constant."
@@ -574,13 +571,12 @@ def test_target_is_a_constant(content_losses):
 
 @points(1)
 def test_constant_has_memory_of_its_own(overwritten):
-    """The loss does not change when the caller's target is overwritten.
-
-    detach() shares memory. Which of your lines makes memory of its own?
-    """
+    """The loss does not change when the caller's target is overwritten."""
+    hint = "\n\ndetach() shares memory. Which of your lines makes memory of its own?"
     for case in cases(overwritten):
         for when, (seen, right) in ((when, case[when]) for when in case.expected):
-            assert_close(seen, right, f"The loss is wrong {when}.")
+            asked = hint if "relu" in when or "filled" in when else ""
+            assert_close(seen, right, f"The loss is wrong {when}.{asked}")
 
 
 @points(1)
@@ -605,7 +601,7 @@ def test_input_passes_unchanged(passed):
 def test_image_follows_the_losses(optimised):
     """In every iteration one plain backward moves the image as it should.
 
-    How many backwards run in an iteration, and through which graphs?
+    Which gradients arrive at the image in an iteration, and of which losses? Print image.grad after it.
     """
     seen, expected = optimised
     number = len(seen["images"]) + 1
@@ -816,27 +812,31 @@ def left_alone(student):
 
 @points(2)
 def test_gradient_of_the_batch(batch):
-    """The pieces bring the gradient of the mean over the whole batch.
-
-    By what number does the mean over a micro-batch divide, and by what the mean over the batch?
-    """
+    """The pieces bring the gradient of the mean over the whole batch."""
+    why = {
+        "wrong": "\n\nBy what number does the mean over a micro-batch divide, and by what the mean over the "
+        "batch? And does every sample count?"
+    }
     for case in cases(batch):
         others = {
             f"what {mistake} of the micro-batches brings to {name}": gradient
             for mistake in ("the sum of the means", "the mean of the means")
             for name, gradient in case.expected[mistake].items()
         }
-        assert_gradients(*case["gradients"], of="the loss of the batch", others=others, all_digits=True)
+        assert_gradients(
+            *case["gradients"], of="the loss of the batch", because=why, others=others, all_digits=True
+        )
 
 
 @points(1)
 def test_all_kinds_of_parameters(by_mode):
-    """The gradients are right for shared parameters, too, for parts in eval mode, and in a second call.
-
-    How often is each parameter added to, and in which modes did you find the parts?
-    """
+    """The gradients are right for shared parameters, too, for parts in eval mode, and in a second call."""
+    why = {
+        "wrong": "\n\nIf they are right for a single layer: how often is each parameter added to, and in "
+        "which modes did you find the parts?"
+    }
     for case in cases(by_mode):
-        assert_gradients(*case["gradients"], of="the loss of the batch")
+        assert_gradients(*case["gradients"], of="the loss of the batch", because=why)
 
 
 @points(1)
@@ -971,7 +971,7 @@ def lessons(*schools):
     """The steps, if the trunk moved in each: who trains nothing is not praised for harming nobody."""
     for school in schools:
         for step in cases((school.seen, school.expected), each="Step"):
-            nothing = "The trunk did not move: nothing was trained."
+            nothing = "The trunk did not move: it was not trained."
             assert_changed(step.seen["kept"], nothing, only=["model.trunk.*:value"])
             yield step
 
@@ -1358,10 +1358,13 @@ def test_the_history_holds_numbers(histories, counted):
             assert isinstance(loss, float), (
                 f"The entry of epoch {place} is a {type(loss).__name__}, not a Python float."
             )
-            assert_close(loss, right, f"The mean loss of epoch {place} is wrong.", others)
+            told = f"The mean loss of epoch {place} is wrong."
+            asked = "If the steps are right: how much does each piece count in it, and how much each batch?"
+            assert_close(loss, right, f"{told}\n\n{asked}", others)
     seen = assert_all_entered(counted)
     assert seen["peak"] <= 1, (
         f"When samples entered the model, the graphs of {seen['peak']} earlier calls were alive at once."
+        "\n\nWhat do you keep of a piece when the next enters?"
     )
     assert not seen["after"], (
         f"The graphs of {seen['after']} calls of the model are alive after the training."
