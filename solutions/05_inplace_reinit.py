@@ -830,7 +830,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 # ## End task · A last layer that begins anew
 #
 # A network is fine-tuned. In the middle of the training its last layer begins anew, and a moving average of its
-# weight is kept for later. `fine_tune(first, last, opt, average, batches, mask, tau, restart)` does for each batch
+# weight is kept for later. `train_and_restart(first, last, opt, average, batches, mask, tau, restart)` does for each batch
 # `(x, y)` of `batches`, counted from 0:
 #
 # 1. Before the batch with the number `restart`, all weights and the bias of `last` become 0. Training goes on with them: `opt`
@@ -854,7 +854,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 
 
 # %% tags=["question end"]
-def fine_tune(first, last, opt, average, batches, mask, tau, restart):
+def train_and_restart(first, last, opt, average, batches, mask, tau, restart):
     """Train two layers, begin the second anew at one batch, and keep a moving average of its weight.
 
     first: nn.Linear(k, m); last: nn.Linear(m, o); opt: an optimizer of their parameters.
@@ -891,7 +891,7 @@ def fine_tune(first, last, opt, average, batches, mask, tau, restart):
 
 
 # %% tags=["check end"]
-def test_the_three_symptoms(fine_tune):
+def test_the_three_symptoms(train_and_restart):
     """After the restart the last layer learns, a unit that is switched off does not, and the average is plain data."""
     import torch
 
@@ -901,7 +901,7 @@ def test_the_three_symptoms(fine_tune):
     average, off = torch.zeros(1, 2), first.weight[1].tolist()
     batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(3)]
     try:
-        fine_tune(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
+        train_and_restart(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         raise AssertionError(f"the training of three batches stopped; torch says: {reason}") from None

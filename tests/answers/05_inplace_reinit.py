@@ -4229,7 +4229,7 @@ equal(
 )
 
 
-# end: fine_tune
+# end: train_and_restart
 
 
 @accepted("end")

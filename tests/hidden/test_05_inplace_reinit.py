@@ -880,7 +880,7 @@ def next_loss(student):
     return graph(next_loss=(X @ w).sum(), **{f"w_v{w._version}": w}, losses=losses)
 
 
-# --- end: fine_tune
+# --- end: train_and_restart
 
 
 @inside
@@ -920,7 +920,7 @@ def tuned(student, first, last, opt, average, batches, mask, tau, restart):
     """The layers, the average and the losses after trainings, and what else there is."""
     watched = {"first": first, "last": last, "average": average, "batches": batches, "mask": mask}
     with untouched(**watched) as kept:
-        losses = student.fine_tune(first, last, opt, average, batches, mask, tau, restart)
+        losses = student.train_and_restart(first, last, opt, average, batches, mask, tau, restart)
     held = {id(parameter) for group in opt.param_groups for parameter in group["params"]}
     return {
         "kept": kept,
@@ -993,5 +993,5 @@ def average_after_a_training(student):
     first, last, average = nn.Linear(1, 1), nn.Linear(1, 1), torch.zeros(1, 1)
     opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
     batches = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]
-    attempt(student.fine_tune, first, last, opt, average, batches, torch.ones(1), 0.5, 9)
+    attempt(student.train_and_restart, first, last, opt, average, batches, torch.ones(1), 0.5, 9)
     return graph(average=average, **{"last.weight": last.weight})

@@ -11,7 +11,7 @@ afterword = "The three bugs: a new `Parameter` that the optimizer does not know,
     success_message="After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not know, a write through <code>.data</code> that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once.",
     failure_message="Not yet: After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.",
 )
-def test_the_three_symptoms(fine_tune):
+def test_the_three_symptoms(train_and_restart):
     """After the restart the last layer learns, a unit that is switched off does not, and the average is plain data."""
     import torch
 
@@ -21,7 +21,7 @@ def test_the_three_symptoms(fine_tune):
     average, off = torch.zeros(1, 2), first.weight[1].tolist()
     batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(3)]
     try:
-        fine_tune(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
+        train_and_restart(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         raise AssertionError(f"the training of three batches stopped; torch says: {reason}") from None
