@@ -372,8 +372,9 @@ def losses_returned(student, net, opt, x, y1, y2):
         return [float(loss) if isinstance(loss, float) else loss for loss in losses]
 
     calls = spy(net)
-    first, number = called(), len(calls)
-    return {"first": first, "second": attempt(called), "old": old, "calls": number}
+    with untouched(net=net) as kept:
+        first, number = called(), len(calls)
+    return {"first": first, "second": attempt(called), "old": old, "calls": number, "kept": kept}
 
 
 LEARNED = ["net.*:value", "net.*:version", "net.*:grad"]
@@ -411,7 +412,8 @@ def test_losses_before_their_updates(losses_returned):
             if call == "first":
                 others["the second loss before any update"] = case.expected["old"]
             for name, loss, right in zip(("first", "second"), losses, rights, strict=True):
-                assert_close(loss, right, f"The {name} loss{where} is wrong.", others)
+                with blaming_changes(case.seen["kept"], only=["*:training", "*:requires_grad"]):
+                    assert_close(loss, right, f"The {name} loss{where} is wrong.", others)
         number = case.seen["calls"]
         assert number == 2, (
             f"net was called {number} times for two updates.\n\nWhat is each of your calls for? (A batch "
