@@ -20,6 +20,7 @@ from grader.templating import HTML
 from grader.worth import total
 
 _FEW = 1  # submission has no distribution
+_MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
 _MOST = 10  # further diagnoses of a check
 _NOTHING: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
@@ -58,6 +59,7 @@ def report_html(
         cases=looked_at,
         charts=charts or Charts(),
         few=_FEW,
+        many=_MANY,
         most=_MOST,
         script=_script(),
     )

@@ -419,3 +419,12 @@ def test_of_very_many_failed_cells_the_first_are_told():
     told = failed_cells(Evidence(cells=cells))
     assert (len(told), told[-1]) == (MAX_TOLD + 1, "And 10 more.")
     assert len(failed_cells(Evidence(cells=cells[:MAX_TOLD]))) == MAX_TOLD
+
+
+@pytest.mark.parametrize(("assignments", "is_open"), [(3, True), (4, False)])
+def test_a_report_of_many_assignments_folds_its_details(assignments, is_open):
+    """Of more than three assignments, what each question and check saw waits for a click."""
+    rows = [row("ada", stem=f"0{number}_tiny", score=0.0, message="Wrong.") for number in range(assignments)]
+    page = report_html(rows, [], "landlock+seccomp")
+    assert page.count('<details class="questions" open>') == (assignments if is_open else 0)
+    assert page.count('<details class="questions"') == assignments
