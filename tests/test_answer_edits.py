@@ -143,7 +143,10 @@ def test_all_that_a_wrong_answer_says_an_edit_says_too(read):
             'accepted_edits("q1", {"no": edit("x + x", "2 * x", "No.", fails=[])})',
             "a wrong answer, and only a",
         ),
-        ('wrong_edits("q1", {"squared": ("x + x", "2 * x", "No.")})', "the first in line 7"),
+        (
+            'wrong_edits("q1", {"squared": ("x + x", "2 * x", "No.")})',
+            "one to q1 in line 7; give each a name of its own",
+        ),
         ('wrong_edits("q1", {"no": ("x + x", "2 * x")})', 'write {"name_of_the_answer": ('),
         ('wrong_edits("q1", {"no": ("", "2 * x", "No.")})', 'write {"name_of_the_answer": ('),
         ('wrong_edits("q1", {"no": ("x + x", "2 * x", WHY)})', 'write {"name_of_the_answer": ('),

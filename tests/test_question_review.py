@@ -61,7 +61,7 @@ def test_all(constant, meant, by_a_helper, by_a_layer, by_a_cotangent):
     """All."""
     assert constant.seen, "No."
 '''
-DOUBLE = Question("q1", "Double", "double", "", "", None, Place(Path("01_tiny.py"), 7, "q1"))
+DOUBLE = Question("q1", "Double", "double", "", "", None, place=Place(Path("01_tiny.py"), 7, "q1"))
 CHECKS = [
     Check("test_one", "One", None, 1.0, "q1", ("constant",)),
     Check("test_two", "Two", None, 1.0, "q1", ()),

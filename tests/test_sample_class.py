@@ -180,6 +180,7 @@ def test_gradebook_agrees_with_the_results(graded):
         rows = list(csv.DictReader(file))
     assert [row["student"] for row in rows] == [student for student, *_ in CLASS]
     expected = []
+    most = max(len(result["questions"]) for result in graded.results.values())
     for result in graded.results.values():
         scores = {question["id"]: number(question["score"]) for question in result["questions"]}
         expected.append(
@@ -190,7 +191,7 @@ def test_gradebook_agrees_with_the_results(graded):
                 "max_score": number(result["max_score"]),
                 "status": result["status"],
                 "notebook_sha256": result["provenance"]["notebook_sha256"] or "",
-                **{f"q{place}": scores.get(f"q{place}", "") for place in range(1, 7)},
+                **{f"q{place}": scores.get(f"q{place}", "") for place in range(1, most + 1)},
             }
         )
     assert rows == expected
