@@ -1185,7 +1185,7 @@ def test_no_graph_survives(watched):
     What did you return or store, and what is its grad_fn?
     """
     seen = all_batches(watched)
-    assert not seen["after"], f"The graphs of {seen['after']} batches are alive after the call."
+    assert not seen["after"], f"Graphs of batches that are still alive after the call: {seen['after']}."
 
 
 @points(1)
@@ -1369,7 +1369,7 @@ def test_the_history_holds_numbers(histories, counted):
         "\n\nWhat do you keep of a piece when the next enters?"
     )
     assert not seen["after"], (
-        f"The graphs of {seen['after']} calls of the model are alive after the training."
+        f"Graphs of the model's calls that are still alive after the training: {seen['after']}."
     )
 
 
