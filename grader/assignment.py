@@ -18,7 +18,7 @@ from grader.errors import CourseError
 from grader.filled import questions_left_out
 from grader.master_file import cells_of_master
 from grader.public_check import validate_check
-from grader.question import END_TASK, IDENTITY, Place, Question, heading_of, read_question
+from grader.question import END_TASK, IDENTITY, Place, Question, heading_of, name_of, read_question
 
 __all__ = ["Assignment", "Cell", "Question", "read_assignment"]
 
@@ -253,7 +253,7 @@ def _question(path: Path, identity: str, cells: list[Cell]) -> Question:
     if roles not in (*allowed, *([*some, "afterword"] for some in allowed)):
         raise CourseError(
             f"{where}: its cells are {', '.join(roles)}; write, in this order, one markdown cell that"
-            f" begins `{_heading(identity)}`, one cell tagged `question {identity}`,"
+            f" begins `## {name_of(identity)} · Title`, one cell tagged `question {identity}`,"
             f" at most one tagged `check {identity}`, and at most one text tagged `afterword {identity}`."
         )
     title = cells[0].source.partition("\n")[0].partition(" · ")[2].strip()
@@ -266,10 +266,6 @@ def _question(path: Path, identity: str, cells: list[Cell]) -> Question:
         cell = Place(path, check.line, identity)
         validate_check(cell, check.source, question.function, has_afterword=afterword is not None)
     return question
-
-
-def _heading(identity: str) -> str:
-    return f"## {'End task' if identity == END_TASK else identity} · Title"
 
 
 def _with_answer(cell: Cell, answers: Mapping[str, str]) -> Cell:

@@ -13,8 +13,9 @@ from grader.drawing.picture import Picture
 from grader.evidence import Evidence
 from grader.failed_cell import MAX_TOLD, FailedCell
 from grader.gradebook import number
-from grader.question import END_TASK
+from grader.question import END_TASK, name_of
 from grader.result import Result, all_questions
+from grader.row import end_task_standing
 from grader.score import remarks
 from grader.settings import Feedback
 from grader.templating import HTML, MARKDOWN
@@ -76,18 +77,13 @@ def _standing(question: Mapping[str, Any]) -> str:
     return "part" if question["score"] > 0 else "none"
 
 
-def _name(question: Mapping[str, Any]) -> str:
-    return "End task" if question["id"] == END_TASK else str(question["id"])
-
-
 def _gained(question: Mapping[str, Any]) -> str:
     """What a question earned, in points; how an end task stands, which earns none."""
     score, most = number(question["score"]), number(question["max_score"])
     if question["id"] != END_TASK:
         return f"{score} of {most}"
-    if question["status"] != "answered":
-        return "not tried"
-    return "solved" if score == most else f"{score} of {most} checks passed"
+    standing = end_task_standing(question)
+    return f"{score} of {most} checks passed" if standing == "tried" else standing
 
 
 def _points(check: Mapping[str, Any], question: Mapping[str, Any]) -> str:
@@ -131,7 +127,7 @@ for _environment in (HTML, MARKDOWN):
         drawn=_drawn,
         fenced=_fenced,
         gained=_gained,
-        name=_name,
+        name=name_of,
         points=_points,
         remarks=_remarks,
         standing=_standing,

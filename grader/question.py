@@ -28,6 +28,11 @@ def heading_of(source: str) -> tuple[str, str] | None:
     return (found["question"] or END_TASK, found["title"].strip()) if found else None
 
 
+def name_of(identity: str) -> str:
+    """What people read in the place of a question's id."""
+    return "End task" if identity == END_TASK else identity
+
+
 @dataclass(frozen=True)
 class Question:
     """What a master says about one question."""

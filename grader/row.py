@@ -95,6 +95,7 @@ class Rows:
         Raises:
             KeyError, TypeError: it has not the form of a result.
         """
+        end_task = result.get("end_task")  # an older result says nothing of it
         return Row(
             name,
             result["student"],
@@ -109,7 +110,7 @@ class Rows:
             tuple(map(self.share, result["provenance"].items())),
             self.share(tuple(map(self._answer, result["questions"]))),
             self.share(tuple(map(_stopped, filter(_is_stopped, result.get("cells", []))))),
-            _standing(result.get("end_task")),
+            end_task and end_task_standing(end_task),
         )
 
     def _answer(self, question: Mapping[str, Any]) -> Answer:
@@ -129,9 +130,8 @@ class Rows:
         )
 
 
-def _standing(end_task: Mapping[str, Any] | None) -> str | None:
-    if end_task is None:
-        return None
+def end_task_standing(end_task: Mapping[str, Any]) -> str:
+    """How an end task of a result stands, one of ``END_TASKS``."""
     if end_task["status"] != "answered":
         return "not tried"
     return "solved" if end_task["score"] == end_task["max_score"] else "tried"
