@@ -14,7 +14,7 @@ from grader.course import Course
 def complaints(tmp_path, shared_zygote):
     """What the doctor says about the tiny course after some text of it was replaced by other text."""
 
-    def examine(*replaced, built=True, jobs=2):
+    def examine(*replaced, built=True, jobs=2, seeds=(1, 2)):
         root = write_course(tmp_path / "course")
         for file, text, old, new in _edits(root, replaced):
             assert old in text
@@ -22,7 +22,7 @@ def complaints(tmp_path, shared_zygote):
         course = Course.find(root)
         if built:
             build(course.assignments.values(), root / "assignments", course.all_points())
-        found = list(doctor.examine(course, course.stems, jobs=jobs, seeds=(1, 2)))
+        found = list(doctor.examine(course, course.stems, jobs=jobs, seeds=seeds))
         return [complaint for one in found for complaint in one.complaints]
 
     return examine
@@ -53,6 +53,15 @@ def test_an_accepted_answer_that_fails_is_told(complaints):
     """A right answer that a check refuses is named, with what it would be told."""
     told = complaints(("answers", "return x + x", "return x + x + 1"))
     assert any("added" in c and "is right, but fails test_double" in c for c in told)
+
+
+@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
+def test_a_probe_of_the_same_inputs_in_every_run_is_told(complaints, seeds):
+    """However few seeds are tried, the reference shows which inputs none of them changes."""
+    told = complaints(
+        ("checks", "student.double(torch.randn(3))", "student.double(torch.ones(3))"), seeds=seeds
+    )
+    assert any("draws nothing at random" in c for c in told)
 
 
 def test_a_probe_that_draws_after_a_call_is_told(complaints):

@@ -228,7 +228,7 @@ def test_nobodys_cells_are_kept(klass):
 
 
 def _notebooks_in_memory():
-    """How many notebooks are held; by `type`, for `isinstance` asks objects for a `__class__` that may warn."""
+    """How many are held; by `type`, for `isinstance` asks objects for a `__class__`, and some then warn."""
     gc.collect()
     return sum(type(held) is Notebook for held in gc.get_objects())
 

@@ -42,7 +42,7 @@ _ALL = "all"  # answers are edited by --mutants
 @click.option(
     "--seeds",
     type=click.IntRange(1),
-    default=2,
+    default=1,
     show_default=True,
     help="How many seeds have to give the same verdicts; inputs are drawn anew with each.",
 )
