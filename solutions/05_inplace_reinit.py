@@ -912,7 +912,7 @@ def test_the_three_symptoms(train_and_restart):
 
 # %% [markdown] tags=["afterword end"]
 # The three bugs: a new `Parameter` that the optimizer does not know, a write through `.data` that autograd does not see, and
-# bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once.
+# bookkeeping that autograd records. None of them raises an error, and the first two look like the repair of one.
 
 # %% [markdown]
 # ## What to keep

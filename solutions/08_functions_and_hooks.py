@@ -1155,7 +1155,9 @@ def test_two_heads(train_two_heads):
     assert main != 0.8, "with weight = 1 the penalty changes nothing: main becomes what it is with weight = 0"
     assert main == 0.6, f"with weight = 1 the weight of main goes from 1 to {main}"
     _, history = trained(epochs=2, slow=1.0, weight=0.0)
-    assert len(set(history)) == 2, f"the gradients of two epochs are {history}, and those differ"
+    assert len(set(history)) == 2, (
+        f"after two epochs the list is {history}, but their gradients are two different numbers"
+    )
     assert history == [2.0, 0.576], f"the gradients of two epochs are {history}"
 
 

@@ -977,9 +977,13 @@ def graphs_at_each_step(student):
     given["readout"].register_forward_hook(lambda module, args, output: mark(output))
     given["opt"].register_step_pre_hook(lambda *_: peaks.append(alive()))
     losses, average, h = student.train_tracked(*given.values())
-    floats = all(isinstance(number, float) for number in [*losses, average])
+    floats = {
+        "A loss in the list": all(isinstance(loss, float) for loss in losses),
+        "The average": isinstance(average, float),
+    }
     found = {"losses": [float(loss) for loss in losses], "average": float(average), "h": h}
-    return {**found, "floats": floats, "peaks": peaks}
+    ends = {name: state(given[name])["parameters"] for name in ("cell", "readout")}
+    return {**found, "floats": floats, "peaks": peaks, "ends": ends}
 
 
 def test_the_start_learns(tracked_once, tracked):
@@ -1021,9 +1025,15 @@ def test_what_comes_back(graphs_at_each_step, tracked, tracked_states):
     assert_carried(tracked_states, since=2)
     assert_cut(tracked_states, "Where is a history wanted, and where is it not?", since=2)
     seen, expected = graphs_at_each_step
-    assert seen["floats"], "The losses or the average are no Python floats."
+    for name, is_float in seen["floats"].items():
+        assert is_float, f"{name} is no Python float."
+    astray = "The parameters do not end where the training leads, so later losses and states are others, too."
+    hint = "Does another check of this question fail? Then see to that first."
+    assert_close(seen["ends"], expected["ends"], f"{astray}\n\n{hint}")
     assert_close(seen["losses"], expected["losses"], "The losses are not those of the minibatches.")
-    assert_close(seen["average"], expected["average"], "The average is not the moving average of the losses.")
+    told = "The average is not the moving average of the losses."
+    hint = "Where does it begin, which loss of a minibatch goes into it, and with which weight?"
+    assert_close(seen["average"], expected["average"], f"{told}\n\n{hint}")
     assert_close(
         seen["h"], expected["h"], "The state that came back does not have the values of the last state."
     )

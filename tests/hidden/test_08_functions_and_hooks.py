@@ -895,6 +895,9 @@ def trained(student, body, main, aux, X, Y, Z, *rest):
     return {"history": history, "kept": kept, "others": others, **ends}
 
 
+NOT_THOSE = "The entries are not the gradients that the epochs of the right training have."
+
+
 def trained_with(trained, *names):
     """The cases of these names."""
     for case in cases(trained):
@@ -940,7 +943,7 @@ def test_list_of_gradients(trained):
         assert len(history) == len(right), f"After {len(right)} epochs the list has {len(history)} entries."
         same = all(is_close(entry, history[0]) for entry in history)
         assert not same, f"All {len(history)} entries of the list are the same.{hint}"
-        assert_close(history, right, f"The entries are not the gradients of their epochs.{hint}")
+        assert_close(history, right, f"{NOT_THOSE}{hint}")
 
 
 def test_all_together(trained):
@@ -950,7 +953,6 @@ def test_all_together(trained):
         assert_untouched(case.seen["kept"], only=["X", "Y", "Z"])
         assert_untouched(case.seen["kept"], only=["body", "main", "aux"], but=stays)
     for case in trained_with(trained, "With all three terms"):
-        told = "The entries are not the gradients of their epochs."
         hint = "Does another check of this question fail? Then see to that first."
-        assert_close(*case["history"], f"{told}\n\n{hint}", all_digits=True)
+        assert_close(*case["history"], f"{NOT_THOSE}\n\n{hint}", all_digits=True)
         assert_ends_right(case, all_digits=True)

@@ -4,11 +4,11 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: a new `Parameter` that the optimizer does not know, a write through `.data` that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once."
+afterword = "The three bugs: a new `Parameter` that the optimizer does not know, a write through `.data` that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and the first two look like the repair of one."
 
 
 @test_case(
-    success_message="After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not know, a write through <code>.data</code> that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and each of them was a repair of an error once.",
+    success_message="After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not know, a write through <code>.data</code> that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and the first two look like the repair of one.",
     failure_message="Not yet: After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.",
 )
 def test_the_three_symptoms(train_and_restart):

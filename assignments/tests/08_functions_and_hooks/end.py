@@ -39,7 +39,7 @@ def test_two_heads(train_two_heads):
     )
     _, history = trained(epochs=2, slow=1.0, weight=0.0)
     assert len(set(history)) == 2, (
-        f"the gradients of two epochs are {history}, and those differ"
+        f"after two epochs the list is {history}, but their gradients are two different numbers"
     )
     assert history == [2.0, 0.576], (
         f"the gradients of two epochs are {history}"
