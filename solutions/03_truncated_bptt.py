@@ -171,7 +171,7 @@ xray(state=state, carried=carried, cell=cell)
 # - The line `state.detach()` alone changes nothing. Use what it returns.
 # - A blog post mocks the sentence "the detached state is a leaf, therefore it has nothing to do with
 #   the graph before". The sentence is right, about the state *after* `detach()`.
-# - You detach the *state*, never the *parameters* (as the title of an article has it). A detached
+# - You detach the *state*. The title of an article says that you detach the *parameters*, but a detached
 #   parameter does not learn.
 #
 # And `detach()` does more than silence an error. It bounds the cost of every backward, and it keeps gradients
@@ -538,7 +538,7 @@ xray(after=after, cut=cut, before=before, xs=xs)
 # - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
 #   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
 # - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; every loss depends on all others.
-#   Parts of the `readout` may be in eval mode. That stays so. It treats every row for itself, so you may call
+#   Parts of the `readout` may be in eval mode. That stays so. `readout` treats every row for itself, so you may call
 #   it for several steps at once. `xs` and `ys` require no grad and stay as they are, and nothing of yours, no
 #   hook and no attribute, stays behind. As in question 1, `O` may be 1.
 # - Return the sum of the losses of all steps as a Python `float`.
@@ -653,7 +653,7 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     )
     assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
         "with k = 5 and 5 steps the gradient of cell.weight_hh should be that of full backpropagation "
-        "through time, and it is not: the state is cut within the chunk, or a loss is missing"
+        "through time, and it is not: is the state cut within the chunk, or is a loss missing?"
     )
 
 
@@ -664,8 +664,8 @@ def test_the_cuts_are_k_steps_apart(tbptt):
 # %% [markdown]
 # ## A start that can learn
 #
-# Zeros are an arbitrary first state. You can also learn it: a parameter `h0` of shape `(1, H)`, a row for
-# the whole batch. `expand` gives this row to every sequence of the batch, and autograd records it like every
+# Zeros are an arbitrary first state. The first state can also be learned, as a parameter `h0` of shape `(1, H)`, a
+# row for the whole batch. `expand` gives this row to every sequence of the batch, and autograd records it like every
 # operation ([Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)):
 
 # %%
@@ -677,7 +677,7 @@ first.sum().backward()
 print(h0.grad)  # tensor([[5., 5., 5.]]), because all five rows send their gradient to the one row of h0
 
 # %% [markdown] tags=["claim S3.25"]
-# So there is exactly one state in the whole training whose history you want. If you cut that one as well, no error
+# So only the first minibatch may begin with a state that has a history. If you cut this history as well, no error
 # tells you:
 
 # %%
@@ -786,9 +786,8 @@ def test_the_start_learns(train_learned_start):
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, (
-        "h0 has not moved after a minibatch" + (" and h0.grad is None" if h0.grad is None else "") + ": "
-        "the first state is not connected to h0"
+    assert h0.tolist() != before, "h0 has not moved after a minibatch" + (
+        ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
     )
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)

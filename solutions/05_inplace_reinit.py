@@ -115,8 +115,8 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 #
 # - Afterwards `w` is the same object in the same memory, and still a leaf that requires grad.
 # - The caller may hold a loss that was computed from the *old* values of `w`. If its backward pass needs those
-#   values, as in `(w * w).mean()`, it must raise an error. It must not silently compute a gradient that
-#   belongs neither to the old values nor to the new ones.
+#   values, as in `(w * w).mean()`, it must raise an error. It must not silently compute a gradient from
+#   the new values, from which this loss was not computed.
 #
 # `w.grad` is not part of this task.
 #
@@ -454,7 +454,7 @@ t = torch.tanh(h)  # derivative 1 - t**2: needs its output
 print(t.grad_fn._saved_result.data_ptr() == t.data_ptr())  # True, because t is saved, in the same memory
 
 shifted = h + 1  # derivative 1: needs no value
-shifted.mul_(10)  # fine, because nobody has saved shifted
+shifted.mul_(10)  # fine, because no operation has saved shifted
 shifted.sum().backward()
 print(a.grad.tolist())  # [30.0, 30.0], because the in-place factor 10 has been recorded
 
@@ -556,8 +556,7 @@ def test_the_values_are_right(residual_block):
 #
 # Some tensors follow the training and are not trained: running means, target networks, a *teacher* that is
 # the moving average of the *student*. Their update is bookkeeping. If autograd records it, it becomes a graph.
-# Every new value is computed from the previous one. So the graph grows with every update, and keeps all old
-# values alive.
+# Every new value is computed from the previous one. So the graph grows with every update, and memory with it.
 
 
 # %%
@@ -717,7 +716,8 @@ print(w.is_leaf)  # False, because the name w now stands for the result of a sub
 # </details>
 #
 # The line `w = w - 0.5` is the classic accident of training loops that are written by hand. The new `w` is not a
-# leaf, so `backward()` leaves its `.grad` at `None`. The error appears one iteration later, in another line.
+# leaf, so `backward()` leaves its `.grad` at `None`. The error appears only where this `.grad` is used, one iteration
+# later.
 
 # %% tags=["drawn"]
 # The name `w` stands for the result of the subtraction. The leaf is still there, and gets the gradients; `w` gets none.
@@ -807,7 +807,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
     w = torch.zeros(1, 1, requires_grad=True)
     fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.1, 1)
     assert w.is_leaf, "the caller's w is no longer a leaf"
-    assert w.item() != 0, "the caller's w has not moved: the update went into another tensor"
+    assert w.item() != 0, "the caller's w has not moved: did the update go into another tensor?"
     assert abs(w.item() - 1) < 1e-5, f"the caller's w is {w.item()} after one step, expected 1.0"
     w = torch.zeros(1, 1, requires_grad=True)
     try:
@@ -843,7 +843,8 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 #
 # - `first` and `last` are `nn.Linear`, with a bias, of one dtype (float32 or float64), and all their parameters
 #   require grad. `opt` holds just these parameters. It may be any optimizer of `torch.optim` that steps without a closure.
-# - The numbers of `mask` are 0, 1, or others, as in dropout. If there are fewer batches, `restart` is never reached.
+# - The numbers of `mask` are 0, 1, or others, as in dropout. `restart` may be a number that no batch has: then nothing
+#   begins anew.
 # - The caller's `average` is plain data before, and after the call it still is: the same tensor in the same
 #   memory, with new values and without a history. The parameters of `first` and `last` stay the same objects.
 # - All gradients are those of the function in the text. What stands in `.grad` after the call is up to you.

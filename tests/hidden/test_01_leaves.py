@@ -747,7 +747,7 @@ def test_the_temperature_is_trained(trained, trained_in_float32):
     (one, first), (more, last), steps = trained["one"], trained["more"], trained.expected["steps"]
     which = "Is the loss the sum of both losses? And what stood in .grad before its backward?"
     if is_close(one["temperature"], trained.expected["start"]):
-        which = "Does a gradient of the loss arrive there? And does opt know the tensor that the loss uses?"
+        which = "Does a gradient arrive there? And does the optimizer know the tensor that the loss uses?"
     with blaming_the_model(trained):
         told = f"After a single step {message}\n\n{which}"
         assert_close(one["temperature"], first["temperature"], told, begins)

@@ -65,5 +65,5 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     )
     assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
         "with k = 5 and 5 steps the gradient of cell.weight_hh should be that of full backpropagation "
-        "through time, and it is not: the state is cut within the chunk, or a loss is missing"
+        "through time, and it is not: is the state cut within the chunk, or is a loss missing?"
     )

@@ -26,8 +26,9 @@ def test_the_start_learns(train_learned_start):
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
     assert h0.tolist() != before, (
-        "h0 has not moved after a minibatch" + (" and h0.grad is None" if h0.grad is None else "") + ": "
-        "the first state is not connected to h0"
+        "h0 has not moved after a minibatch" + (
+        ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
+    )
     )
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)

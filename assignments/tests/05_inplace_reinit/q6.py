@@ -21,7 +21,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
         "the caller's w is no longer a leaf"
     )
     assert w.item() != 0, (
-        "the caller's w has not moved: the update went into another tensor"
+        "the caller's w has not moved: did the update go into another tensor?"
     )
     assert abs(w.item() - 1) < 1e-5, (
         f"the caller's w is {w.item()} after one step, expected 1.0"
