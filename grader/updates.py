@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from grader.cases import Case, cases
+from grader.check import WithoutHintError
 from grader.comparison import assert_close
 from grader.observation import Sides
 
@@ -31,7 +32,9 @@ def assert_updates(
         hint: what helps where a gradient is missing or wrong.
 
     Raises:
-        AssertionError: the number of steps, or the first gradient or parameters that are not right.
+        WithoutHintError: the number of steps is not right, and that says all.
+        AssertionError: the first gradient or parameters that are not right; with `of`, also that no step was
+            made.
     """
     if expected is None and isinstance(seen, Sides):
         seen, expected = seen
@@ -40,10 +43,11 @@ def assert_updates(
     times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
     if of:
         assert made, "opt.step() was never called."
-    else:
-        assert made == number, f"opt.step() was {times}; one call for each {each} makes {number}.{behind}"
+    elif made != number:
+        raise WithoutHintError(f"opt.step() was {times}; one call for each {each} makes {number}.")
     others, first = {"what stood in .grad before your call": expected["before"]}, min(made, number)
-    for step in cases((seen["steps"][:first], expected["steps"][:first]), each=each.capitalize()):
+    numbered = each.capitalize() if number > 1 else ""  # of a single step no number need be told
+    for step in cases((seen["steps"][:first], expected["steps"][:first]), each=numbered):
         _assert_gradient(step, each, of, behind, others)
         elsewhere = (f"{of} is", "it") if of else ("the parameters are", "them")
         assert_close(*step["place"], _ELSEWHERE.format(*elsewhere))

@@ -4,6 +4,7 @@ import pytest
 from observing import look
 
 from grader import assert_updates
+from grader.cases import names_of
 
 PROBE = """
 model, xs = nn.Linear(2, 1), torch.randn(3, 4, 2) + 5
@@ -67,7 +68,7 @@ def test_a_training_that_stops_is_told_as_far_as_it_got(made):
     ("before", "after", "message"),
     [
         ("opt.step()", "0 if x.equal(xs[2]) else opt.step()", "opt.step() was called 2 times; one call for"),
-        ("opt.step()", "0", "opt.step() was never called; one call for each batch makes 3.\n\nWhy?"),
+        ("opt.step()", "0", "opt.step() was never called; one call for each batch makes 3."),
         ("opt.zero_grad()", "model.weight.grad = None", "(it is what it should be, plus what stood in .grad"),
         (
             "opt.zero_grad()",
@@ -89,6 +90,17 @@ def test_what_is_told(made, before, after, message):
     with pytest.raises(AssertionError) as caught:
         assert_updates(made(TRAIN.replace(before, after))[1], made(TRAIN)[1], each="batch", hint="Why?")
     assert message in str(caught.value)
+    assert ("Why?" in str(caught.value)) == ("grad" in message)  # the hint asks about gradients
+
+
+@pytest.mark.parametrize(("number", "name"), [(1, ""), (3, "Batch 1: ")])
+def test_a_single_step_needs_no_number(made, number, name):
+    """Where one step is expected, no number stands before what is told of it."""
+    sides = (made(of)[1] for of in (TRAIN.replace("opt.zero_grad()", "0"), TRAIN))
+    seen, expected = ({**side, "steps": side["steps"][:number]} for side in sides)
+    with pytest.raises(AssertionError) as caught:
+        assert_updates(seen, expected, each="batch")
+    assert names_of(caught.tb) == name
 
 
 @pytest.mark.parametrize(
