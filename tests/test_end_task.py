@@ -13,6 +13,9 @@ from grader.assignment import read_assignment
 from grader.build import build
 from grader.course import Course
 from grader.errors import CourseError
+from grader.student.exercise import open_exercise
+from grader.student.finding import Findings, TaskFinding
+from grader.student.telling import closing
 
 STEM = "01_tiny"
 AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'
@@ -138,6 +141,24 @@ def test_feedback_and_report_tell_how_it_stands(klass):
     assert not_tried.startswith(" · Three times: not tried")
     report = (klass.out / "report.html").read_text(encoding="utf-8")
     assert "End task: solved by 1, tried by 1, not tried by 1. It earns no points." in report
+
+
+@pytest.mark.parametrize(
+    ("of_questions", "of_end_task", "told"),
+    [
+        ("passes", "untouched", "2 of 2 questions pass. The end task is not started yet."),
+        ("fails", "passes", "0 of 2 questions pass. The end task passes."),
+        ("passes", "fails", "2 of 2 questions pass. The end task does not pass."),
+    ],
+)
+def test_the_check_counts_questions_and_says_how_the_end_task_stands(root, of_questions, of_end_task, told):
+    """An end task is no question: `grader check` does not count it among them."""
+    course = Course.find(root)
+    build(course.assignments.values(), root / "assignments", course.all_points())
+    exercise = open_exercise(root / f"assignments/{STEM}.ipynb")
+    standings = [of_end_task if task.id == "end" else of_questions for task in exercise.tasks]
+    findings = Findings(exercise, (), tuple(map(TaskFinding, exercise.tasks, standings)))
+    assert next(closing(findings)) == told
 
 
 def test_an_end_task_stands_last(root):

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.gradebook import number
+from grader.question import END_TASK
 from grader.student.finding import CaseFinding, Findings, TaskFinding
 from grader.student.wording import shown
 from grader.text import inert
@@ -17,6 +18,13 @@ _MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", 
 _PLAIN_MARKS = {"passes": "+", "fails": "x", "untouched": ".", "missing": "x", "unchecked": "-"}
 _STYLES = {"passes": "green", "fails": "red", "untouched": "dim", "missing": "red", "unchecked": "dim"}
 _REMARKS = {"untouched": "not started yet", "missing": "not defined", "unchecked": "no public check"}
+_OF_END_TASK = {
+    "passes": "passes",
+    "fails": "does not pass",
+    "untouched": "is not started yet",
+    "missing": "is not defined",
+    "unchecked": "has no public check",
+}
 #: What those errors mean here, which do not come up where a student works.
 _REASONS = {
     "FileNotFoundError": "Only the notebook is handed in, so nothing lies beside it here.",
@@ -66,11 +74,9 @@ def tell(to: Console, findings: Findings) -> None:
 
 def closing(findings: Findings) -> Iterator[str]:
     """How it stands, and the next step."""
-    done = [task for task in findings.tasks if task.is_done]
-    checked = [task for task in findings.tasks if task.standing != "unchecked"]
     whole = len(findings.tasks) == len(findings.exercise.tasks)
     if len(findings.tasks) > 1:
-        yield f"{len(done)} of {len(checked)} questions pass."
+        yield _counted(findings.tasks)
     following = findings.next_task
     argument = findings.exercise.argument
     if following is not None:
@@ -88,6 +94,13 @@ def closing(findings: Findings) -> Iterator[str]:
         yield f"Well done. The other questions: {_COMMAND} check {argument}"
     else:
         yield "Well done! Restart the kernel, run all cells once more, save, and hand the notebook in."
+
+
+def _counted(tasks: tuple[TaskFinding, ...]) -> str:
+    """How many questions pass; an end task is none of them, and how it stands is said beside."""
+    checked = [one for one in tasks if one.task.id != END_TASK and one.standing != "unchecked"]
+    beside = [f" The end task {_OF_END_TASK[one.standing]}." for one in tasks if one.task.id == END_TASK]
+    return f"{sum(one.is_done for one in checked)} of {len(checked)} questions pass.{''.join(beside)}"
 
 
 def _tell_cell(to: Console, cell: int, findings: Findings) -> None:
