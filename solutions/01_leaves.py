@@ -814,17 +814,19 @@ def test_weighted_gradient(weighted_backward):
 #    for the temperature. The step uses the gradient of this loss and nothing else, whatever stands in `.grad` before.
 #
 # The function returns the temperature and a log. The temperature begins at 1.5; it is a leaf of shape `(1,)` and of the
-# dtype of `x`. The log is a list with one dictionary for each step: `"loss"` is the loss of this step before the
-# update, as a float, and `"pull"` is the gradient of this loss with respect to `logits`, a tensor of the same shape.
+# dtype of `x`, and need not require grad in the end. The log is a list with one dictionary for each step: `"loss"` is
+# the loss of this step before the update, as a float, and `"pull"` is the gradient of this loss with respect to
+# `logits`, a tensor of the same shape.
 #
-# - The model and `x` are float32, or both are float64. Some parameters may be frozen. The model draws no random
-#   numbers and has no running statistics that change, so you may call it as often as you like.
+# - `x` and `y` are plain data. The model and `x` are float32, or both are float64. Some parameters may be frozen, but
+#   not all. The model draws no random numbers and has no running statistics that change, so you may call it as often
+#   as you like.
 # - The parameters that are trained change, and `.grad` of all parameters may. Nothing else changes: `x`, `y`, modes,
 #   hooks, and which parameters require grad stay as they are.
 #
 # The function below runs without an error. After its training the model is what it was, the temperature is still 1.5,
-# and each `"pull"` in the log is `None`. Three bugs of this notebook are in it. You may meet an error when you have
-# mended one of them: that is another of the three, which now has something to do.
+# and each `"pull"` in the log is `None`. Three bugs of this notebook are in it. When you have mended one of
+# them, you may meet an error: it comes from another of the three, which did no harm before.
 
 
 # %% tags=["question end"]

@@ -1120,12 +1120,12 @@ def test_the_mean_is_a_number(validation_loss):
 # 2. In each epoch, every batch gets one `opt.step()`, in the order of `inputs`. The step is given the gradient of
 #    `F.mse_loss(model(x), answer)`, the mean over this whole batch, and nothing else, whatever stands in `.grad` before.
 # 3. The model is called with at most `micro` samples at a time. When samples enter it, the graph of at most one
-#    earlier call is alive. After the training none is, even if the caller keeps what you returned.
+#    earlier call of it is alive. After the training none is, even if the caller keeps what you returned.
 # 4. It returns a list with one Python float for each epoch: the mean over the batches of their losses, each from before
 #    its step. Every batch counts the same.
 #
-# - Each `x` has the shape `(samples, features)`, with at least one sample; the batches may differ in size. `micro` is
-#   at least 1, and need not divide the number of samples. All is float32, or all is float64.
+# - Each `x` is plain data of shape `(samples, features)`, with at least one sample; the batches may differ in size.
+#   `micro` is at least 1, and need not divide the number of samples. All is float32, or all is float64.
 # - Model and teacher compute each row by itself, draw no random numbers and write to no buffer of theirs. Their results
 #   have the same shape.
 # - `opt` is an optimizer of `torch.optim` that steps without a closure. It holds the parameters of the model, and

@@ -914,7 +914,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 #
 # - All tensors are float32, or all are float64. Both modules draw no random numbers, have no running statistics
 #   and write to no input. All parameters require grad, before and after the call. There is at least one batch, and
-#   no two errors are equal.
+#   no two errors are equal. `body` may return its input itself, as `nn.Identity` does.
 # - The values of the parameters and their `.grad` change. What `.grad` holds after the call is up to you.
 #   Everything else is the same after the call: batches, modes, hooks.
 #

@@ -843,8 +843,8 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 #
 # - `first` and `last` are `nn.Linear`, with a bias, of one dtype (float32 or float64), and all their parameters
 #   require grad. `opt` holds just these parameters. It may be any optimizer of `torch.optim` that steps without a closure.
-# - The numbers of `mask` are 0, 1, or others, as in dropout. `restart` may be a number that no batch has: then nothing
-#   begins anew.
+# - All tensors have the dtype of the layers. The numbers of `mask` are 0, 1, or others, as in dropout. `restart` may be
+#   a number that no batch has: then nothing begins anew.
 # - The caller's `average` is plain data before, and after the call it still is: the same tensor in the same
 #   memory, with new values and without a history. The parameters of `first` and `last` stay the same objects.
 # - All gradients are those of the function in the text. What stands in `.grad` after the call is up to you.

@@ -779,13 +779,14 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 #   starts with the learning rate `lr / 10`, and with momentum 0.9, too.
 # - Backbone and head come in `train()` mode, and are in it whenever they learn. In which mode the function
 #   leaves them is up to you. The backbone has no dropout and no batch norm. The head may have dropout.
+#   Neither writes to its input.
 # - After each epoch the mean of the losses on `held_out` is measured, each pair counting the same, without
 #   dropout. The function returns these means, a list of `2 * epochs` floats.
 #
 # The parameters come with `requires_grad=True` and without a `.grad`, and all require grad in the end. The
-# pairs are plain data and stay as they are; all tensors are float32, or all are float64. A call leaves the
-# modes of torch as it found them. There are at least two epochs in a stage, and at least one pair in each
-# list.
+# pairs are plain data and stay as they are; all tensors are float32, or all are float64. After a call the
+# grad modes of torch are what they were. There are at least two epochs in a stage, and at least one pair in
+# each list.
 #
 # Three bugs of this notebook are in the script. It stops with an error in its first epoch. When that is
 # repaired, dropout drops something in the first epoch only, and the backbone ends with the values it came

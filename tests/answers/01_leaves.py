@@ -4167,6 +4167,13 @@ def each_loss_goes_back_by_itself(model, x, y, steps, lr):
 wrong_edits(
     "end",
     {
+        "old_gradient_moves_a_frozen_parameter": edit(
+            "optimizer.zero_grad()",
+            "for parameter in [*model.parameters(), temperature]:\n            parameter.grad = None if parameter.requires_grad else parameter.grad",
+            "Believes that an optimizer leaves a frozen parameter alone, even where an old gradient stands there.",
+            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
+            public=True,
+        ),
         "temperature_still_a_product": edit(
             "temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)",
             "temperature = torch.ones(1, dtype=x.dtype, requires_grad=True) * 1.5\n    temperature.retain_grad()",
@@ -4290,7 +4297,7 @@ wrong_edits(
             "optimizer.zero_grad()",
             "pass",
             "Leaves out the line that looked as if it did nothing.",
-            fails=["test_the_loss_teaches_the_model"],
+            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
             public=True,
         ),
         "gradient_of_the_temperature_piles_up": edit(

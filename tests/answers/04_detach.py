@@ -1432,6 +1432,32 @@ def parameters_replaced(body, head, optimizer, batches, held_out, gamma):
 wrong_edits(
     "end",
     {
+        "activity_written_to_h_after_the_step": edit(
+            [
+                ("activities.append(h.detach().clamp(min=0).mean().item())", "pass"),
+                (
+                    "optimizer.step()",
+                    "optimizer.step()\n        activities.append(h.detach().clamp_(min=0).mean().item())",
+                ),
+            ],
+            "Believes that after the step nobody needs h: where body returns its input, h is the caller's s.",
+            fails=["test_nothing_else_changes"],
+            public=True,
+        ),
+        "eval_and_back_to_train": edit(
+            "            s, r, s2 = held_out\n            error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()",
+            "            s, r, s2 = held_out\n            body.eval(), head.eval()\n            error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()\n            body.train(), head.train()",
+            "Believes that every module came in train().",
+            fails=["test_nothing_else_changes"],
+            public=True,
+        ),
+        "best_in_float32": edit(
+            "parameter.detach().clone()",
+            "parameter.detach().float().clone()",
+            "Keeps fewer digits than the parameters have.",
+            fails=["test_best_parameters_are_kept"],
+            public=True,
+        ),
         "activity_written_to_h": edit(
             "h.detach().clamp(min=0)",
             "h.detach().clamp_(min=0)",
@@ -1472,7 +1498,7 @@ wrong_edits(
             "target = r + gamma * head(body(s2)).detach()",
             "body.eval(), head.eval()\n        target = r + gamma * head(body(s2))\n        body.train(), head.train()",
             "Believes that eval() stops gradients.",
-            fails=["test_target_is_data"],
+            fails=["test_target_is_data", "test_nothing_else_changes"],
         ),
         "prediction_cut_too": edit(
             "h = body(s)",

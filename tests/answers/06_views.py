@@ -1005,6 +1005,13 @@ accepted_edits(
 wrong_edits(
     "end",
     {
+        "goods_in_a_view": edit(
+            "x = goods.clone()",
+            "x = goods.view(-1, goods.shape[-1]).clone().view(goods.shape)",
+            "Believes that every tensor has a view in which baskets and goods are joined.",
+            fails=["test_the_whole_training"],
+            public=True,
+        ),
         "prices_are_a_view": edit(
             "goods.clone()",
             "goods",

@@ -1054,6 +1054,13 @@ def two_loops(backbone, head, train, held_out, epochs, lr):
 wrong_edits(
     "end",
     {
+        "backbone_left_in_eval": edit(
+            "model.train()",
+            "head.train()",
+            "Believes that the mode of a backbone without dropout does not matter.",
+            fails=["test_head_learns_in_train_mode"],
+            public=True,
+        ),
         "features_still_marked": edit(
             "features = [backbone(x) for x, _ in train]",
             "with torch.inference_mode():\n            features = [backbone(x) for x, _ in train]",

@@ -658,12 +658,13 @@ MAY_BE_TRAINED = [f"model.{name}:{part}" for name in TRAINED for part in ("value
 
 @inside
 def classifier():
-    """A model of every part, whose parameters have a gradient; samples with gaps, and their classes."""
+    """A model of every part, in which a frozen parameter has a gradient, too; samples and their classes."""
     samples, features, classes = sizes(3, low=3)
     model = MixedModel(features, classes).double()
     with torch.no_grad():
         model.head.weight.mul_(20)  # so that large logits cost something
     fill_grads(model.parameters())
+    model.embed.bias.grad = torch.randn_like(model.embed.bias)  # an old one: no step may use it
     x = with_gaps(torch.randn(samples, features, dtype=torch.float64))
     return model, x, torch.randint(classes, (samples,))
 

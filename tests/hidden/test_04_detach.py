@@ -904,12 +904,14 @@ def training(ending, gamma, better, worse, dtype):
 
     All of the better steps raise the values towards the rewards of the held-out batch, and none arrives
     there; the losses grow, so the smallest loss is not at the best step. The worse steps lower the values.
-    Entries of what body gives have either sign, but for those of a Softplus, which are positive.
+    Entries of what body gives have either sign, but for those of a Softplus, which are positive. A part of
+    body is in eval mode.
     """
     features, hidden, width, n, many = sizes(5)
     last = {"tanh": nn.Tanh(), "softplus": nn.Softplus(), "linear": nn.Linear(width, width + 1)}[ending]
     body = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, width), last).to(dtype)
     head = nn.Linear(width + (ending == "linear"), 1).to(dtype)
+    body[1].eval()
     for parameter in [*body.parameters(), *head.parameters()]:
         nn.init.normal_(parameter, std=0.3)
         parameter.grad = torch.randn_like(parameter)
@@ -926,11 +928,23 @@ def training(ending, gamma, better, worse, dtype):
 
 
 @inside
+def training_of_a_head():
+    """A step of a head whose body returns its input: a write to h is a write to the batch."""
+    features, n, many = sizes(3)
+    head = nn.Linear(features, 1).double()
+    s, r, s2 = states(n, features, torch.float64, 1.0)
+    s[0] *= -1
+    optimizer = torch.optim.SGD(head.parameters(), lr=2e-3)
+    return nn.Identity(), head, optimizer, [(s, r, s2)], states(many, features, torch.float64, 1.0), 0.5
+
+
+@inside
 def trainings():
     """Trainings in which a mistake of one kind shows, and others do no harm.
 
     Where gamma is 0 a target has no gradient; to what a Softplus gives, clamp_(min=0) writes what is there.
     With gamma = 2, the lower the values, the smaller is the error: the last step is the best.
+    A body that returns its input gives the caller's memory to what notes its activity.
     """
     some, gamma = count(2, 3), 0.5 + 0.4 * torch.rand(()).item()
     return {
@@ -941,6 +955,7 @@ def trainings():
         "Where the first step is the best": training("softplus", 0.0, 1, count(2, 3), torch.float64),
         "Where a step in the middle is the best": training("softplus", 0.0, some, some + 1, torch.float64),
         "Where the last step is the best": training("softplus", 0.0, some, 0, torch.float32),
+        "With a body that returns its input": training_of_a_head(),
     }
 
 
@@ -1063,7 +1078,7 @@ def test_best_parameters_are_kept(trained):
         steps = enumerate(right["steps"], start=1)
         others = {f"what there was after step {number}": step["place"] for number, step in steps}
         told = "In the end the parameters are not what they were after the step with the smallest error."
-        assert_close(seen["end"], right["end"], f"{told}\n\n{hint}", others)
+        assert_close(seen["end"], right["end"], f"{told}\n\n{hint}", others, all_digits=True)
 
 
 def test_nothing_else_changes(trained, trained_while_switched_off):
@@ -1073,6 +1088,8 @@ def test_nothing_else_changes(trained, trained_while_switched_off):
         for module in ("body", "head")
         for part in ("value", "version", "grad", "storage")
     ]
-    for case in trainings_that_end(trained, "With gamma", "is the best"):
+    for case in trainings_that_end(trained, "With gamma", "is the best", "returns its input"):
+        if "returns its input" in case.name and not is_close(*case["told"]):
+            continue  # what head used was written to: the mistake of another check
         assert_untouched(case.seen["kept"], but=trained_parts)
     assert_untouched(trained_while_switched_off.seen, case=SWITCHED_OFF)

@@ -865,7 +865,8 @@ def observed_training(fine_tune, backbone, head, train, held_out, epochs, lr):
         if len(args[0]) in rows:
             collects = any(parameter.grad is not None for parameter in backbone.parameters())
             places = {name: snap(parameter) for name, parameter in model.named_parameters()}
-            steps.append({"training": head.training, "collects": collects, "places": places})
+            modes = {"head": head.training, "backbone": backbone.training}
+            steps.append({"training": modes, "collects": collects, "places": places})
 
     backbone.register_forward_pre_hook(note_question)
     head.register_forward_pre_hook(note_step)
@@ -913,14 +914,17 @@ def test_head_learns_from_the_features(fine_tuned):
 
 
 def test_head_learns_in_train_mode(fine_tuned_louder):
-    """The head is in train() mode in every step, and in eval() mode when its loss is measured."""
+    """Head and backbone learn in train() mode, and the loss is measured in eval() mode."""
+    which = "Which line switched the mode, and which line switches it back?"
     for case in cases(fine_tuned_louder):
         seen, right = losses_of(case)
-        modes = [step["training"] for step in case.seen["steps"]]
-        assert all(modes), (
-            f"In step {modes.index(False) + 1} the head learns in eval() mode: dropout drops nothing.\n\n"
-            "Which line switched the mode, and which line switches it back?"
-        )
+        for number, step in enumerate(case.seen["steps"], start=1):
+            assert step["training"]["head"], (
+                f"In step {number} the head learns in eval() mode: dropout drops nothing.\n\n{which}"
+            )
+            assert step["training"]["backbone"] or number <= case.seen["first stage"], (
+                f"In step {number}, in the second stage, the backbone learns in eval() mode.\n\n{which}"
+            )
         told = "The losses on held_out are not those of a model in eval() mode."
         assert_close(seen, right, f"{told}\n\nIn which mode is the model when they are measured?")
 
