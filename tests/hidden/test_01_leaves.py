@@ -183,8 +183,8 @@ def test_input_gradient_is_right(image_gradient):
     because = {
         "missing": "You returned None. If you read it from a .grad: that tensor is no leaf, or you did not "
         "ask it in time to keep its gradient.\n\nOn which tensor did you call requires_grad_(), and from "
-        "which did you read .grad? .float() and .reshape() make new ones.",
-        "shape": "Is it that of a tensor before a cast or a reshape? Each of these makes a new one.",
+        "which did you read .grad? .float() and .reshape() make new tensors.",
+        "shape": "Is it that of a tensor before a cast or a reshape? Each of these makes a new tensor.",
     }
     for case in cases(image_gradient["calls"]):
         assert_gradients(*case[0], of="the sum of the outputs", others=others, because=because)
@@ -411,7 +411,7 @@ def test_a_second_call_is_answered_too(second_call):
     hint = "What differs between the two calls? What of the first is still there when the second begins?"
     message = "In a second call, as in the first, the gradient for {!r} is wrong."
     if is_close(*second_call["first"]):
-        message = f"A first call is right, but in a second one the gradient for {{!r}} is wrong.\n\n{hint}"
+        message = f"The first call is right, but in the second the gradient for {{!r}} is wrong.\n\n{hint}"
     seen, expected = second_call["second"]
     assert_of_layers(expected, seen, expected, message, {})
 
@@ -753,7 +753,7 @@ def test_the_temperature_is_trained(trained, trained_in_float32):
         told = f"After a single step {message}\n\n{which}"
         assert_close(one["temperature"], first["temperature"], told, begins)
     assert not raised(more, BaseException), (
-        f"A training of {steps} steps stops, and one of a single step does not: {diagnose(more)}\n\n"
+        f"A training of {steps} steps stops, and a training of a single step does not: {diagnose(more)}\n\n"
         "Which result, computed before the second step, does the second backward still pass through?"
     )
     maker, how = more["temperature"].grad_fn, "Which operation made it, and when was requires_grad set?"

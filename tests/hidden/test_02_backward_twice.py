@@ -316,7 +316,7 @@ def test_no_grad_changes(measured_twice):
         assert_untouched(case.seen["kept"], hint=hint)
         others = [f"params[{place}].grad" for place, is_same in enumerate(case.seen["same"]) if not is_same]
         assert not others, (
-            f"{others[0]} is another tensor of the same values now. Code that holds the old one no longer "
+            f"{others[0]} is another tensor of the same values now. Code that holds the old tensor no longer "
             "sees what arrives in .grad.\n\nDo you need a copy of it?"
         )
 
@@ -325,7 +325,7 @@ def test_no_grad_changes(measured_twice):
 def test_training_goes_on(measured_twice):
     """After two measurements, the sum of the losses goes back and brings the right gradients."""
     freed_by = (
-        "A backward of yours was the last one through it, and freed what the caller needs.\n\nWhich of yours?"
+        "A backward of yours was the last through it, and freed what the caller needs.\n\nWhich of yours?"
     )
     for case in measurements(measured_twice):
         assert_gradients(*case["back"], of="the sum of the losses", because={"freed": freed_by})
@@ -601,7 +601,7 @@ def test_input_passes_unchanged(passed):
     """The input passes with its gradient, and the loss survives that what came out is overwritten."""
     because = {
         "overwritten": "What forward gave back was overwritten, as by an in-place relu; your loss needs the "
-        "old values.\n\nWhich tensor do the operations of your loss save: one of theirs, or the caller's?"
+        "old values.\n\nWhich tensor do the operations of your loss save: their own, or the caller's?"
     }
     for case in cases(passed):
         assert_close(*case["output"], "What forward gave back does not have the values of its input.")
@@ -1179,7 +1179,7 @@ def validated_silently(student):
 def test_mean_over_the_batches(means_returned):
     """The mean over the batches comes back as a Python float.
 
-    How much does each batch count, and how much does the last one?
+    How much does each batch count, and how much does the last batch?
     """
     for case in cases(means_returned):
         others = {

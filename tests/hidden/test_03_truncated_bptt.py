@@ -252,7 +252,7 @@ def test_start_state_is_a_leaf(carried_states, training):
 
 @points(1)
 def test_value_is_carried(carried_states, training):
-    """A minibatch starts from the values in which the last one ended."""
+    """A minibatch starts from the values in which the minibatch before ended."""
     assert_trained_by_its_calls(carried_states, training)
     assert_carried(carried_states)
 
@@ -642,8 +642,8 @@ def test_gradients_are_added(on_top_of_others):
     """The gradients are added to those that are there already."""
     seen = on_top_of_others.seen
     assert seen["alone"] is not None, "After the call the .grad of a parameter that learns is None."
-    why = "Two equal calls, the second with something in .grad: it did not add what the first one gave."
-    hint = "Does your function clear .grad, or does something of the first call outlive it?"
+    why = "Two equal calls, the second with something in .grad: it did not add what the first call gave."
+    hint = "Does your function clear or change .grad, or does something of the first call outlive it?"
     others = {"what stood in .grad before the call": seen["before"]}
     with blaming_changes(seen["kept"], but=GRADS):
         assert_close(seen["added"], seen["alone"], f"{why}\n\n{hint}", others)
@@ -722,7 +722,7 @@ def last_state(student):
 
 @points(2)
 def test_first_minibatch_teaches_h0(first_lesson, lessons):
-    """h0 learns from the first minibatch, and from that one only."""
+    """h0 learns from the first minibatch, and from no other."""
     hint = "Follow each loss back. Which should end in h0, and what does that make of h0.grad at each step?"
     assert_untouched(first_lesson.seen["kept"], only=["h0:requires_grad"])
     with blaming_changes(lessons.seen["kept"], only=MODES):
@@ -906,7 +906,7 @@ def test_gradient_of_the_output(gradient_of_a_batch):
 
 WRONG = {
     "running": "running is not as the task says.",
-    "own": "A forward of the other one has changed running of this one.",
+    "own": "A forward of the other module has changed running of this module.",
     "output": "The output is not x minus the new average.",
     "evaluated": "After eval() the output is not x minus running.",
 }
@@ -987,7 +987,7 @@ def graphs_at_each_step(student):
 
 
 def test_the_start_learns(tracked_once, tracked):
-    """h0 learns from the first minibatch, and from no later one."""
+    """h0 learns from the first minibatch, and from no later minibatch."""
     hint = "Follow the loss of the first minibatch back, line by line. Where does its path to h0 end?"
     with blaming_changes(tracked.seen["kept"], only=MODES):
         for training in (tracked_once, tracked):
@@ -1011,7 +1011,7 @@ def test_the_cell_learns_through_time(tracked, tracked_states):
 
 
 def test_old_graphs_are_gone(graphs_at_each_step):
-    """When opt makes a step, no graph is alive but those of this minibatch and the one before."""
+    """When opt makes a step, no graph is alive but those of this minibatch and of the minibatch before."""
     peaks = graphs_at_each_step.seen["peaks"]
     assert peaks, "opt made no step, so there was no moment to count the graphs."
     assert max(peaks) <= 2, (

@@ -657,7 +657,7 @@ def test_gradient_goes_straight_through(rounded):
     """
     why = {
         "zero": "That is the derivative of a flat function.\n\nWhich value is a constant for autograd, "
-        "and which one moves with x?",
+        "and which value moves with x?",
         "wrong": "It is not what arrived at the result.\n\nWhat does each part of your code send back?",
         "not connected": "\n\nIs the result made from x, or is it a new leaf?",
         "no history": "\n\nWhat exactly do you cut off, the difference or all of it?",
@@ -1074,7 +1074,7 @@ def test_best_parameters_are_kept(trained):
         same = len(seen["steps"]) == len(right["steps"]) == right_steps(seen, right)
         if case.name == "With gamma > 1" and not same:
             continue  # a target with a history is the mistake of another check
-        assert same, "The steps of this training are not the right ones, so this check looks no further."
+        assert same, "The steps of this training are not right, so this check looks no further."
         steps = enumerate(right["steps"], start=1)
         others = {f"what there was after step {number}": step["place"] for number, step in steps}
         told = "In the end the parameters are not what they were after the step with the smallest error."

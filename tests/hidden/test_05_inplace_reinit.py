@@ -81,7 +81,7 @@ def refilled_without_gradients(student):
 def test_w_holds_the_value(refilled):
     """The caller's w holds the new value everywhere."""
     nothing = "The caller's w still holds its old values: nothing was written to it."
-    hint = "Into which tensor does your function write, the caller's or one of its own?"
+    hint = "Into which tensor does your function write, the caller's or a tensor of its own?"
     for case in cases(refilled):
         assert_changed(case.seen["kept"], f"{nothing}\n\n{hint}", only=["w:value"])
         near = "; what was close to it has to go, too" if is_close(*case["w"]) else ""
@@ -286,21 +286,25 @@ def test_tied_module_stays_tied(tied_reset):
     kept = tied_reset.seen["kept"]
     assert_untouched(kept, only=["model.tied.weight:identity"], hint=hint)
     is_new = "tensor" in kept["after"].get("model.blocks.1.fc.weight", {})  # and the tied module's is not
-    told = "blocks.1.fc.weight is a new object: the tied module still holds the old one."
+    told = "blocks.1.fc.weight is a new object: the tied module still holds the old object."
     assert not is_new, f"{told}\n\n{hint}"
     assert_goes_on(tied_reset, DEEP, hint)
 
 
 SCALE = (
-    "21,600 weights have the standard deviation {:.4f}, too far from 0.02 for chance.\n\nDo you hand over "
-    "0.02, its square or a bound?"
+    "21,600 weights have the standard deviation {:.4f}, too far from 0.02 for chance.\n\nFrom which "
+    "distribution do you draw, and do you hand over 0.02, its square or a bound?"
 )
 SHARE = "{:.2%} of the weights are farther than {} from their mean: that is no normal distribution."
 #: What each number is for 21,600 weights drawn as asked, how far it is off by chance at most (five standard
 #: errors; but a column has 120 weights), and what is said where it is farther off.
 DRAWN = {
     "distinct": (1, 0.1, "Only {:.2%} of the weights are different values: they were not drawn one by one."),
-    "left": (0, 8, "{:,} of the 21,600 weights are still the old ones: your function does not reach them."),
+    "left": (
+        0,
+        8,
+        "{:,} of the 21,600 weights hold their old values: your function does not reach them.",
+    ),
     "old": (0, 0.05, "The old values are still in the weights: their correlation with them is {:.2f}."),
     "repeated": (0, 0.05, "Each call draws the same numbers.\n\nDoes it set a seed, or make a generator?"),
     "std": (0.02, 0.0006, SCALE),
@@ -428,7 +432,7 @@ def about_w1(case):
 
 @points(2)
 def test_w1_gets_the_gradient_of_its_columns(masked):
-    """w1 gets no gradient for the masked columns, and the usual one for all others; x gets its own."""
+    """w1 gets no gradient for the masked columns, and the usual gradient for all others; x gets its own."""
     for case in cases(masked):
         why = about_w1(case)
         with blaming_changes(case.seen["kept"]):
@@ -669,7 +673,7 @@ def assert_becomes(case, kind, wrong):
     before, (then, after) = case.expected["before"][kind], (side["once"][kind] for side in case)
     assert len(then) == len(before), (
         f"Of its {len(before)} {kind} the teacher has {len(then)} left: a computed tensor that takes the "
-        f"place of one is not among its {kind}, so state_dict() and optimizers no longer know it."
+        f"place of another is not among its {kind}, so state_dict() and optimizers no longer know it."
     )
     places = Counter(tensor.identity for tensor in after)
     found = list(zip(before.items(), then, after, strict=True))
@@ -720,7 +724,7 @@ def test_teacher_stays_plain_data(averaged, averaged_at_the_ends):
         names = case.expected["before"]["parameters"]
         strict = [f"teacher.{name}:{part}" for name in names for part in ("identity", "history")]
         assert_untouched(updated, only=strict, hint=hint)
-        told = "The first update went through, a later one did not"
+        told = "The first update went through, a later update did not"
         assert not raised(again, BaseException), f"{told}: {diagnose(again)}"
         assert_untouched(updated, but=["torch", "*:value", "*:version", "*:storage", "*:identity"])
         assert case.seen["returned"] is None, "Your function returned something; it was to return nothing."
@@ -728,7 +732,7 @@ def test_teacher_stays_plain_data(averaged, averaged_at_the_ends):
 
 @points(1)
 def test_student_goes_on(averaged, averaged_at_the_ends):
-    """The student does not change: a loss that is waiting goes back, and so does the next one."""
+    """The student does not change: a loss that is waiting goes back, and so does the next loss."""
     for case in updates(averaged, averaged_at_the_ends):
         assert_untouched(case.seen["kept"])
         assert_gradients(*case["pending"], of="a loss of the student from before the update")
@@ -820,14 +824,14 @@ def test_w_arrives(descended):
     """The caller's w is where plain gradient descent leads."""
     not_written = (
         "Nothing was written to the caller's w, here a column of a wider matrix, so it is not contiguous."
-        "\n\nDoes an update run at all? Which tensor does it write to, the caller's or a new one? And does "
-        "an optimizer find a gradient?"
+        "\n\nDoes an update run at all? Which tensor does it write to, the caller's or a new tensor? And "
+        "does an optimizer find a gradient?"
     )
     not_moved = (
         "The caller's w was written to and stands where it was: you subtracted 0, or put the old values back."
         "\n\nWhen is w.grad cleared, and when is it used? And is an old w kept?"
     )
-    hint = "Compare the gradient of your step with that of the mean over all samples."
+    hint = "Compare your step with lr times the gradient of the mean over all samples."
     for case in cases(descended):
         w, right = case["w"]
         if case.name not in STANDS_STILL:
@@ -962,7 +966,8 @@ def test_the_fresh_layer_is_trained(tuned):
     """After the restart the last layer holds the parameters that the optimizer trains, and learns."""
     case = training_of(tuned, "With a restart, and a mask of ones")
     assert case.seen["held"], (
-        "The last layer has other parameters than the optimizer: steps move the old ones, which no loss uses."
+        "The last layer has other parameters than the optimizer: steps move the old parameters, which no "
+        "loss uses."
         "\n\nHow does the old object get new values?"
     )
     seen, expected = case["layers"]

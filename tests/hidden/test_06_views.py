@@ -54,7 +54,7 @@ def assert_own_memory(case, result, name):
     kept, seen = case.seen["kept"], case.seen[result]
     assert_left_alone(kept)
     assert not raised(seen, BaseException), f"What came back cannot be read: {diagnose(seen)}"
-    there = f"What came back lies in the memory of {name}: to write to the one changes the other."
+    there = f"What came back lies in the memory of {name}: a write to either changes both."
     assert seen.storage != kept["before"][name]["tensor"].storage, f"{there}\n\n{WHOSE}"
 
 
@@ -566,7 +566,7 @@ def about_the_dropped(case):
     """What a wrong gradient of the scores says: the dropped get none, or others."""
     drop = dropped_of(case)
     hint = (
-        "\n\nDid autograd see how each weight came about, the dropped ones too? "
+        "\n\nDid autograd see how each weight came about, the dropped weights too? "
         "And does softmax still find in backward what it has kept?"
     )
 

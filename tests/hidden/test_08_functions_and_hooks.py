@@ -228,8 +228,8 @@ def test_x_is_scaled_in_place(scaled):
         assert x.storage == before.storage, "x lives in other memory than before."
         assert y is not None, "apply returned None."
         assert y.identity == x.identity, (
-            "Another object than x came back. Autograd makes one if it does not know that x was changed, and "
-            "so does every operation that is out of place."
+            "Another object than x came back. Autograd makes a new object if it does not know that x was "
+            "changed, and so does every operation that is out of place."
         )
 
 
@@ -439,7 +439,7 @@ def test_gradient_is_limited(clipped):
     hint = "What does your hook return, and what of the gradient does it change?"
     for case in cases(clipped):
         assert_untouched(case.seen["kept"], but=["t:hooks"])
-        told = "The gradient behind t is not the one that arrived at t, limited entry by entry"
+        told = "The gradient behind t is not the gradient that arrived at t, limited entry by entry"
         assert_close(*case["once"], f"{told}.\n\n{hint}", all_digits=True)
         twice = f"{told}, where t is used twice and the sum counts.\n\n{hint}"
         assert_close(*case["twice"], twice, all_digits=True)
