@@ -919,7 +919,8 @@ def hook_left_on_the_cell(cell, readout, opt, batches, h):
 def hooks_left_on_the_parameters(cell, readout, opt, batches, h):
     """Registers hooks on the parameters and leaves them there."""
     for p in cell.parameters():
-        p.register_hook(lambda g: g)
+        if p.requires_grad:
+            p.register_hook(lambda g: g)
     return _trained(cell, readout, opt, batches, h)
 
 
@@ -5350,6 +5351,13 @@ def average_in_place(cell, readout, h0, opt, batches):
 wrong_edits(
     "end",
     {
+        "cell_thawed": edit(
+            "average, losses = 0.0, []",
+            "average, losses = 0.0, []\n    cell.requires_grad_(True)",
+            "Believes that a cell which is trained is trained in all its parts.",
+            fails=["test_what_comes_back"],
+            public=True,
+        ),
         "start_still_cut": edit(
             "    for xs, y in batches:\n",
             "    for xs, y in batches:\n        h = h.detach()\n",

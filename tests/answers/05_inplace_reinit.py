@@ -4291,6 +4291,13 @@ def loaded_from_a_dict(first, last, opt, average, batches, mask, tau, restart):
 wrong_edits(
     "end",
     {
+        "average_rounded": edit(
+            "average.lerp_(last.weight, tau)",
+            "average.copy_(((1 - tau) * average + tau * last.weight).float())",
+            "Keeps fewer digits than the average has.",
+            fails=["test_the_average_is_plain_data", "test_a_whole_training"],
+            public=True,
+        ),
         "layer_still_replaced": edit(
             "nn.init.zeros_(last.weight)\n            nn.init.zeros_(last.bias)",
             "last.weight = nn.Parameter(torch.zeros_like(last.weight))\n"

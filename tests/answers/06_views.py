@@ -1005,6 +1005,13 @@ accepted_edits(
 wrong_edits(
     "end",
     {
+        "all_in_train_mode": edit(
+            "losses = []",
+            "losses = []\n    model.train()",
+            "Believes that a model which is trained is in train mode.",
+            fails=["test_the_whole_training"],
+            public=True,
+        ),
         "goods_in_a_view": edit(
             "x = goods.clone()",
             "x = goods.view(-1, goods.shape[-1]).clone().view(goods.shape)",

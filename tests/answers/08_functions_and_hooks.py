@@ -1392,6 +1392,13 @@ accepted_edits(
 wrong_edits(
     "end",
     {
+        "body_in_train_mode": edit(
+            "history = []",
+            "history = []\n    body.train()",
+            "Believes that a body which is trained is in train mode.",
+            fails=["test_all_together"],
+            public=True,
+        ),
         "hook_left": edit(
             [("slowed.register_hook", "h.register_hook")],
             "Finds two bugs, and leaves the hook on h.",

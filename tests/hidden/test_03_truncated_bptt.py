@@ -41,8 +41,8 @@ from grader.inside import (
 SECOND_TIME = "backward through the graph a second time"
 
 # What training may change, in the caller's things; frozen parameters and buffers are not among it.
-LEARNERS = ("cell.*", "readout.*.weight", "readout.*head.bias", "readout.*norm.bias")
-GRADS = [f"{name}:grad" for name in LEARNERS]
+LEARNERS = ("cell.weight_*", "cell.bias_hh", "readout.*.weight", "readout.*head.bias", "readout.*norm.bias")
+GRADS = ["cell.*:grad", *(f"{name}:grad" for name in LEARNERS)]  # question 3: no part of the cell is frozen
 TRAINED = [f"{name}:{part}" for name in LEARNERS for part in ("value", "version", "grad")]
 
 WHOSE = "What did the caller give you, and what of it will the caller use again?"
@@ -81,7 +81,7 @@ def network(optimizer, number=None, steps=None, outputs=None, scale=1.0, mixed=F
 
     With 1 output, which may be given, a prediction is easily squeezed. The targets grow from minibatch to
     minibatch, so that a gradient is long and a loss larger than the one before; a small scale makes every
-    loss almost 0.
+    loss almost 0. Mixed, a part of the cell is frozen, too, and the cell is in eval mode.
     """
     few = count(3, 4)
     number, steps = number or few, steps or 7 - few
@@ -90,7 +90,8 @@ def network(optimizer, number=None, steps=None, outputs=None, scale=1.0, mixed=F
     outputs = outputs or more
     targets = [scale * (torch.randn(batch, outputs) + 60 * place) for place in range(1, number + 1)]
     batches = [(torch.randn(steps, batch, inputs), target) for target in targets]
-    cell, readout = Cell(inputs, hidden), Readout(hidden, outputs, scale, mixed)
+    cell, readout = Cell(inputs, hidden).train(not mixed), Readout(hidden, outputs, scale, mixed)
+    cell.bias_ih.requires_grad_(not mixed)
     opt, h = optimizer(cell, readout), torch.randn(batch, hidden)
     return {"cell": cell, "readout": readout, "opt": opt, "batches": batches, "h": h}
 

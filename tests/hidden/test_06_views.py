@@ -618,9 +618,10 @@ def weights_before_backward(student):
 
 @inside
 def attention_model(inputs, hidden):
-    """The three layers, with something in .grad."""
+    """The three layers, one of them in eval mode, with something in .grad."""
     layers = {"embed": (inputs, hidden), "score": (hidden, 1), "head": (hidden, 1)}
     model = nn.ModuleDict({name: nn.Linear(*of) for name, of in layers.items()})
+    model["score"].eval()
     for parameter in model.parameters():
         parameter.grad = torch.randn_like(parameter)
     return model
