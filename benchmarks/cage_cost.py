@@ -16,10 +16,10 @@ from metered import MeteredZygote
 from report import Section
 from rounds import tell
 
-from grader.course import Course
-from grader.live import reference_cells
-from grader.observer import observe
-from grader.questionnaire import Limits
+from grader.course.course import Course
+from grader.grading.live import reference_cells
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Limits
 
 MOST_ROUNDS, IDLE_WORKERS = 60, 10
 

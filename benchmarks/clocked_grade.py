@@ -26,21 +26,24 @@ from measure import family_seconds, first_thread_seconds
 #: Steps of the outside by what a table calls them; functions as "module:name", all of a class as "*".
 STEPS = {
     "course and hidden checks read": (
-        "grader.assignment:read_assignment",
-        "grader.rubric:read_rubric",
-        "grader.course:Course.fingerprint",
+        "grader.course.assignment:read_assignment",
+        "grader.course.rubric:read_rubric",
+        "grader.course.course:Course.fingerprint",
     ),
-    "submissions found and read": ("grader.submission:find_submissions", "grader.notebook:read_notebook"),
-    "observer and wire": ("grader.observer:observe",),
-    "judging (pytest)": ("grader.judge:judge", "grader.result:graded"),
+    "submissions found and read": (
+        "grader.grading.submission:find_submissions",
+        "grader.notebooks.reader:read_notebook",
+    ),
+    "observer and wire": ("grader.sandbox.observer:observe",),
+    "judging (pytest)": ("grader.grading.judge:judge", "grader.results.result:graded"),
     "pages": (
-        "grader.pages:feedback_markdown",
-        "grader.pages:feedback_html",
-        "grader.report:report_html",
-        "grader.gradebook:gradebook",
+        "grader.reports.pages:feedback_markdown",
+        "grader.reports.pages:feedback_html",
+        "grader.reports.class_report:report_html",
+        "grader.results.gradebook:gradebook",
     ),
-    "files of results": ("grader.folder:ResultsFolder.*",),
-    "table on the terminal": ("grader.class_table:print_class",),
+    "files of results": ("grader.results.folder:ResultsFolder.*",),
+    "table on the terminal": ("grader.reports.terminal:print_class",),
 }
 IMPORTS, REST = "Python and imports", "the rest of the outside"
 START, FORKS, CAGE = "start of the zygote", "forks, in the zygote", "fork and cage, in the worker"
@@ -115,8 +118,8 @@ def clock_the_outside(clocks: Clocks) -> None:
 
 def clock_the_inside(clocks: Clocks) -> None:
     """Read what the kernel counted whenever the zygote or a worker has answered."""
-    from grader.wire import Wire  # noqa: PLC0415 - counted as imports
-    from grader.zygote import Zygote  # noqa: PLC0415
+    from grader.sandbox.wire import Wire  # noqa: PLC0415 - counted as imports
+    from grader.sandbox.zygote import Zygote  # noqa: PLC0415
 
     ask, begin, fork, close = Wire.ask, Zygote.__init__, Zygote.worker, Zygote.close
     spent: dict[Wire, tuple[int, float]] = {}
@@ -156,7 +159,7 @@ def main() -> None:
     """Grade, and write what each step took; ``outside`` is this process as a whole."""
     submissions, out, told = sys.argv[1:]
     from grader import cli  # noqa: PLC0415 - an import is a step, too
-    from grader.grading import grade  # noqa: F401, PLC0415
+    from grader.grading.grading import grade  # noqa: F401, PLC0415
 
     clocks = Clocks()
     clocks.add(IMPORTS, time.process_time())

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from measure import first_thread_seconds
 
-from grader.confined import Worker
-from grader.zygote import Zygote
+from grader.sandbox.confined import Worker
+from grader.sandbox.zygote import Zygote
 
 
 class MeteredZygote(Zygote):

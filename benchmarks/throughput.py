@@ -17,11 +17,11 @@ from metered import MeteredZygote
 from report import Section
 from rounds import Spread, interleaved
 
-from grader.course import Course
-from grader.handout import texts_in_common
-from grader.notebook import read_notebook
-from grader.observer import observe
-from grader.questionnaire import Limits
+from grader.course.course import Course
+from grader.course.handout import texts_in_common
+from grader.notebooks.reader import read_notebook
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Limits
 
 OURS = "`grade`, a class of {size}"
 WARM = "the warm limit"

@@ -17,24 +17,24 @@ if (
 ):
     del sys.path[:1]  # a `random.py` beside somebody's notebooks would take the place of Python's own
 
-from grader import interrupt
+from grader import signals as interrupt
 
 if interrupt.is_the_command():  # before the half second of imports, so that Ctrl-C is quiet in it too
     interrupt.arm()
     gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
 
-from grader import check as _check
-from grader.cases import cases
-from grader.check import points, raised
-from grader.comparison import assert_close, is_close
-from grader.diagnosis import diagnose
-from grader.difference import how_it_differs
-from grader.gradients import assert_gradients
-from grader.probe import picture, probe
-from grader.steps import chunks, steps
-from grader.untouched import assert_changed, assert_untouched, blaming_changes
-from grader.updates import assert_updates
-from grader.xray import xray
+from grader.checks import check as _check
+from grader.checks.cases import cases
+from grader.checks.check import points, raised
+from grader.checks.comparison import assert_close, is_close
+from grader.checks.diagnosis import diagnose
+from grader.checks.difference import how_it_differs
+from grader.checks.gradients import assert_gradients
+from grader.checks.steps import chunks, steps
+from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
+from grader.checks.updates import assert_updates
+from grader.course.probes import picture, probe
+from grader.student.xray import xray
 
 __all__ = [
     "__version__",
@@ -69,3 +69,4 @@ class _NotOtter(ModuleType):
 
 
 _check.__class__ = _NotOtter
+check = _check

@@ -1,6 +1,6 @@
 """Outside: the words of a file of known answers, which prove that the hidden checks judge fairly.
 
-``tests/answers/NN_name.py`` is read as text (``known_answers.py``) and never imported: it uses torch.
+``tests/answers/NN_name.py`` is read as text (``doctor/known_answers.py``) and never imported: it uses torch.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ class ProtectionError(GraderError):
 
     Args:
         sentence: what is missing, and what to do.
-        hello: what the zygote told before it ended, where it got as far; see ``grader.zygote.Protection``.
+        hello: what the zygote told before it ended, where it got as far, as in ``Protection``.
     """
 
     exit_status = 3

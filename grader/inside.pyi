@@ -19,7 +19,7 @@ F = _functional
 Definition = TypeVar("Definition")
 
 class Snap:
-    """Facts of a tensor at one moment. A probe only returns it; outside it is a ``grader.facts.Tensor``."""
+    """Facts of a tensor at one moment. A probe only returns it; it is a ``Tensor`` of facts outside."""
 
 class Raised:
     """An error that was caught, as a fact. A probe only returns it; ``raised`` and ``diagnose`` read it

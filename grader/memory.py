@@ -1,45 +1,91 @@
-"""Outside: values worth remembering between runs, trusted only while what they were read from is the same."""
+"""Outside: what earlier examinations of the doctor found, so that only what has changed is tried again.
+
+One JSON file for each assignment, in a folder that may be deleted at any time. What is remembered stands
+under a fingerprint of all it depends on, so nothing in it can be out of date.
+"""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+import json
+import sys
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
-T = TypeVar("T")
-Key = tuple[str, ...]
-#: What tells whether something is still what it was: a hash, or the size and time of a file.
-Signature = tuple[int, int] | str
+from grader.complete_file import write_complete
+from grader.version import own_code_sha256
+
+FOLDER = ".doctor"
 
 
-class Memory(Generic[T]):
-    """Values by key, each beside the signature of what it was read from.
+class Memory:
+    """What is remembered of one assignment.
 
     Args:
-        former: what a run before remembered.
+        path: the file; None to remember nothing.
+        forget: whether to begin with nothing.
     """
 
-    def __init__(self, former: dict[Key, tuple[Signature, T]] | None = None) -> None:
-        self._former = former or {}
-        #: What was recalled or kept in this run; the rest nobody asks for any more.
-        self.current: dict[Key, tuple[Signature, T]] = {}
+    def __init__(self, path: Path | None, *, forget: bool = False) -> None:
+        self._path = path
+        self._known = {} if path is None or forget else _read(path)
+        self._used: dict[str, Any] = {}
+        self._has_news = False
 
-    def recall(self, key: Key, signature: Signature) -> T | None:
-        """The value, if there is one and its signature has not changed."""
-        entry = self.current.get(key) or self._former.get(key)
-        if entry is None or entry[0] != signature:
-            return None
-        self.current[key] = entry
-        return entry[1]
+    def recall(self, key: str) -> Any | None:
+        """What stands under a fingerprint; None where nothing does."""
+        if key in self._known:
+            self._used[key] = self._known[key]
+        return self._known.get(key)
 
-    def keep(self, key: Key, signature: Signature, value: T) -> None:
-        """Remember a value."""
-        self.current[key] = signature, value
-
-    def forget(self, key: Key) -> None:
-        """Forget a value, because what it was read from is about to change."""
-        self._former.pop(key, None)
-        self.current.pop(key, None)
+    def remember(self, key: str, value: Any) -> None:
+        """Put a value that JSON can hold under its fingerprint."""
+        self._known[key] = self._used[key] = value
+        self._has_news = True
 
     @property
-    def has_changed(self) -> bool:
-        """Whether this run remembers anything else than the one before."""
-        return self.current != self._former
+    def has_news(self) -> bool:
+        """Whether anything was put into it."""
+        return self._has_news
+
+    def save(self, *, everything: bool) -> None:
+        """Write the file.
+
+        Args:
+            everything: whether the whole assignment was examined, so that what nobody asked for is out of
+                date and can go.
+        """
+        if self._path is None:
+            return
+        if not self._path.parent.is_dir():
+            self._path.parent.mkdir(parents=True)
+            (self._path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        kept = self._used if everything else self._known
+        write_complete(self._path, json.dumps(kept, ensure_ascii=False).encode())
+
+
+def fingerprint(*parts: Any) -> str:
+    """SHA-256 of some JSON values, and of the program that makes verdicts of them."""
+    return sha256(json.dumps([_program(), *parts], sort_keys=True).encode()).hexdigest()
+
+
+def contents(paths: Iterable[Path]) -> list[str | None]:
+    """SHA-256 of each file; None where there is none."""
+    return [sha256(path.read_bytes()).hexdigest() if path.is_file() else None for path in paths]
+
+
+@cache
+def _program() -> list[str]:
+    return [own_code_sha256(), version("torch"), sys.version]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The file's content; nothing, where it is missing or spoiled: then all is tried again."""
+    try:
+        known = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course import Course
+from grader.course.course import Course
 
 FOLDER = Path(__file__).parent / "attacks"
 FAMILIES = (

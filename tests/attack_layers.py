@@ -14,8 +14,12 @@ import pytest
 from attack_inside import SWITCHES as INSIDE
 
 import grader
-from grader import class_table, gradebook, observer, submission, templating, wire, zygote
-from grader.questionnaire import Limits
+from grader.grading import submission
+from grader.reports import templates as templating
+from grader.reports import terminal as class_table
+from grader.results import gradebook
+from grader.sandbox import observer, wire, zygote
+from grader.sandbox.plan import Limits
 
 Patch = pytest.MonkeyPatch
 

@@ -21,13 +21,16 @@ from attack_world import NEIGHBOUR, World, world
 from rich.console import Console
 from tiny_course import write_notebook
 
-from grader import class_table, grading, observatory, station
-from grader.course import Course
-from grader.grading import Options, grade
-from grader.result import Result
-from grader.submission import Submission
+from grader.course.course import Course
+from grader.grading import evidence_store as observatory
+from grader.grading import grading
+from grader.grading.grading import Options, grade
+from grader.grading.submission import Submission
+from grader.reports import terminal as class_table
+from grader.results.result import Result
+from grader.sandbox import executor as station
+from grader.sandbox.zygote import Zygote
 from grader.text import printable
-from grader.zygote import Zygote
 
 COURSE = Course.find(Path(__file__).parent)
 #: The outside may grow by this much, whatever a class does.

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader import zygote
-from grader.course import Course
+from grader.course.course import Course
+from grader.sandbox import zygote
 
 _MARK = "ATTACK_WORLD"  # in the environment of the zygote, of its workers and of whatever they leave behind
 NEIGHBOUR = "__NEIGHBOUR__"

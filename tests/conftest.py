@@ -7,9 +7,13 @@ import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 
-from grader import doctor, lesson_pictures, mutation_testing, probe_run, station
-from grader.preload import modules_to_preload
-from grader.zygote import Zygote
+from grader.course import lesson_pictures
+from grader.doctor import examine as doctor
+from grader.doctor import probe_run
+from grader.doctor.mutation import run as mutation_testing
+from grader.grading.preload import modules_to_preload
+from grader.sandbox import executor as station
+from grader.sandbox.zygote import Zygote
 
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.
 SLOW = (

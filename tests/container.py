@@ -9,8 +9,8 @@ import errno
 import os
 import sys
 
-from grader.worker import seccomp
-from grader.worker.libc import syscall
+from grader.sandbox.worker import seccomp
+from grader.sandbox.worker.libc import syscall
 
 CAPABILITIES = (
     *("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap"),

@@ -3,7 +3,7 @@
 import base64
 import struct
 
-from grader.row import Rows
+from grader.results.row import Rows
 
 _SHARED = Rows()
 

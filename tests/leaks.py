@@ -17,7 +17,7 @@ from pathlib import Path
 _ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _SECRET_PATHS = re.compile(
-    r"(^|/)(solutions|hidden|attacks|tests/answers|results|evidence|reference)/|(^|/)test_\d\d_|\.pyc$"
+    r"(^|/)(solutions|hidden|attacks|tests/answers|evidence|reference)/|(^|(?<!grader)/)results/|(^|/)test_\d\d_|\.pyc$"
 )
 _SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 20, 6
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from textwrap import dedent, indent
 
-from grader.evidence import Evidence
-from grader.notebook import Cell
-from grader.observer import observe
-from grader.questionnaire import Assigned, Limits, Questionnaire
+from grader.notebooks.reader import Cell
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Assigned, Limits, Questionnaire
 
 QUICK = Limits(cell=1, question=2, notebook=20)
 # Long enough to be found in memory by its halves; stands in the environment of this process.

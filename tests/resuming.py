@@ -16,9 +16,9 @@ from _pytest.assertion.rewrite import AssertionRewritingHook
 from click.testing import CliRunner
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
-from grader.charts import CHARTS
 from grader.cli import main
-from grader.index import INDEX
+from grader.reports.charts import CHARTS
+from grader.results.index import INDEX
 
 SEED = 5
 #: A cell that takes all of its time, and holds on to every exception that should stop it.

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from grader.public_check import otter_test
+from grader.course.public_check import otter_test
 
 STEM = "01_small"
 

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from grader.accept import accept
 from grader.answers import accepted_edits, edit, wrong_edits
+from grader.doctor.accept import accept
+from grader.doctor.known_answers import read_answers
 from grader.errors import CourseError
-from grader.known_answers import read_answers
 
 REFERENCE = '''\
 def double(x, n=2):

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from grader.accept import accept
 from grader.answers import accepted, wrong
+from grader.doctor.accept import accept
+from grader.doctor.known_answers import read_answers
+from grader.doctor.written_lines import in_file
 from grader.errors import CourseError
-from grader.known_answers import read_answers
-from grader.written_lines import in_file
 
 FILE = '''\
 """Answers to 01_tiny whose verdict is known."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Assignment, read_assignment
+from grader.course.assignment import Assignment, read_assignment
 from grader.errors import CourseError
 
 SOLUTIONS = Path(__file__).parent.parent / "solutions"

@@ -12,7 +12,7 @@ from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_att
 from attack_layers import LIMITS, OUTSIDE, SWITCHES, without
 from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, shown_in
 
-from grader.worker import syscalls
+from grader.sandbox.worker import syscalls
 
 pytestmark = [
     pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only"),

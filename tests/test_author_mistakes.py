@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
-from grader import doctor
-from grader.check_file import left_in
-from grader.course import Course
+from grader.course.check_file import left_in
+from grader.course.course import Course
+from grader.doctor import examine as doctor
+from grader.doctor.known_answers import answers_of, read_answers
+from grader.doctor.question_review import shared_functions
 from grader.errors import CourseError
-from grader.known_answers import answers_of, read_answers
-from grader.question_review import shared_functions
 
 FILES = {
     "master": ("solutions/01_tiny.py", MASTER),
@@ -449,7 +449,15 @@ def test_functions_that_two_assignments_ask_for_are_told():
 
 def by_hand(course):
     """What pytest prints about the checks of a course, started by its author."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "grader.plugin", "tests/hidden/test_01_tiny.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "grader.grading.plugin",
+        "tests/hidden/test_01_tiny.py",
+    ]
     here = {**os.environ, "PYTHONPATH": str(Path(doctor.__file__).parent.parent)}
     ended = subprocess.run(command, cwd=course.root, env=here, capture_output=True, text=True, check=False)
     return ended.stdout

@@ -12,15 +12,15 @@ from tiny_course import write_course, write_notebook
 
 import grader
 from grader import diagnose, raised
-from grader.build import build
-from grader.course import Course
-from grader.equal_edits import read_equals
-from grader.facts import Raised
-from grader.grading import Options, grade
-from grader.known_answers import answers_of
-from grader.mutants import mutants
-from grader.mutation_testing import rotten
-from grader.vocabulary import VOCABULARY
+from grader.course.build import build
+from grader.course.course import Course
+from grader.course.vocabulary import VOCABULARY
+from grader.doctor.known_answers import answers_of
+from grader.doctor.mutation.equal_edits import read_equals
+from grader.doctor.mutation.mutants import mutants
+from grader.doctor.mutation.run import rotten
+from grader.grading.grading import Options, grade
+from grader.sandbox.facts import Raised
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "authoring.md"

@@ -8,13 +8,13 @@ import pytest
 from observing import look
 from student_notebooks import code, handed_out, worked, write, write_work
 
-from grader.course import Course
-from grader.diagnosis import diagnose
-from grader.judge import judge
-from grader.live import REFERENCE_LIMITS, observe_reference, reference_cells
-from grader.notebook import Cell
-from grader.observer import observe
-from grader.student.bindings import bound
+from grader.checks.diagnosis import diagnose
+from grader.course.course import Course
+from grader.grading.judge import judge
+from grader.grading.live import REFERENCE_LIMITS, observe_reference, reference_cells
+from grader.notebooks.bindings import bound
+from grader.notebooks.reader import Cell
+from grader.sandbox.observer import observe
 from grader.student.checking import check
 from grader.student.child import Child
 from grader.student.exercise import open_exercise

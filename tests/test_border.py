@@ -12,11 +12,11 @@ import tempfile
 import pytest
 from observing import SECRET, look, probe
 
-from grader.course import Course
-from grader.live import observe_reference
-from grader.questionnaire import Limits
-from grader.worker import syscalls
-from grader.zygote import Zygote
+from grader.course.course import Course
+from grader.grading.live import observe_reference
+from grader.sandbox.plan import Limits
+from grader.sandbox.worker import syscalls
+from grader.sandbox.zygote import Zygote
 
 PATIENT = Limits(cell=30, question=90, notebook=300)
 ALONE = probe("f", "student.f()", seconds=80, alone=True)  # takes its time

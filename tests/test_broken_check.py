@@ -4,9 +4,9 @@ import pytest
 from tiny_class import TinyClass
 from tiny_course import CHECKS, RIGHT
 
-from grader import doctor
-from grader.build import build
-from grader.course import Course
+from grader.course.build import build
+from grader.course.course import Course
+from grader.doctor import examine as doctor
 
 SEEN = "made.seen.is_leaf"
 ORACLE = CHECKS.replace(

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tiny_course import CHECKS, write_course
 
-from grader.broken_probe import broken_probes, caught_in_probe, place_in_probe
-from grader.course import Course
-from grader.evidence import Evidence
-from grader.live import observe_reference
+from grader.course.course import Course
+from grader.grading.broken_probe import broken_probes, caught_in_probe, place_in_probe
+from grader.grading.live import observe_reference
+from grader.sandbox.evidence import Evidence
 
 HELPERS = '''\
 """Helpers."""

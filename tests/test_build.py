@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.assignment import Assignment, read_assignment
-from grader.build import build, outdated, student_notebook
+from grader.course.assignment import Assignment, read_assignment
+from grader.course.build import build, outdated, student_notebook
 from grader.errors import CourseError, GraderError
 
 SOLUTIONS = Path(__file__).parent.parent / "solutions"

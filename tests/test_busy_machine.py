@@ -10,14 +10,15 @@ import pytest
 from observing import QUICK, look, probe
 from tiny_course import RIGHT, write_course, write_notebook
 
-from grader import grading, station
-from grader.clock import _COUNTS_WAITING, Clock
-from grader.confined import Worker
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import Options, grade
-from grader.observer import observe
-from grader.zygote import Zygote
+from grader.grading import grading
+from grader.grading.grading import Options, grade
+from grader.sandbox import executor as station
+from grader.sandbox.clock import _COUNTS_WAITING, Clock
+from grader.sandbox.confined import Worker
+from grader.sandbox.observer import observe
+from grader.sandbox.zygote import Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
 BUSY = "import time\nwhile time.thread_time() < 0.2:\n    pass"
@@ -63,7 +64,7 @@ def test_waiting_for_a_processor_is_counted(zygote):
 
 def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
     """Where the kernel does not say who waited, all of the time may have been waiting."""
-    monkeypatch.setattr("grader.clock._COUNTS_WAITING", False)
+    monkeypatch.setattr("grader.sandbox.clock._COUNTS_WAITING", False)
     with zygote.worker() as worker:
         begun = worker.clock()
         worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
@@ -137,7 +138,7 @@ def full_for(monkeypatch, times):
             raise zygote_module._FullError("Resource temporarily unavailable")
         return fork(self)
 
-    zygote_module = sys.modules["grader.zygote"]
+    zygote_module = sys.modules["grader.sandbox.zygote"]
     monkeypatch.setattr(zygote_module, "_PAUSES", (0.0, 0.0, 0.0))
     monkeypatch.setattr(Zygote, "_fork", try_to_fork)
 

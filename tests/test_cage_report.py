@@ -5,11 +5,11 @@ from contextlib import nullcontext
 import pytest
 from click.testing import CliRunner
 
-from grader import cage_report
-from grader.cage_report import CageReport
 from grader.cli import main
 from grader.errors import ProtectionError
-from grader.worker import landlock
+from grader.sandbox import self_test as cage_report
+from grader.sandbox.self_test import CageReport
+from grader.sandbox.worker import landlock
 
 LIMITS = {"memory_bytes": 1 << 30, "cpu_seconds": 60, "descriptors": 64, "tasks": 128}
 CAGE = {"landlock": 7, "user": "another", "uid": 0, "kept": None, **LIMITS}
@@ -85,7 +85,7 @@ def test_what_is_missing_is_explained():
     assert "version 7" in whole
     assert "user of its own" in whole
     assert "none is kept" in whole
-    assert "grader/preload.py" in report(name="sealed seccomp", landlock=0)
+    assert "grader/grading/preload.py" in report(name="sealed seccomp", landlock=0)
     assert "workers run as you (uid 1000)" in report(user="same", uid=1000)
     assert "become nobody" in report(user="nobody")
     assert "CAP_DAC_READ_SEARCH is kept" in report(kept="CAP_DAC_READ_SEARCH")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from grader.cases import Case, cases, names_of
-from grader.check import Check
+from grader.checks.cases import Case, cases, names_of
+from grader.checks.check import Check
+from grader.checks.observation import Observation, StoppedError
 from grader.errors import CourseError
-from grader.facts import Raised
-from grader.judge import _verdict, error_of
-from grader.observation import Observation, StoppedError
+from grader.grading.judge import _verdict, error_of
+from grader.sandbox.facts import Raised
 
 OF_ERROR = "What your code returned could not be used as the exercise says: ValueError: no."
 STOPPED = Raised(("ValueError", "Exception", "BaseException"), "no", "")

@@ -3,10 +3,10 @@
 import pytest
 from observing import QUICK, look
 
-from grader.notebook import Cell
-from grader.observer import observe
-from grader.pages import failed_cells
-from grader.questionnaire import Limits, Questionnaire
+from grader.notebooks.reader import Cell
+from grader.reports.pages import failed_cells
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Limits, Questionnaire
 
 PATIENT = Limits(cell=30, question=10, notebook=60)
 

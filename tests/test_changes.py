@@ -9,10 +9,10 @@ import pytest
 from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT
 
-from grader.changes import Change, changes, history, standing
-from grader.class_table import print_class
 from grader.errors import BrokenRunError
-from grader.outcome import Outcome
+from grader.grading.outcome import Outcome
+from grader.reports.terminal import print_class
+from grader.results.changes import Change, changes, history, standing
 
 HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -140,7 +140,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.record", lambda *_, **__: 1 / 0)
+        patch.setattr("grader.grading.grading.record", lambda *_, **__: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     out = klass.grade()

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.check import describe, points, points_of, raised, title_and_hint
-from grader.comparison import assert_close, is_close
+from grader.checks.check import describe, points, points_of, raised, title_and_hint
+from grader.checks.comparison import assert_close, is_close
 from grader.errors import CourseError
-from grader.facts import Other, Raised, Tensor
+from grader.sandbox.facts import Other, Raised, Tensor
 
 TENSOR = Tensor(
     kind="Tensor",

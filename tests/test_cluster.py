@@ -19,28 +19,29 @@ from observing import QUICK, probe
 from patience import time_limit
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
-from grader import cluster as cluster_module
-from grader import crew, outpost
 from grader.cli import main
-from grader.cluster import Cluster
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import BrokenRunError, GraderError
-from grader.evidence import Evidence
-from grader.grading import Options, grade
-from grader.notebook import Cell
-from grader.questionnaire import Questionnaire
-from grader.zygote import Protection, ZygoteGoneError
+from grader.grading.grading import Options, grade
+from grader.notebooks.reader import Cell
+from grader.sandbox import cluster as cluster_module
+from grader.sandbox import crew
+from grader.sandbox import dask_worker as outpost
+from grader.sandbox.cluster import Cluster
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.plan import Questionnaire
+from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
-ANOTHER_GRADER = "from grader import outpost\noutpost.__version__ = '0.9'\n"
+ANOTHER_GRADER = "from grader.sandbox import dask_worker as outpost\noutpost.__version__ = '0.9'\n"
 ANOTHER_TORCH = """
-from grader import outpost
+from grader.sandbox import dask_worker as outpost
 known = outpost.surroundings()
 outpost.surroundings = lambda: ["torch 1.0" if entry.startswith("torch ") else entry for entry in known]
 """
 NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
 NO_CAGE = """
-from grader import outpost
+from grader.sandbox import dask_worker as outpost
 from grader.errors import ProtectionError
 
 def refuse(**_):
@@ -50,8 +51,8 @@ outpost.Zygote = refuse
 """
 MORTAL = """
 import os
-from grader import outpost
-from grader.zygote import Protection, ZygoteGoneError
+from grader.sandbox import dask_worker as outpost
+from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 class Zygote:
     protection = Protection("none", "0")
@@ -415,5 +416,5 @@ def received(sent, monkeypatch):
 
 def test_who_grades_alone_needs_no_dask():
     """Without --scheduler nothing of Dask is imported; it costs half a second."""
-    code = "import sys, grader.cli, grader.grading; sys.exit(bool({'dask', 'distributed'} & {*sys.modules}))"
+    code = "import sys, grader.grading.grading; sys.exit(bool({'dask', 'distributed'} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from tiny_course import RIGHT, write_notebook
 
 from grader.cli import main
-from grader.collect import collect, zip_source
 from grader.errors import GraderError
-from grader.submission import find_submissions
+from grader.grading.submission import find_submissions
+from grader.integrations.collect import collect, zip_source
 
 FUNCTIONS = {"01_tiny": ["double", "leaf"]}
 NOON = (2026, 11, 21, 12, 0, 0)
@@ -623,7 +623,7 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
         collect(source, tmp_path / "out")
     monkeypatch.undo()
     many = pack(tmp_path / "many.zip", [(f"s{n}/a.ipynb", os.urandom(100)) for n in range(30)])
-    monkeypatch.setattr("grader.collect.MAX_BYTES", 1000)
+    monkeypatch.setattr("grader.integrations.collect.MAX_BYTES", 1000)
     with pytest.raises(GraderError, match="bomb"):
         collect(many, tmp_path / "out2")
     assert laid_out(tmp_path / "out2") == []
@@ -650,7 +650,7 @@ def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, size):
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_one_students_large_files_cost_the_others_nothing(tmp_path, monkeypatch, kind):
     """What is more than one student may have is left aside, the latest first, and all others are laid out."""
-    monkeypatch.setattr("grader.collect.targets.MAX_STUDENT_BYTES", 3000)
+    monkeypatch.setattr("grader.integrations.collect.targets.MAX_STUDENT_BYTES", 3000)
     members = [(f"ada/{n}.ipynb", os.urandom(1000)) for n in range(5)] + [("ben/a.ipynb", text())]
     source = pack(tmp_path / "in.zip", members)
     if kind == "folder":

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import doctor
-from grader.course import Course
-from grader.known_answers import answers_of
+from grader.course.course import Course
+from grader.doctor import examine as doctor
+from grader.doctor.known_answers import answers_of
 
 ROOT = Path(__file__).parent.parent
 PART = 32  # every so many-th answer is tried in the quick form: all of them take two minutes

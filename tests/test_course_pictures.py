@@ -2,12 +2,12 @@
 
 import functools
 
-from grader.course import Course
-from grader.drawing.picture import pictures_of
-from grader.known_answers import answers_of
-from grader.live import observe_reference
-from grader.observer import observe
-from grader.questionnaire import Limits
+from grader.course.course import Course
+from grader.doctor.known_answers import answers_of
+from grader.grading.live import observe_reference
+from grader.graphs.picture import pictures_of
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Limits
 
 SEED = 5
 COURSE = Course.find()

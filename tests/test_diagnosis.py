@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from grader.diagnosis import diagnose
-from grader.facts import Raised
-from grader.told import counted
+from grader.checks.diagnosis import diagnose
+from grader.results.told import counted
+from grader.sandbox.facts import Raised
 
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "

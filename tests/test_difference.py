@@ -7,7 +7,7 @@ import pytest
 from test_check import TENSOR
 
 from grader import assert_close, how_it_differs
-from grader.check import WithoutHintError
+from grader.checks.check import WithoutHintError
 
 
 def tensor(values, *shape, dtype="torch.float32"):

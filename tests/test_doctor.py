@@ -5,9 +5,9 @@ import re
 import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
-from grader import doctor
-from grader.build import build
-from grader.course import Course
+from grader.course.build import build
+from grader.course.course import Course
+from grader.doctor import examine as doctor
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import sys
 import pytest
 from tiny_course import write_course
 
-from grader import doctor, reused_worker
-from grader.build import build
-from grader.course import Course
+from grader.course.build import build
+from grader.course.course import Course
+from grader.doctor import examine as doctor
+from grader.doctor import reused_worker
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from tiny_class import CHECKS, TinyClass
 from tiny_course import MASTER, RIGHT, write_course
 
-from grader.assignment import read_assignment
-from grader.build import build
-from grader.course import Course
+from grader.course.assignment import read_assignment
+from grader.course.build import build
+from grader.course.course import Course
 from grader.errors import CourseError
 from grader.student.exercise import open_exercise
 from grader.student.finding import Findings, TaskFinding

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.worker import landlock, syscalls
+from grader.sandbox.worker import landlock, syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up being root")

@@ -7,11 +7,11 @@ import pytest
 from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT, write_notebook
 
-from grader import station
-from grader.appeal.fact_text import MAX_ENTRIES, compared
-from grader.appeal.handwriting import MAX_PLACES, handwriting
-from grader.facts import Other, Raised, Tensor
-from grader.notebook import Cell
+from grader.notebooks.handwriting import MAX_PLACES, handwriting
+from grader.notebooks.reader import Cell
+from grader.reports.format_facts import MAX_ENTRIES, compared
+from grader.sandbox import executor as station
+from grader.sandbox.facts import Other, Raised, Tensor
 
 
 def test_what_the_stub_passes_is_said(klass):

@@ -19,16 +19,22 @@ from hypothesis import strategies as st
 from tiny_course import write_course
 
 from grader.cli import main
-from grader.collect import collect
-from grader.exports import gradescope, reporter
-from grader.exports.github import MAX_SUMMARY, action_output, notices, quoted, step_summary
-from grader.exports.people import match
-from grader.exports.scored import Scored
-from grader.exports.sheet import read_sheet
-from grader.exports.stored import Stored, StoredAnswer, StoredCheck
-from grader.exports.wording import told
-from grader.scaffold import Scaffold
-from grader.settings import Feedback
+from grader.course.scaffold import Scaffold
+from grader.course.settings import Feedback
+from grader.integrations.collect import collect
+from grader.integrations.export import gradescope, reporter
+from grader.integrations.export.exports_github import (
+    MAX_SUMMARY,
+    action_output,
+    notices,
+    quoted,
+    step_summary,
+)
+from grader.integrations.export.people import match
+from grader.integrations.export.scored import Scored
+from grader.integrations.export.sheet import read_sheet
+from grader.integrations.export.wording import told
+from grader.results.stored import Stored, StoredAnswer, StoredCheck
 
 FORMATS = ["classroom50", "github", "gradescope", "junit"]
 
@@ -59,7 +65,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(write_course(tmp_path / "course"))
-    monkeypatch.setattr("grader.exports.formats.autograder", lambda *_: b"PK")
+    monkeypatch.setattr("grader.integrations.export.formats.autograder", lambda *_: b"PK")
     return Desk(store(tmp_path / "results", made("ada"), made("ben", message=HOSTILE)), tmp_path / "out")
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
-from grader import station
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.settings import read_settings
 from grader.errors import ProtectionError
-from grader.exports.autograder import autograder, settings_toml
-from grader.settings import read_settings
-from grader.submission import find_submissions
+from grader.grading.submission import find_submissions
+from grader.integrations.autograder import autograder, settings_toml
+from grader.sandbox import executor as station
 
 # Otter is imported by the tests, not by all who collect them; its imports warn about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -28,7 +28,7 @@ SETTINGS = "[score]\npartial_credit = 0.3\n[points.01_tiny]\nq1 = 3.5\n[feedback
 # As the container of Gradescope does, whose folder is /autograder.
 CONTAINER = """
 import sys
-from grader.otter_plugin import set_aside
+from grader.integrations.otter_plugin import set_aside
 from otter.run.run_autograder import main
 set_aside(sys.argv[1])
 main(sys.argv[1])
@@ -60,7 +60,7 @@ def container(tmp_path, made):
 
 
 def plugin_of(container, name="01_tiny.ipynb"):
-    caged = importlib.import_module("grader.otter_plugin").CagedGrader
+    caged = importlib.import_module("grader.integrations.otter_plugin").CagedGrader
     return caged(str(container / "submission" / name), {}, {"stem": "01_tiny"})
 
 
@@ -109,7 +109,7 @@ def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in environment
     assert f"python={sys.version_info.major}.{sys.version_info.minor}" in environment
     assert "torch==" in environment
-    assert config["plugins"] == [{"grader.otter_plugin.CagedGrader": {"stem": "01_tiny"}}]
+    assert config["plugins"] == [{"grader.integrations.otter_plugin.CagedGrader": {"stem": "01_tiny"}}]
 
 
 def test_the_same_course_gives_the_same_zip(course, made):
@@ -204,7 +204,7 @@ def odd_names(folder):
 @pytest.mark.parametrize("odd", [odd_folder, odd_pipe, odd_names])
 def test_whatever_was_handed_in_becomes_one_notebook_of_the_assignment(odd, course, tmp_path):
     """Odd submissions are laid out without an error; one notebook of them is graded as the assignment's."""
-    lay_out = importlib.import_module("grader.otter_plugin")._lay_out
+    lay_out = importlib.import_module("grader.integrations.otter_plugin")._lay_out
     handed_in = tmp_path / "handed_in"
     handed_in.mkdir()
     odd(handed_in)

@@ -6,7 +6,7 @@ import math
 import pytest
 from fabricated import in_base64
 
-from grader.evidence import (
+from grader.sandbox.evidence import (
     Evidence,
     Fault,
     Stopped,
@@ -14,7 +14,7 @@ from grader.evidence import (
     readable_error,
     readable_survey,
 )
-from grader.facts import (
+from grader.sandbox.facts import (
     MAX_DEPTH,
     MAX_DIMENSIONS,
     MAX_ELEMENTS,

@@ -5,12 +5,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.causes import diagnoses_of
-from grader.drawing.legend import LEGEND_MARKDOWN
-from grader.drawing.picture import Picture
-from grader.pages import feedback_html, feedback_markdown
-from grader.settings import Feedback
-from grader.worth import apportioned
+from grader.course.settings import Feedback
+from grader.graphs.legend import LEGEND_MARKDOWN
+from grader.graphs.picture import Picture
+from grader.reports.causes import diagnoses_of
+from grader.reports.pages import feedback_html, feedback_markdown
+from grader.scores import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
 SVG = '<svg class="xray" viewBox="0 0 9 9"><text>{}</text></svg>'

@@ -4,9 +4,9 @@ import pytest
 from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, question, result
 from test_report_page import computed, contrast, luminance
 
-from grader.drawing.graph_facts import read_graph
-from grader.drawing.picture import draw
-from grader.pages import feedback_html
+from grader.graphs.graph_facts import read_graph
+from grader.graphs.picture import draw
+from grader.reports.pages import feedback_html
 
 NAMES = "محمد <b>العربي</b> 李小龙 " + "x" * 180
 PHONE = {"width": 390, "height": 844}

@@ -7,16 +7,16 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
-from grader.blanks import blanks_of
-from grader.build import build, outdated
 from grader.cli import main
-from grader.course import Course
+from grader.course.build import build, outdated
+from grader.course.course import Course
+from grader.course.filled import filled
+from grader.course.scaffold import Scaffold
+from grader.course.unfinished import blanks_of
+from grader.doctor.known_answers import read_answers
 from grader.errors import BrokenRunError, CourseError, GraderError
-from grader.filled import filled
-from grader.judge import judge
-from grader.known_answers import read_answers
-from grader.live import observe_reference
-from grader.scaffold import Scaffold
+from grader.grading.judge import judge
+from grader.grading.live import observe_reference
 
 STEM = "01_tiny"
 FILES = (f"solutions/{STEM}.py", f"tests/hidden/test_{STEM}.py", f"tests/answers/{STEM}.py")
@@ -242,7 +242,16 @@ def test_no_half_of_an_assignment_is_published(root, monkeypatch):
 def test_pytest_collects_what_is_filled_in(root):
     """By hand, the checks that are written run, and the first blank is named."""
     add(root, "third")
-    command = [sys.executable, "-m", "pytest", "-p", "grader.plugin", "--collect-only", "-q", FILES[1]]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "grader.grading.plugin",
+        "--collect-only",
+        "-q",
+        FILES[1],
+    ]
     run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
     collected = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from observing import look
 
-from grader import flags
-from grader.evidence import united
-from grader.flags import flags_of, traces_in
-from grader.notebook import Cell
-from grader.preload import modules_to_preload
-from grader.zygote import Zygote
+from grader.grading import flags
+from grader.grading.flags import flags_of, traces_in
+from grader.grading.preload import modules_to_preload
+from grader.notebooks.reader import Cell
+from grader.sandbox.evidence import united
+from grader.sandbox.zygote import Zygote
 
 TRACES = {
     "import ctypes": "ctypes",

@@ -13,20 +13,20 @@ from real_life import files
 from real_life.draft import ROOT, Draft
 from test_wire import ANY, Case, check, closing
 
-from grader.check import describe, raised
-from grader.comparison import assert_close
-from grader.course import Course
-from grader.evidence import Evidence, readable_answer, readable_error, readable_survey
-from grader.facts import MalformedError, Raised, Tensor
-from grader.flags import flags_of
-from grader.gradients import assert_gradients
-from grader.judge import judge
-from grader.live import observe_reference
-from grader.notebook import NotebookError, read_notebook
-from grader.observation import Observation, is_gradients
-from grader.preload import modules_to_preload
-from grader.recognition import recognise
-from grader.wire import Wire, WireError, parse
+from grader.checks.check import describe, raised
+from grader.checks.comparison import assert_close
+from grader.checks.gradients import assert_gradients
+from grader.checks.observation import Observation, is_gradients
+from grader.course.course import Course
+from grader.grading.flags import flags_of
+from grader.grading.judge import judge
+from grader.grading.live import observe_reference
+from grader.grading.preload import modules_to_preload
+from grader.notebooks.identify import recognise
+from grader.notebooks.reader import NotebookError, read_notebook
+from grader.sandbox.evidence import Evidence, readable_answer, readable_error, readable_survey
+from grader.sandbox.facts import MalformedError, Raised, Tensor
+from grader.sandbox.wire import Wire, WireError, parse
 
 LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine
 STEMS = ("01_leaves", "03_truncated_bptt", "05_inplace_reinit")

@@ -5,8 +5,8 @@ from observing import look
 from test_check import tensor
 
 from grader import assert_gradients
-from grader.check import WithoutHintError
-from grader.observation import Observation
+from grader.checks.check import WithoutHintError
+from grader.checks.observation import Observation
 
 TOLD = """
 w1, w2 = torch.randn(3, 2, requires_grad=True), torch.randn(2, 4, requires_grad=True)

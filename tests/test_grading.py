@@ -13,13 +13,14 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
 
-from grader import grading, station
 from grader.cli import main
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import ProtectionError
-from grader.grading import RELEASED
-from grader.release import folder
-from grader.submission import find_submissions
+from grader.grading import grading
+from grader.grading.grading import RELEASED
+from grader.grading.submission import find_submissions
+from grader.integrations.release import folder
+from grader.sandbox import executor as station
 
 
 @dataclass

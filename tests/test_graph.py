@@ -3,9 +3,9 @@
 import pytest
 from observing import look, probe
 
-from grader.drawing.graph_facts import read_graph
-from grader.drawing.graph_summary import summary
-from grader.drawing.picture import draw
+from grader.graphs.graph_facts import read_graph
+from grader.graphs.picture import draw
+from grader.graphs.summary import summary
 
 ANSWERED = "def f():\n    pass"
 

@@ -4,9 +4,9 @@ import pytest
 from observing import look, probe
 from tiny_course import write_course
 
-from grader.course import Course
-from grader.handout import texts_in_common
-from grader.zygote import Zygote
+from grader.course.course import Course
+from grader.course.handout import texts_in_common
+from grader.sandbox.zygote import Zygote
 
 HANDED_OUT = [
     "from __future__ import annotations\nimport inspect, sys\nseen = []",

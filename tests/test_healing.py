@@ -3,10 +3,10 @@
 import pytest
 from observing import look, probe
 
-from grader.evidence import Fault
-from grader.facts import Raised
-from grader.questionnaire import Assigned
-from grader.worker import namespace
+from grader.sandbox.evidence import Fault
+from grader.sandbox.facts import Raised
+from grader.sandbox.plan import Assigned
+from grader.sandbox.worker import namespace
 
 HONEST = "def second():\n    return torch.ones(2)"
 FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"

@@ -8,13 +8,13 @@ from copy import deepcopy
 import pytest
 from fabricated import in_base64
 
+from grader.course.question import Question
+from grader.course.rubric import read_rubric
 from grader.errors import CourseError
-from grader.evidence import Evidence
-from grader.facts import decode
-from grader.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge
-from grader.question import Question
-from grader.reason import ENDED, TOO_LATE
-from grader.rubric import read_rubric
+from grader.grading.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.facts import decode
+from grader.sandbox.reason import ENDED, TOO_LATE
 
 CHECKS = '''\
 """Hidden checks."""

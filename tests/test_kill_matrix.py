@@ -1,6 +1,6 @@
 """The kill matrix: what an author reads off it stands in it."""
 
-from grader.kill_matrix import Diagnosis, kill_matrices, what_is_told
+from grader.doctor.kill_matrix import Diagnosis, kill_matrices, what_is_told
 
 
 def test_rows_are_answers_and_columns_are_checks():

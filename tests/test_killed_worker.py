@@ -7,13 +7,13 @@ import pytest
 from observing import look, probe
 from tiny_course import RIGHT, write_course, write_notebook
 
-from grader import observer
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.evidence import Fault
-from grader.grading import Options, grade
-from grader.questionnaire import Limits
-from grader.zygote import Zygote
+from grader.grading.grading import Options, grade
+from grader.sandbox import observer
+from grader.sandbox.evidence import Fault
+from grader.sandbox.plan import Limits
+from grader.sandbox.zygote import Zygote
 
 CELLS = ["def first():\n    return 1", "def second():\n    return 2"]
 ASKED = {"first": "student.first()", "second": "student.second()"}

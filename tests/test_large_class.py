@@ -12,15 +12,16 @@ from contextlib import contextmanager
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
-from grader import folder as folders
-from grader import gist, lock
-from grader.course import Course
+from grader import lock
+from grader.course.course import Course
 from grader.errors import BrokenRunError, GraderError
-from grader.folder import ResultsFolder
-from grader.grading import Options, grade
-from grader.index import INDEX, Index
-from grader.notebook import Notebook
-from grader.submission import find_submissions
+from grader.grading import gist
+from grader.grading.grading import Options, grade
+from grader.grading.submission import find_submissions
+from grader.notebooks.reader import Notebook
+from grader.results import folder as folders
+from grader.results.folder import ResultsFolder
+from grader.results.index import INDEX, Index
 
 NOBODY = lambda *_: None  # noqa: E731
 OPENED = []

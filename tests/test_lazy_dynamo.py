@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 from observing import look, probe
 
-from grader.questionnaire import Limits
+from grader.sandbox.plan import Limits
 
 PATIENT = Limits(cell=60, question=120, notebook=240)
 IS_LAZY = "type(torch._dynamo).__name__ == '_LazyDynamo'"
@@ -64,7 +64,7 @@ COMPILING = """
 
 def run(*parts):
     """Run statements in a fresh Python whose torch has the lazy module."""
-    start = "import sys, torch\nfrom grader.worker import lazy_dynamo\nlazy_dynamo.install()\n"
+    start = "import sys, torch\nfrom grader.sandbox.worker import lazy_dynamo\nlazy_dynamo.install()\n"
     code = start + "\n".join(map(dedent, parts))
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

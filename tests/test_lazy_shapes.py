@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 from observing import look
 
-from grader.zygote import Zygote
+from grader.sandbox.zygote import Zygote
 
 NAME = "torch.fx.experimental.symbolic_shapes"
 IS_LAZY = f"type(sys.modules['{NAME}']).__name__ == '_LazyShapes'"
@@ -35,7 +35,7 @@ MISMATCH = """
 def run(*parts):
     """Run statements in a fresh Python whose torch has the lazy modules."""
     modules = "lazy_dynamo", "lazy_shapes"
-    start = f"import sys, torch\nfrom grader.worker import {', '.join(modules)}\n"
+    start = f"import sys, torch\nfrom grader.sandbox.worker import {', '.join(modules)}\n"
     start += "".join(f"{module}.install()\n" for module in modules)
     code = start + "\n".join(map(dedent, parts))
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

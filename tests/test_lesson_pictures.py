@@ -7,10 +7,10 @@ import re
 import pytest
 from test_build import POINTS, TINY
 
-from grader.assignment import read_assignment
-from grader.build import build
+from grader.course.assignment import read_assignment
+from grader.course.build import build
+from grader.course.lesson_pictures import drawing
 from grader.errors import CourseError
-from grader.lesson_pictures import drawing
 
 DRAWN = """\
 # %%
@@ -63,7 +63,7 @@ def no_worker(monkeypatch):
     def fails():
         raise AssertionError("a worker was started")
 
-    monkeypatch.setattr("grader.lesson_pictures.Zygote", fails)
+    monkeypatch.setattr("grader.course.lesson_pictures.Zygote", fails)
 
 
 def test_a_drawn_cell_becomes_its_picture(root, shared_zygote):

@@ -3,9 +3,9 @@
 import pytest
 from tiny_course import write_course
 
-from grader import master_file
-from grader.assignment import read_assignment
-from grader.doctor_memory import FOLDER
+from grader.course import master_file
+from grader.course.assignment import read_assignment
+from grader.memory import FOLDER
 
 
 @pytest.fixture

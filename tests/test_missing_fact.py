@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from grader.cause import cause_of
-from grader.facts import Other, Raised, Tensor
-from grader.observation import Observation
+from grader.checks.observation import Observation
+from grader.course.cause import cause_of
+from grader.sandbox.facts import Other, Raised, Tensor
 
 W = Tensor("Tensor", "torch.float32", (2,), (1.0, 2.0), True, True, None, False, 0, 0, 0, None)
 ERROR = Raised(("RuntimeError", "Exception"), "no", "")

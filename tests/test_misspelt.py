@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course
-from grader.judge import Verdict
-from grader.known_answers import answers_of, read_answers
-from grader.misspelt import complaints_about_attributes, complaints_about_names
+from grader.course.course import Course
+from grader.doctor.known_answers import answers_of, read_answers
+from grader.doctor.misspelt_names import complaints_about_attributes, complaints_about_names
+from grader.grading.judge import Verdict
 
 COURSE = Course.find(Path(__file__))
 FILE = """\

@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from grader.block_edits import BLOCK_EDITS
-from grader.expression_edits import EXPRESSION_EDITS
-from grader.mutants import gist, mutants
+from grader.doctor.mutation.block_edits import BLOCK_EDITS
+from grader.doctor.mutation.expression_edits import EXPRESSION_EDITS
+from grader.doctor.mutation.mutants import gist, mutants
 
 #: An edit, the body of a function of x, y, model and opt, and a change that the edit makes of it.
 TABLE = [

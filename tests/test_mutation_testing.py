@@ -6,16 +6,16 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import ANSWERS, CHECKS, write_course
 
-from grader import mutation_testing
 from grader.answers import equal
 from grader.cli import main
-from grader.course import Course
-from grader.equal_edits import read_equals
+from grader.course.course import Course
+from grader.doctor.known_answers import answers_of
+from grader.doctor.mutation import run as mutation_testing
+from grader.doctor.mutation.equal_edits import read_equals
+from grader.doctor.mutation.mutants import Mutant
+from grader.doctor.mutation.run import Origin, Survivor, rotten, try_mutants
+from grader.doctor.mutation.survivors import survivor_lines
 from grader.errors import CourseError
-from grader.known_answers import answers_of
-from grader.mutants import Mutant
-from grader.mutation_testing import Origin, Survivor, rotten, try_mutants
-from grader.survivors import survivor_lines
 
 AROUND = "no_grad is put around: the function"
 CUT = f'\n\nequal("q1", "{AROUND}", why="nobody asks for a gradient", answers=["added"])\n'

@@ -4,8 +4,8 @@ import types
 
 import pytest
 
-from grader.worker import namespace
-from grader.worker.namespace import Namespaces
+from grader.sandbox.worker import namespace
+from grader.sandbox.worker.namespace import Namespaces
 
 COUNTED = pytest.mark.skipif(not namespace._IS_COUNTED, reason="this Python does not count writes")
 

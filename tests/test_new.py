@@ -7,15 +7,15 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import RIGHT, write_course, write_notebook
 
-from grader import doctor
-from grader.blanks import blanks_of, without_unfinished
-from grader.build import build
 from grader.cli import main
-from grader.course import Course
+from grader.course.build import build
+from grader.course.course import Course
+from grader.course.scaffold import Scaffold
+from grader.course.scaffold_inputs import draws
+from grader.course.unfinished import blanks_of, without_unfinished
+from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
-from grader.grading import Options, grade
-from grader.scaffold import Scaffold
-from grader.scaffold_inputs import draws
+from grader.grading.grading import Options, grade
 
 STEM = "02_signs"
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import time_limit
 
-from grader import notebook
 from grader.errors import GraderError
-from grader.notebook import Cell, Notebook, NotebookError, read_notebook
+from grader.notebooks import reader as notebook
+from grader.notebooks.reader import Cell, Notebook, NotebookError, read_notebook
 
 
 def code(source, **extra):

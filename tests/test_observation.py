@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from test_check import TENSOR
 
+from grader.checks.observation import Observation, other_form, sentence
 from grader.errors import CourseError
-from grader.evidence import Fault, Stopped
-from grader.facts import CUT_OFF, Other, Raised
-from grader.observation import Observation, other_form, sentence
+from grader.sandbox.evidence import Fault, Stopped
+from grader.sandbox.facts import CUT_OFF, Other, Raised
 
 ERROR = Raised(
     ("RuntimeError", "Exception"), "grad can be implicitly created only for scalar outputs", "cell 2, line 7"

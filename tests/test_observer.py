@@ -7,10 +7,10 @@ import time
 import pytest
 from observing import QUICK, look, probe
 
-from grader import observer
-from grader.evidence import Evidence, Fault, Stopped, readable_evidence
-from grader.facts import Other, Tensor, is_cut_off
-from grader.questionnaire import Assigned, Limits
+from grader.sandbox import observer
+from grader.sandbox.evidence import Evidence, Fault, Stopped, readable_evidence
+from grader.sandbox.facts import Other, Tensor, is_cut_off
+from grader.sandbox.plan import Assigned, Limits
 
 SHORT = Limits(cell=0.5, question=2, notebook=30)
 

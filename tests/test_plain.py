@@ -3,8 +3,8 @@
 import pytest
 from observing import look, probe
 
-from grader.evidence import Fault
-from grader.facts import Other, Raised
+from grader.sandbox.evidence import Fault
+from grader.sandbox.facts import Other, Raised
 
 LYING = """
 import torch

@@ -6,12 +6,12 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import CHECKS, write_course
 
-from grader.broken_probe import broken_probes
 from grader.cli import main
-from grader.course import Course
-from grader.facts import Raised
-from grader.fixed_probe import fixed_probes
-from grader.live import observe_reference
+from grader.course.course import Course
+from grader.doctor.fixed_probe import fixed_probes
+from grader.grading.broken_probe import broken_probes
+from grader.grading.live import observe_reference
+from grader.sandbox.facts import Raised
 
 PROBES = """
 

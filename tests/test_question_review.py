@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.check import Check
-from grader.evidence import Evidence
-from grader.fixed_probe import fixed_probes, unchanging_probes
-from grader.judge import Verdict
-from grader.known_answers import Answer
-from grader.question import Place, Question
-from grader.question_review import stub_complaints, unknown_checks
-from grader.rubric import read_rubric
+from grader.checks.check import Check
+from grader.course.question import Place, Question
+from grader.course.rubric import read_rubric
+from grader.doctor.fixed_probe import fixed_probes, unchanging_probes
+from grader.doctor.known_answers import Answer
+from grader.doctor.question_review import stub_complaints, unknown_checks
+from grader.grading.judge import Verdict
+from grader.sandbox.evidence import Evidence
 
 TEXT = '''\
 """Checks."""

@@ -8,12 +8,12 @@ import pytest
 from real_life import answers, cells, files  # noqa: F401 - they enter their cases
 from real_life.draft import CASES, ROOT
 
-from grader import station
-from grader.course import Course
-from grader.evidence import Evidence
-from grader.grading import Options, grade
-from grader.questionnaire import Limits
-from grader.worker import syscalls
+from grader.course.course import Course
+from grader.grading.grading import Options, grade
+from grader.sandbox import executor as station
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.plan import Limits
+from grader.sandbox.worker import syscalls
 
 pytestmark = [
     pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only"),

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from handbook import blocks
 
-from grader.judge import judge
-from grader.notebook import Cell
-from grader.observer import observe
-from grader.question import Question
-from grader.questionnaire import Limits
-from grader.rubric import read_rubric
+from grader.course.question import Question
+from grader.course.rubric import read_rubric
+from grader.grading.judge import judge
+from grader.notebooks.reader import Cell
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Limits
 
 PAGE = Path(__file__).parent.parent / "docs" / "authoring.md"
 IMPORTS = """

@@ -18,15 +18,15 @@ from leaks import EVERYDAY_NAMES, Secrets, _texts
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
 import grader.cli
-import grader.release
-from grader.build import build
+import grader.integrations.release
 from grader.cli import main
-from grader.course import Course
+from grader.course.build import build
+from grader.course.course import Course
+from grader.course.scaffold import Scaffold
 from grader.errors import GraderError
-from grader.release import release
-from grader.release.folder import MANIFEST
-from grader.scaffold import Scaffold
-from grader.wheel import SOURCES, build_wheel
+from grader.integrations.release import release
+from grader.integrations.release.folder import MANIFEST
+from grader.integrations.release.wheel import SOURCES, build_wheel
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "grader"
@@ -57,7 +57,7 @@ def wheel(tmp_path_factory):
 @pytest.fixture
 def one_wheel(wheel, monkeypatch):
     """Lets releases take the wheel that is built, seconds each time on a busy machine."""
-    monkeypatch.setattr(grader.release, "build_wheel", lambda *_: wheel)
+    monkeypatch.setattr(grader.integrations.release, "build_wheel", lambda *_: wheel)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def leak_of_a_check_in_a_docstring_of_the_package(folder, notebook):
     checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
     (assertion,) = re.findall(r"^def test_\w+\(.*?(?=^@|\Z)", checks, re.DOTALL | re.MULTILINE)[:1]
     with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("grader/check.py", f'"""As in:\n\n{assertion}\n"""\n')
+        wheel.writestr("grader/checks/check.py", f'"""As in:\n\n{assertion}\n"""\n')
 
 
 def leak_of_a_file_by_its_name(folder, notebook):
@@ -407,7 +407,7 @@ for name in ("PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", 
 """
 OF_STUDENTS = """
 import os
-import grader.exports.reporter
+import grader.integrations.export.reporter
 from grader import xray
 from click.testing import CliRunner
 from grader.cli import main

@@ -12,26 +12,28 @@ from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
 
-from grader import chart_svg, class_table, reason
-from grader.attention import cases
-from grader.chart_svg import scores
-from grader.charts import CHARTS, Charts
-from grader.class_table import print_class
-from grader.evidence import UNANSWERED, Evidence
-from grader.failed_cell import MAX_TOLD
-from grader.folder import ResultsFolder
-from grader.index import INDEX, Index
-from grader.outcome import Outcome
-from grader.pages import failed_cells
-from grader.report import report_html
-from grader.result import graded
-from grader.row import Rows
-from grader.rubric import Rubric
-from grader.score import PartialCredit
-from grader.submission import Submission
-from grader.summary import summarise
-from grader.told import Told, counted
-from grader.worth import apportioned
+from grader.course.rubric import Rubric
+from grader.grading.outcome import Outcome
+from grader.grading.scoring import PartialCredit
+from grader.grading.submission import Submission
+from grader.reports import chart_svg
+from grader.reports import terminal as class_table
+from grader.reports.chart_svg import scores
+from grader.reports.charts import CHARTS, Charts
+from grader.reports.class_report import report_html
+from grader.reports.pages import failed_cells
+from grader.reports.terminal import print_class
+from grader.results.failed_cell import MAX_TOLD
+from grader.results.folder import ResultsFolder
+from grader.results.index import INDEX, Index
+from grader.results.result import graded
+from grader.results.review import cases
+from grader.results.row import Rows
+from grader.results.summary import summarise
+from grader.results.told import Told, counted
+from grader.sandbox import reason
+from grader.sandbox.evidence import UNANSWERED, Evidence
+from grader.scores import apportioned
 
 
 @pytest.fixture

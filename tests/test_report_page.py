@@ -9,7 +9,7 @@ import browser as browsers
 import pytest
 from fabricated import row
 
-from grader.report import report_html
+from grader.reports.class_report import report_html
 
 STRANGE = {
     "arabic": "محمد العربي",

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 from observing import QUICK, probe
 
-from grader import reused_worker, wire
-from grader.notebook import cells_of
-from grader.observer import observe
-from grader.questionnaire import Questionnaire
-from grader.reused_worker import Looks, ReusedWorker
+from grader.doctor import reused_worker
+from grader.doctor.reused_worker import Looks, ReusedWorker
+from grader.notebooks.reader import cells_of
+from grader.sandbox import wire
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Questionnaire
 
 # What it drew, what modes it found and what names it sees; and a backward, which others may have replaced.
 INNOCENT = """

@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from grader.check import Check
+from grader.checks.check import Check
+from grader.course.question import Question
+from grader.course.rubric import read_rubric
 from grader.errors import CourseError
-from grader.question import Question
-from grader.rubric import read_rubric
 
 HEADER = '''\
 """Hidden checks."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.gradebook import number
-from grader.worker import syscalls
+from grader.results.gradebook import number
+from grader.sandbox.worker import syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 

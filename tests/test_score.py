@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grader.check import Check
-from grader.judge import Verdict
-from grader.rubric import Rubric
-from grader.score import PartialCredit, earned, earned_by_check, is_passed, remarks
-from grader.worth import apportioned, is_capped, total
+from grader.checks.check import Check
+from grader.course.rubric import Rubric
+from grader.grading.judge import Verdict
+from grader.grading.scoring import PartialCredit, earned, earned_by_check, is_passed, remarks
+from grader.scores import apportioned, is_capped, total
 
 
 def check(number, points):

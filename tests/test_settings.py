@@ -6,11 +6,11 @@ import pytest
 from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT
 
-from grader import station
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.settings import Feedback, Settings, read_settings
 from grader.errors import CourseError
-from grader.questionnaire import Limits
-from grader.settings import Feedback, Settings, read_settings
+from grader.sandbox import executor as station
+from grader.sandbox.plan import Limits
 
 ASKED = {"01_leaves": ["q1", "q2"], "03_truncated_bptt": ["q1"], "09_begun": None}
 

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import inside, vocabulary
+from grader import inside
+from grader.course import vocabulary
+from grader.course.probes import PROBE_SECONDS, probes_of
+from grader.course.source import Travelling
 from grader.errors import CourseError
-from grader.probe import PROBE_SECONDS, probes_of
-from grader.source import Travelling
 
 HEADER = """\
 import functools

@@ -4,7 +4,7 @@ import sys
 from importlib.metadata import version
 from platform import python_version
 
-from grader.station import surroundings, torch_of
+from grader.sandbox.executor import surroundings, torch_of
 
 
 def test_surroundings_are_what_evidence_depends_on():

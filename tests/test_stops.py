@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from tiny_course import ANSWERS, write_course
 
-from grader import doctor
-from grader.course import Course
-from grader.judge import Verdict
-from grader.known_answers import Answer
-from grader.question_review import complaints_about_stops
+from grader.course.course import Course
+from grader.doctor import examine as doctor
+from grader.doctor.known_answers import Answer
+from grader.doctor.question_review import complaints_about_stops
+from grader.grading.judge import Verdict
 
 PATH = Path("tests") / "answers" / "01_tiny.py"
 STOPPED = Verdict("failed", "In halved (code cell 2): `x.half` stopped with KeyError.", stopped="KeyError")

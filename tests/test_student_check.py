@@ -18,9 +18,9 @@ from patience import time_limit
 from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out, worked, write, write_work
 
 from grader.cli import main
-from grader.course import Course
-from grader.exports import reporter
-from grader.live import reference_cells
+from grader.course.course import Course
+from grader.grading.live import reference_cells
+from grader.integrations.export import reporter
 from grader.student.checking import check
 from grader.student.child import Child
 from grader.student.ended import Ended

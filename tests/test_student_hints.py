@@ -10,14 +10,14 @@ from click.testing import CliRunner
 from student_notebooks import CHECKS, POINTS, STEM, STUBS, code, document, handed_out, markdown, worked, write
 
 from grader.cli import main
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.public_check import otter_test
+from grader.course.public_test import read_public_test
 from grader.errors import GraderError
-from grader.public_check import otter_test
-from grader.student.document import read_document
+from grader.notebooks.document import read_document
 from grader.student.exercise import open_exercise
 from grader.student.hints import hints_to
 from grader.student.naming import find_notebook
-from grader.student.public_test import read_public_test
 from grader.student.task import tasks_of
 
 COURSE = Course.find(Path(__file__).parent)

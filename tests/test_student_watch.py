@@ -18,7 +18,7 @@ from grader.cli import main
 from grader.student.naming import notebooks_in
 from grader.student.supply import Supply
 from grader.student.table import Line, tell_all
-from grader.student.watching import Watcher
+from grader.student.watch import Watcher
 
 ROOT = Path(__file__).resolve().parents[1]
 WAITING = "Waiting for the next save. Ctrl-C ends this."

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import found as notebooks
 from grader.errors import GraderError
-from grader.notebook import NotebookError
-from grader.submission import find_submissions, read_roster
+from grader.grading.submission import find_submissions, read_roster
+from grader.notebooks import discover as notebooks
+from grader.notebooks.reader import NotebookError
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.course import Course
-from grader.worker import syscalls
+from grader.course.course import Course
+from grader.sandbox.worker import syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 

@@ -12,9 +12,9 @@ import pytest
 from patience import time_limit
 from resuming import Class
 
-from grader import interrupt
-from grader.progress import Standing, pace
-from grader.terminal import class_progress
+from grader import signals as interrupt
+from grader.cli.progress import class_progress
+from grader.grading.progress import Standing, pace
 
 
 @contextmanager

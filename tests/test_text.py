@@ -5,8 +5,8 @@ import io
 
 import pytest
 
-from grader.gradebook import gradebook
-from grader.templating import markdown_text
+from grader.reports.templates import markdown_text
+from grader.results.gradebook import gradebook
 from grader.text import inert, printable, straight
 
 

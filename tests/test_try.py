@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import write_course
 
-from grader.appeal.fact_text import entries_of
+from grader.checks.comparison import assert_close
 from grader.cli import main
-from grader.comparison import assert_close
-from grader.facts import Raised, Tensor
-from grader.scaffold import Scaffold
-from grader.side_by_side import side_by_side
+from grader.course.scaffold import Scaffold
+from grader.doctor.side_by_side import side_by_side
+from grader.reports.format_facts import entries_of
+from grader.sandbox.facts import Raised, Tensor
 
 STEM = "01_tiny"
 CHECKS, ANSWERS = f"tests/hidden/test_{STEM}.py", f"tests/answers/{STEM}.py"
@@ -325,7 +325,7 @@ def test_a_probe_is_tried_before_a_check_judges_it(root):
 
 def test_a_look_is_not_paid_for_with_what_others_need():
     """Half of the time of a look is spent before it: nothing heavy is imported that it does not use."""
-    code = "import sys, grader.cli, grader.probe_run, grader.probe_text; print(*sys.modules)"
+    code = "import sys, grader.cli, grader.doctor.probe_run, grader.doctor.probe_text; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"IPython", "altair", "jinja2", "jupytext", "nbformat", "numpy", "pygraphviz", "rich", "torch"}
     assert heavy & set(run.stdout.split()) == set()

@@ -6,7 +6,7 @@ import pytest
 from observing import look
 
 from grader import assert_changed, assert_untouched, blaming_changes
-from grader.untouched import changes
+from grader.checks.untouched import changes
 
 GIVEN = """
 class Held(nn.Module):

@@ -4,7 +4,7 @@ import pytest
 from observing import look
 
 from grader import assert_updates
-from grader.cases import names_of
+from grader.checks.cases import names_of
 
 PROBE = """
 model, xs = nn.Linear(2, 1), torch.randn(3, 4, 2) + 5

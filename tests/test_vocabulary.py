@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from grader import inside, vocabulary
+from grader import inside
+from grader.course import vocabulary
 
 ROOT = Path(__file__).parent.parent
-WORKER = sorted((ROOT / "grader" / "worker").glob("*.py"))
+WORKER = sorted((ROOT / "grader" / "sandbox" / "worker").glob("*.py"))
 
 INSIDE = """
 import importlib, inspect, json, pathlib, sys
 
-package = pathlib.Path("grader").resolve()
-elsewhere = [place for place in sys.path if place and pathlib.Path(place) != package.parent]
+package = pathlib.Path("grader/sandbox").resolve()
+elsewhere = [place for place in sys.path if place and pathlib.Path(place) != package.parent.parent]
 sys.path[:] = [str(package), *elsewhere]
 for path in sorted((package / "worker").glob("*.py")):
     importlib.import_module("worker" if path.stem == "__init__" else f"worker.{path.stem}")
@@ -36,6 +37,7 @@ print(json.dumps({
 """
 
 OUTSIDE = """
+INSIDE = "grader.sandbox.worker"
 import base64, importlib, json, pathlib, struct, sys
 
 sys.path.insert(0, '')
@@ -43,14 +45,14 @@ sys.path.insert(0, '')
 paths = [path.relative_to("grader") for path in pathlib.Path("grader").rglob("*.py")]
 stems = [path.parent if path.stem == "__init__" else path.with_suffix("") for path in paths]
 names = {".".join(("grader", *stem.parts)) for stem in stems if stem.name != "__main__"}
-outside = sorted(n for n in names - {"grader.student.stage"} if not n.startswith("grader.worker"))
+outside = sorted(n for n in names - {"grader.student.stage"} if not n.startswith(INSIDE))
 for name in outside:
     importlib.import_module(name)
 
-from grader.evidence import Evidence
-from grader.judge import judge
-from grader.question import Question
-from grader.rubric import read_rubric
+from grader.sandbox.evidence import Evidence
+from grader.grading.judge import judge
+from grader.course.question import Question
+from grader.course.rubric import read_rubric
 
 question = Question("q1", "Double", "double", "def double(x):\\n    return x", "", None)
 rubric = read_rubric(pathlib.Path(sys.argv[1]), (question,))
@@ -69,7 +71,7 @@ print(json.dumps({
     "imported": outside,
     "verdicts": {name: [found["test_double"].outcome, found["test_double"].message]
                  for name, found in verdicts.items()},
-    "foreign": [name for name in sys.modules if name.startswith(("torch", "worker", "grader.worker"))],
+    "foreign": [name for name in sys.modules if name.startswith(("torch", "worker", INSIDE))],
 }))
 """
 
@@ -174,7 +176,9 @@ def test_the_outside_never_imports_torch(tmp_path):
     check_file = tmp_path / "test_01_tiny.py"
     check_file.write_text(CHECKS.strip() + "\n")
     found = output(OUTSIDE, str(check_file))
-    assert {"grader.cli", "grader.wire", "grader.judge", "grader.zygote"} <= set(found["imported"])
+    assert {"grader.cli", "grader.sandbox.wire", "grader.grading.judge", "grader.sandbox.zygote"} <= set(
+        found["imported"]
+    )
     assert len(found["imported"]) == len(outside_modules(ROOT / "grader")) - 2  # __main__, and the stage
     assert found["verdicts"] == {
         "right": ["passed", None],
@@ -186,7 +190,17 @@ def test_the_outside_never_imports_torch(tmp_path):
 
 #: What reads pickles, or is the inside.
 FORBIDDEN = {
-    *("torch", "grader.worker", "worker", "pickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle"),
+    *(
+        "torch",
+        "grader.sandbox.worker",
+        "worker",
+        "pickle",
+        "_pickle",
+        "marshal",
+        "shelve",
+        "dill",
+        "cloudpickle",
+    ),
     *("joblib", "execnet", "multiprocessing", "grader.student.stage"),
 }
 #: What imports by a name that no reader of the text knows.
@@ -203,19 +217,21 @@ BY_NAME = {
 }
 #: Who may, and why. On a student's machine there is no border: the stage runs the student's own cells.
 MAY = {
-    "observer.py": {"marshal.dumps"},  # the probes are sent as code; the outside only ever writes such code
-    "filled.py": {"exec"},  # a check file of the course's own, without its blanks
-    "rubric.py": {"import_module"},  # the course's own check files
+    "sandbox/observer.py": {
+        "marshal.dumps"
+    },  # the probes are sent as code; the outside only ever writes such code
+    "course/filled.py": {"exec"},  # a check file of the course's own, without its blanks
+    "course/rubric.py": {"import_module"},  # the course's own check files
     "student/runner.py": {"import_module"},  # the stage, in a process of its own
-    "student/stage.py": {"torch", "exec", "grader.worker"},
-    "xray.py": {"grader.worker"},  # the graph of the process that asks for it
+    "student/stage.py": {"torch", "exec", "grader.sandbox.worker"},
+    "student/xray.py": {"grader.sandbox.worker"},  # the graph of the process that asks for it
 }
 
 
 def outside_modules(package: Path) -> list[Path]:
     """Every module of the package but those of the worker."""
     paths = (path.relative_to(package) for path in package.rglob("*.py"))
-    return sorted(path for path in paths if path.parts[0] != "worker")
+    return sorted(path for path in paths if path.parts[:2] != ("sandbox", "worker"))
 
 
 def named_in(text: str) -> set[str]:
@@ -275,9 +291,9 @@ BREACHES = [
     "from pickle import loads",
     "from marshal import loads",
     "import numpy\nnumpy.load('x', allow_pickle=True)",
-    "from grader import worker",
-    "from grader.worker import facts",
-    "from .worker import facts",
+    "from grader.sandbox import worker",
+    "from grader.sandbox.worker import facts",
+    "from .sandbox.worker import facts",
     "from grader.student import stage",
 ]
 PACKAGES = sorted({path.parent.as_posix() for path in outside_modules(ROOT / "grader")})
@@ -305,6 +321,4 @@ def test_every_module_says_where_it_runs():
     assert [
         p for p, text in said.items() if not text.startswith(("Outside: ", student)) and p not in WORKER
     ] == []
-    assert all(
-        said[package / path].startswith(student) for path in MAY if path.startswith(("student/", "xray"))
-    )
+    assert all(said[package / path].startswith(student) for path in MAY if path.startswith("student/"))

@@ -25,9 +25,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import evidence, facts
-from grader.comparison import assert_close
-from grader.wire import MAX_FRAME, MAX_ITEMS, MAX_NESTING, MAX_OUTPUT_KEPT, MAX_TOTAL, Wire, WireError, parse
+from grader.checks.comparison import assert_close
+from grader.sandbox import evidence, facts
+from grader.sandbox.wire import (
+    MAX_FRAME,
+    MAX_ITEMS,
+    MAX_NESTING,
+    MAX_OUTPUT_KEPT,
+    MAX_TOTAL,
+    Wire,
+    WireError,
+    parse,
+)
 
 SHORT = 0.08  # for a worker that will never answer
 LONG = 20.0  # for one that answers at once, however busy the machine is

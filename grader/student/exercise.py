@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.notebook import NotebookError
-from grader.recognition import recognise
-from grader.student.document import Document, read_document
+from grader.notebooks.document import Document, read_document
+from grader.notebooks.identify import recognise
+from grader.notebooks.reader import NotebookError
 from grader.student.naming import NOTEBOOKS, argument_of, example
 from grader.student.task import Task, tasks_of
 from grader.student.unreadable import unreadable

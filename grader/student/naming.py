@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.notebook import NotebookError
-from grader.student.document import read_document
+from grader.notebooks.document import read_document
+from grader.notebooks.reader import NotebookError
 from grader.text import inert
 
 #: What notebooks of a course are called.

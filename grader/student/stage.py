@@ -10,16 +10,16 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
-from grader.diagnosis import told_of
-from grader.facts import Rebound
+from grader.checks.diagnosis import told_of
+from grader.sandbox.facts import Rebound
+from grader.sandbox.worker import lazy_dynamo, lazy_shapes
+from grader.sandbox.worker.bindings import cell_of
+from grader.sandbox.worker.cells import CellTimeout, Notebook
+from grader.sandbox.worker.facts import describe_error
+from grader.sandbox.worker.rebound import rebound
+from grader.sandbox.worker.standins import install
+from grader.sandbox.worker.status import answer_status
 from grader.student import alarm  # first: on Windows the worker's cells need it
-from grader.worker import lazy_dynamo, lazy_shapes
-from grader.worker.bindings import cell_of
-from grader.worker.cells import CellTimeout, Notebook
-from grader.worker.facts import describe_error
-from grader.worker.rebound import rebound
-from grader.worker.standins import install
-from grader.worker.status import answer_status
 
 Say = Callable[[dict[str, Any]], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import Self
 
-from grader import interrupt
+from grader import signals as interrupt
 from grader.errors import BrokenRunError
 from grader.student.child import Child
 

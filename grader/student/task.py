@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.question import heading_of
-from grader.student.document import Document, DocumentCell
-from grader.student.public_test import PublicTest, read_public_test
+from grader.course.public_test import PublicTest, read_public_test
+from grader.course.question import heading_of
+from grader.notebooks.document import Document, DocumentCell
 
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

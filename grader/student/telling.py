@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from grader.gradebook import number
-from grader.question import END_TASK
+from grader.course.question import END_TASK
+from grader.results.gradebook import number
 from grader.student.finding import CaseFinding, Findings, TaskFinding
 from grader.student.wording import shown
 from grader.text import inert

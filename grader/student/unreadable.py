@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.notebook import NotebookError
+from grader.notebooks.reader import NotebookError
 from grader.student.wording import shown
 
 _SUFFIXES = (".ipynb", ".ipynb.txt", ".ipynb.json")

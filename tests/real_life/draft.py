@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.course import Course
+from grader.course.course import Course
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FULL = {"01_leaves": "5 6 5 5 5 5", "03_truncated_bptt": "8 6 6 5 5", "05_inplace_reinit": "5 5 5 5 5 5"}

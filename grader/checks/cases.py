@@ -1,0 +1,103 @@
+"""Outside: ``cases``, the named cases of a probe, one after the other, and whose failure an error tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+from grader.checks.observation import (
+    NothingSeenError,
+    Observation,
+    Sides,
+    StoppedError,
+    other_form,
+    sentence,
+)
+from grader.errors import CourseError
+from grader.sandbox.evidence import Stopped
+from grader.sandbox.facts import Raised
+
+#: Probes, cases, and pairs of what was seen and what is expected; or a dict of these by name.
+Cased = Sides | tuple[Any, Any] | Mapping[str, Sides | tuple[Any, Any]]
+
+
+class Case(Sides):
+    """One case: a name, what was seen, and what is expected.
+
+    Args:
+        name: what a failure begins with; empty for nothing.
+        seen: the facts of the submission.
+        expected: the facts of the reference.
+    """
+
+    def __init__(self, name: str, seen: Any, expected: Any) -> None:
+        self.name, self._came, self.expected = name, seen, expected
+        self.is_over = False
+
+    @cached_property
+    def seen(self) -> Any:
+        """The facts of the submission, in the form the reference's have.
+
+        Raises:
+            StoppedError: an error was raised instead, and none is expected.
+            NothingSeenError: they have another form.
+        """
+        if isinstance(self._came, Raised) and not isinstance(self.expected, Raised):
+            raise StoppedError(Stopped(self._came))
+        if mismatch := other_form(self._came, self.expected):
+            raise NothingSeenError(sentence(mismatch))
+        return self._came
+
+
+def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
+    """The cases of some probes; an assert that fails in the loop over them is told with the case's name.
+
+    ``for case in cases(masked):`` needs no name in any message: a failure reads ``With an empty batch: f is
+    not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as it is looked at.
+
+    Args:
+        probes: each a probe (or a case, or an entry of either) whose facts are a dict of cases by name, or a
+            list of cases without a name; or a dict of probes, each of which is one case of that name.
+        each: what a case of a list is called, with its number behind: "Minibatch" for "Minibatch 1".
+
+    Raises:
+        CourseError: the facts are no dict and no list.
+    """
+    for probe in probes:
+        for case in _cases_of(probe, each):
+            yield case
+            case.is_over = True
+
+
+def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
+    if isinstance(probe, Mapping):
+        yield from (Case(name, *sides) for name, sides in probe.items())
+        return
+    sides = Case("", *probe) if isinstance(probe, tuple) else probe
+    expected, seen = sides.expected, _came(sides)
+    if isinstance(expected, dict):
+        yield from (Case(name, seen.get(name), right) for name, right in expected.items())
+    elif isinstance(expected, list | tuple):
+        for number, pair in enumerate(zip(seen, expected, strict=True), start=1):
+            yield Case(f"{each} {number}" if each else "", *pair)
+    else:
+        raise CourseError("cases(...) takes probes that return a dict of cases by name, or a list of them")
+
+
+def _came(probe: Sides) -> Any:
+    """What came back; the form of one case says nothing of the others, so each is looked at by itself."""
+    came: Any = probe.came if isinstance(probe, Observation) else None
+    is_alike = isinstance(came, dict | list | tuple) and type(came) is type(probe.expected)
+    return came if is_alike and len(came) == len(probe.expected) else probe.seen
+
+
+def names_of(trace: TracebackType | None) -> str:
+    """The names of the cases that were looked at when an error was raised, as a beginning: ``k = 3: ``."""
+    found: list[Case] = []
+    while trace is not None:
+        local = trace.tb_frame.f_locals.values()
+        found += [case for case in local if isinstance(case, Case) and not case.is_over and case not in found]
+        trace = trace.tb_next
+    return "".join(f"{case.name}: " for case in found if case.name)

@@ -1,0 +1,110 @@
+"""Outside: what a check is, and what its author says of it: points, raised, title and hint."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pytest
+
+from grader.errors import CourseError
+from grader.sandbox.facts import Raised, Tensor
+from grader.text import printable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+MAX_HINT = 1_000  # characters; a longer one nobody reads
+
+
+@dataclass(frozen=True)
+class Check:
+    """One hidden check, without its verdict.
+
+    Attributes:
+        id: name of the test function.
+        title: first line of its docstring, which students read.
+        hint: the rest of the docstring, which students read when its last statement fails, or None.
+        points: what it is worth.
+        question: id of the question its probes belong to.
+        probes: names of the probes it judges.
+        last_line: where in its file its last statement begins.
+    """
+
+    id: str
+    title: str
+    hint: str | None
+    points: float
+    question: str
+    probes: tuple[str, ...]
+    last_line: int = 0
+
+
+class WithoutHintError(AssertionError):
+    """A failure that no hint of its check asks about: the sentence says all that is known."""
+
+
+def points(number: float) -> pytest.MarkDecorator:
+    """Say what a check is worth.
+
+    Raises:
+        CourseError: it is no number, or not positive, or infinite.
+    """
+    if callable(number):
+        raise CourseError("write @points(2): a check is worth a number of points")
+    if not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise CourseError(f"@points({number!r}): a check is worth a number of points, more than nothing")
+    return pytest.mark.points(number)
+
+
+def points_of(function: Callable[..., Any]) -> float:
+    """What a check is worth; 1 where its author said nothing."""
+    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "points"]
+    return float(marks[0].args[0]) if marks else 1.0
+
+
+def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
+    """The first line of a check's docstring, and the rest as one paragraph per blank-separated block.
+
+    Raises:
+        CourseError: there is no docstring, so a student could not read what the check is about.
+    """
+    text = inspect.getdoc(function)
+    if not text:
+        code = function.__code__
+        where = f"{code.co_filename}, line {code.co_firstlineno}: {function.__name__}"
+        raise CourseError(f"{where} has no docstring: its first line is the title students read")
+    title, _, rest = text.partition("\n")
+    paragraphs = [" ".join(block.split()) for block in rest.split("\n\n")]
+    return title.strip().rstrip("."), "\n\n".join(p for p in paragraphs if p) or None
+
+
+def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
+    """Whether a fact is an exception of this class whose text contains the fragment.
+
+    Args:
+        fact: what ``attempt`` gave back.
+        error: the class, or a base class, that is expected.
+        fragment: a piece of torch's text that is stable over its releases.
+    """
+    return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text
+
+
+def describe(fact: Any) -> str:
+    """A fact's kind, in words a student reads: ``a tensor``, ``None``, ``an int`` ..."""
+    if fact is None:
+        return "None"
+    if isinstance(fact, Tensor):
+        return "a tensor"
+    if isinstance(fact, Raised):
+        return f"an error ({printable(fact.type[:60])})"
+    name = printable(str(getattr(fact, "type", type(fact).__name__))[:60])
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def instead(seen: Any, expected: Any) -> str:
+    """The kind of a fact, and that it is not the expected one: ``a list, not a tensor``."""
+    kind, other = describe(seen), describe(expected)
+    return f"{kind}, not {other}" if kind != other else f"{kind} of another class"  # a student's own "list"

@@ -1,0 +1,251 @@
+"""Outside: ``assert_close``, which compares what was seen with what is expected, and says how it differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from grader.checks.check import WithoutHintError, describe, instead
+from grader.checks.closeness import TOLERANCE, are_close, decimals_of, have_all_digits, to_decimals
+from grader.checks.diagnosis import diagnose
+from grader.checks.difference import difference_of
+from grader.sandbox.facts import Raised, Tensor
+
+_COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
+FEW_DIGITS = (
+    "it is right to the digits of a float32, and not to those of float64: was something computed in float32, "
+    "or rounded?"
+)
+
+
+def assert_close(  # noqa: PLR0913 - each is asked for by some check
+    seen: Any,
+    expected: Any,
+    message: str,
+    others: Mapping[str, Any] | None = None,
+    *,
+    strict: bool = False,
+    all_digits: bool = False,
+    beside: Any = None,
+) -> None:
+    """Fail unless two facts are numerically the same, element by element.
+
+    Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of
+    the expected element's and a hundredth of the largest expected element's magnitude, so rounding
+    noise around zero does not count while a small gradient is not taken for zero. Where all that is
+    expected is 0, only 0 is right, but for ``beside``. NaN is never equal, infinities are equal to
+    themselves.
+
+    Args:
+        seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
+        expected: the same of the reference.
+        message: the diagnosis. Where in a structure the first difference is, and of what kind, is added, see
+            ``how_it_differs``. A hint may follow behind a blank line.
+        others: what may have been taken for the expected, by name, as for ``how_it_differs``.
+        strict: a tuple is no list, and a dict has no other keys than the expected one.
+        all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
+        beside: a fact of what both were computed from; its largest element counts as one of the expected. A
+            difference of two large numbers is exact to the digits of these, not to its own.
+
+    Raises:
+        WithoutHintError: an error was caught, which is told as by ``diagnose``; another type, shape, dtype or
+            number of entries was seen, or values that are nan, cut off, rounded, nearly right or in another
+            order. No hint is shown.
+        AssertionError: they differ in another way; the text is the diagnosis.
+        TypeError: the expected fact is nothing that can be compared like this, or one of the others a dict.
+        ValueError: the expected tensor is too large to be compared.
+    """
+    require_facts(others or {})
+    compared = _Comparison(message, others or {}, "", strict, all_digits, _largest(beside))
+    error = compared.difference(seen, expected)
+    if error is not None:
+        raise error
+
+
+def require_facts(others: Mapping[str, Any]) -> None:
+    """Refuse a dict of several facts by one name, of which none would ever be found.
+
+    Raises:
+        TypeError: there is one.
+    """
+    for name, fact in others.items():
+        if isinstance(fact, dict):
+            raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
+
+
+def is_close(seen: Any, expected: Any) -> bool:
+    """Whether ``assert_close`` accepts it; to choose between diagnoses, for a verdict needs a sentence.
+
+    Args:
+        seen: as for ``assert_close``.
+        expected: as for ``assert_close``.
+    """
+    return _Comparison("", {}, "").difference(seen, expected) is None
+
+
+def because(message: str, reason: str) -> str:
+    """A message with a reason at the end of its first paragraph."""
+    if reason.startswith("it is None") and "None" in message:
+        return message
+    said, blank, hint = message.partition("\n\n")
+    return f"{said.rstrip('.')} ({reason}).{blank}{hint}"
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """How two facts are compared that stand at one place of a structure.
+
+    Attributes:
+        message: the author's.
+        others: what may have been taken for the expected.
+        place: where in the whole these two stand: ``bias``, ``part [2][0]``, or empty.
+        strict: as for ``assert_close``.
+        all_digits: as for ``assert_close``.
+        beside: a magnitude that counts like that of a largest expected element.
+    """
+
+    message: str
+    others: Mapping[str, Any]
+    place: str
+    strict: bool = False
+    all_digits: bool = False
+    beside: float = 0.0
+
+    def difference(self, seen: Any, expected: Any) -> AssertionError | None:
+        """The failure that tells the first difference, or None."""
+        if isinstance(seen, Raised) and isinstance(expected, _COMPARED):
+            return self._stopped(seen)
+        if isinstance(expected, dict):
+            return self._of_dicts(seen, expected)
+        if isinstance(expected, list | tuple):
+            return self._of_sequences(seen, expected)
+        if isinstance(expected, Tensor):
+            return self._of_tensors(seen, expected)
+        if expected is None:
+            return None if seen is None else self._another_type(seen, expected)
+        if isinstance(expected, int | float):
+            return self._of_numbers(seen, expected)
+        raise TypeError(
+            f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
+        )
+
+    def _of_dicts(self, seen: Any, expected: Mapping[str, Any]) -> AssertionError | None:
+        if not isinstance(seen, dict):
+            return self._another_type(seen, expected)
+        for key, value in expected.items():
+            inner = self._at(f"{self.place}[{key!r}]" if self.place else key, _siblings(expected, key))
+            if error := inner.difference(seen.get(key), value):
+                return error
+        more = [key for key in seen if key not in expected] if self.strict else []
+        return self._said_all(f"it has an entry {more[0][:60]!r} too") if more else None
+
+    def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> AssertionError | None:
+        if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
+            return self._another_type(seen, expected)
+        if len(seen) != len(expected):
+            return self._said_all(f"it has {len(seen)} {'entry' if len(seen) == 1 else 'entries'}")
+        if all(type(value) in {int, float} for value in [*seen, *expected]):
+            return self._of_plain_numbers(seen, expected)
+        named = {f"entry {number}": value for number, value in enumerate(expected)}
+        several = {place: right for place, right in named.items() if not _is_single(right)}
+        for number, (one, value) in enumerate(zip(seen, expected, strict=True)):
+            inner = self._at(f"{self.place or 'part '}[{number}]", _siblings(several, f"entry {number}"))
+            if error := inner.difference(one, value):
+                return error
+        return None
+
+    def _of_numbers(self, seen: Any, expected: float) -> AssertionError | None:
+        if not isinstance(seen, int | float):
+            return self._another_type(seen, expected)
+        return self._of_plain_numbers([seen], [expected])
+
+    def _of_plain_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+        decimals = decimals_of(seen, expected) if self.all_digits else None
+        if decimals is not None:
+            return self._said_all(f"it is what it should be, rounded{to_decimals(decimals, len(seen))}")
+        same = all(map(self._is_same_number, seen, expected))
+        return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
+
+    def _is_same_number(self, seen: float, expected: float) -> bool:
+        if type(expected) is int and type(seen) is int:
+            return seen == expected
+        return are_close([seen], [expected], TOLERANCE["torch.float32"], self.beside)[0]
+
+    def _of_tensors(self, seen: Any, expected: Tensor) -> AssertionError | None:
+        if not isinstance(seen, Tensor):
+            return self._another_type(seen, expected)
+        if seen.shape != expected.shape:
+            how = difference_of(seen, expected, self.others)
+            return self._said_all(f"its shape is {seen.shape}{f', {how.clause}' if how else ''}")
+        if seen.dtype != expected.dtype:
+            return self._said_all(f"its dtype is {seen.dtype}")
+        if expected.value is None:
+            raise ValueError(
+                f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
+            )
+        if seen.value is None:
+            return AssertionError(self._because("its values cannot be read"))
+        return self._of_elements(seen, expected)
+
+    def _of_elements(self, seen: Tensor, expected: Tensor) -> AssertionError | None:
+        given, right = seen.value or (), expected.value or ()
+        if not all(are_close(given, right, TOLERANCE.get(expected.dtype, 0.0), self.beside)):
+            return self._other_values(seen, expected)
+        return self._too_few_digits(given, right) if expected.dtype == "torch.float64" else None
+
+    def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+        wrong = self.all_digits and not have_all_digits(seen, expected)
+        return self._said_all(FEW_DIGITS) if wrong else None
+
+    def _at(self, place: str, siblings: Mapping[str, Any]) -> _Comparison:
+        """How the parts at a place are compared."""
+        return replace(self, place=place, others={**self.others, **siblings})
+
+    def _another_type(self, seen: Any, expected: Any) -> AssertionError:
+        """None may come of the mistake that a hint is about; another type is a mistake of its own."""
+        reason = f"it is {instead(seen, expected)}"
+        return AssertionError(self._because(reason)) if seen is None else self._said_all(reason)
+
+    def _stopped(self, error: Raised) -> WithoutHintError:
+        """An error that `attempt` caught is told like one that stopped the probe."""
+        said, place = self.message.partition("\n\n")[0].rstrip("."), f" ({self.place})" if self.place else ""
+        return WithoutHintError(f"{said}{place}: {diagnose(error)}")
+
+    def _other_values(self, seen: Any, expected: Any) -> AssertionError:
+        difference = difference_of(seen, expected, self.others)
+        if difference is None:
+            return AssertionError(self._because(""))
+        if difference.says_all:
+            return self._said_all(difference.clause)
+        return AssertionError(self._because(difference.clause))
+
+    def _said_all(self, reason: str) -> WithoutHintError:
+        return WithoutHintError(self._because(reason))
+
+    def _because(self, reason: str) -> str:
+        """The message, with where and how the two differ."""
+        told = ": ".join(filter(None, (self.place, reason)))
+        return because(self.message, told) if told else self.message
+
+
+def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The other entries of a dict, for which one of them may have been taken."""
+    return {f"what {name} should be": value for name, value in expected.items() if name != key}
+
+
+def _is_single(fact: Any) -> bool:
+    """Whether it is one number, which in a list may be equal to another entry by chance."""
+    return type(fact) in {int, float} or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)
+
+
+def _largest(fact: Any) -> float:
+    """The magnitude of the largest finite number in a fact, to any depth; 0 where there is none."""
+    if isinstance(fact, Tensor):
+        fact = fact.value
+    if isinstance(fact, dict):
+        fact = list(fact.values())
+    if isinstance(fact, list | tuple):
+        return max(map(_largest, fact), default=0.0)
+    return abs(fact) if isinstance(fact, int | float) and math.isfinite(fact) else 0.0

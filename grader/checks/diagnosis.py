@@ -1,0 +1,227 @@
+"""Outside: torch's error texts turned into what a student should look for.
+
+Matched on fragments that stayed the same over many releases of torch, never on names of nodes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from grader.sandbox.facts import Raised, Rebound
+from grader.text import printable
+
+_MAX_TEXT = 200
+_SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # torch forgets a blank here and there
+_ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
+_GRAD = re.compile(r"\.grad\b(?!\()")
+_VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
+
+#: Diagnoses by a fragment of the text; the first that matches counts. Two numbers, where torch gives
+#: them, are the version of the overwritten tensor now and when it was saved.
+_DIAGNOSES = {
+    "backward through the graph a second time": (
+        "a part of this graph was already back-propagated, which freed its saved tensors. Is a state, a "
+        "statistic or a shared result still attached to an earlier step, or backward called twice?"
+    ),
+    "modified by an inplace operation": (
+        "a tensor that backward needs was written to after an operation had saved it{versions}. That may "
+        "have been an operation in place, or an optimizer's step between forward and backward"
+    ),
+    "a view of a leaf Variable that requires grad": (
+        "a slice or a view of a trainable leaf is written to while gradients are recorded. An update belongs "
+        "under torch.no_grad(); a computation writes into a buffer that does not require grad"
+    ),
+    "leaf Variable that requires grad": (
+        "a trainable leaf is overwritten while gradients are recorded. An update belongs under "
+        "torch.no_grad(); a computation uses the out-of-place operation"
+    ),
+    "moved into the graph interior": (
+        "a leaf was given a history after it had been used: it was changed in place between forward and "
+        "backward, while gradients were recorded"
+    ),
+    "does not require grad and does not have a grad_fn": (
+        "no recorded operation connects this tensor to one that requires grad. It may have been computed "
+        "under no_grad() or in inference mode, cut off by detach(), .data, .item(), numpy or "
+        "torch.tensor(...), or made of tensors that do not require grad"
+    ),
+    "appears to not have been used in the graph": (
+        "the tensor the gradient is asked for is not on the way to the output. Does it take no part, was the "
+        "output made of a copy, or the name bound to another tensor, or a view of it made later?"
+    ),
+    "One of the differentiated Tensors does not require grad": (
+        "a gradient is asked for with respect to a tensor that does not require one. Is it a frozen "
+        "parameter, was it detached, or was requires_grad_() left out or called too late?"
+    ),
+    "grad can be implicitly created only for scalar": (
+        "to go back without a given gradient needs an output of one element. Reduce the tensor, or say in "
+        "which direction: backward(gradient=v)"
+    ),
+    "can't retain_grad": (
+        "retain_grad() on a tensor without requires_grad: it will never have a gradient to retain"
+    ),
+    "register a hook on a tensor that doesn't require": (
+        "a hook on a tensor that does not require grad would never be called"
+    ),
+    "only change requires_grad flags of leaf": (
+        "requires_grad of a computed tensor cannot be switched off; detach() gives a tensor without history"
+    ),
+    "can't optimize a non-leaf": (
+        "the optimizer was given a computed tensor. Do the arithmetic first, switch requires_grad on last"
+    ),
+    "created in no_grad mode": (
+        "a view was made under no_grad and written to outside of it: autograd cannot know whether this write "
+        "counts"
+    ),
+    "returns multiple views": "outputs of chunk, split and unbind may not be written to in place",
+    "Can't detach views in-place": "detach_() does not work on a view; detach() does",
+    "detached in-place": "detach_() took the history from a tensor that another computation had saved",
+    "single memory location": (
+        "several elements of what is written to share one memory cell, as in an expanded tensor: clone() "
+        "before writing"
+    ),
+    "nference tensor": (
+        "a tensor that was made in inference_mode is used where gradients are recorded, or written to: use "
+        "no_grad there, or clone() it"
+    ),
+    "call numpy() on Tensor that requires grad": (
+        "numpy leaves the graph: .detach().numpy() is for values that need no gradient"
+    ),
+    "incorrect number of gradients": (
+        "the backward of a Function returns one value for every argument of forward, None for what is no "
+        "tensor"
+    ),
+    "invalid gradient at index": "the backward of a Function returned a gradient that does not fit its input",
+    "marked as dirty": "a tensor passed to mark_dirty must also be returned by forward",
+    "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
+    "before Module.__init__() call": "the first line of __init__ has to be super().__init__()",
+    "does not support the context manager protocol": (
+        "what stands behind `with` is no context; are the parentheses missing (with torch.no_grad():)?"
+    ),
+    "as parameter '": (
+        "what holds a Parameter takes only a Parameter or None; its values are changed in place under no_grad"
+    ),
+    "more than one parameter group": "a parameter was given to the optimizer twice",
+    "support the deepcopy protocol": (
+        "only a leaf can be deep-copied; detach() or clone() is what copies a computed tensor"
+    ),
+    "dtype can require gradients": "integers have no gradients: only floating-point numbers can require grad",
+    "arguments don't support automatic differentiation": (
+        "out=... overwrites a tensor, which cannot be recorded: leave it away, or update under no_grad()"
+    ),
+    "got an empty parameter list": (
+        "the optimizer was given no parameters. Was a generator of them used up before?"
+    ),
+    "'tuple' object has no attribute 'detach'": (
+        "a tuple is detached member by member; an LSTM's state, for one, is a tuple (h, c)"
+    ),
+    "unexpected keyword argument 'retain_variables'": (
+        "retain_variables is called retain_graph, and is rarely the cure"
+    ),
+    "not compiled with CUDA": (
+        "the grader has no GPU: compute on the device of the tensors you are given, x.device"
+    ),
+    "NVIDIA driver": "the grader has no GPU: compute on the device of the tensors you are given, x.device",
+    "object is not callable": (
+        "what is called here is no function. Was its name bound to a value (f = f(x), sum = 0), or is "
+        "there a pair of parentheses too many?"
+    ),
+}
+
+_NO_GRAD = (
+    "either no backward has reached that tensor, or it is not a leaf, or its .grad was cleared (zero_grad() "
+    "sets it to None)"
+)
+_NO_GRAD_FN = (
+    "this grad_fn is None: the tensor is a leaf, or was computed while nothing was recorded, or was detached"
+)
+_NONE = (
+    "the value that this is done to is None. Is a return missing in a function that is called, or is None "
+    "one of the values here, as of a layer without a bias?"
+)
+_NO_NAME = (
+    "this name had no value when it was used. Is it spelled otherwise, or did its own cell stop before?"
+)
+
+
+def diagnose(error: Raised) -> str:
+    """One sentence on what an error means, with its class, its place and the start of its own text."""
+    if "MemoryError" in error.types:
+        return "your code used up the memory a notebook may have; does something grow without end?"
+    own = f"{printable(error.type)}: {_beginning(error.text)}".removesuffix(": ")
+    if error.line:
+        told = f"{_in(error)}: {quoted(error.line)} stopped with {own}"
+    elif error.where:
+        told = f"your code stopped in code {error.where}, with {own}"
+    else:
+        told = f"what your code returned could not be used as the exercise says: {own}"
+    meaning = told_of(error.rebound) if error.rebound else _meaning(error)
+    sentence = f"{told} — {meaning}" if meaning else told
+    return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
+
+
+def _in(error: Raised) -> str:
+    """Where it happened, as a student finds it: by the function, or by the line of a cell."""
+    if error.function:
+        return f"in {printable(error.function)} (code {error.cell})"
+    return f"in code {error.where}"
+
+
+def quoted(line: str) -> str:
+    """A line of a student's, between backticks and without any of its own."""
+    return f"`{printable(line).replace('`', chr(39))}`"
+
+
+#: What Python calls some kinds of values, in the words of students.
+_KINDS = {"type": "class", "builtin_function_or_method": "function"}
+
+
+def told_of(rebound: Rebound) -> str:
+    """That one cell took a name from another, and which."""
+    given = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
+    line = "" if rebound.line is None else f", line {rebound.line},"
+    now = "another one" if rebound.was == rebound.now else _a(rebound.now)
+    did = f"has made it {now}" if rebound.now else "has deleted it"
+    return f"`{printable(rebound.name)}` {given} {_a(rebound.was)}, but code cell {rebound.cell}{line} {did}"
+
+
+def _a(kind: str) -> str:
+    """A kind of value with its article."""
+    if kind == "NoneType":
+        return "None"
+    noun = printable(_KINDS.get(kind, kind))
+    return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
+
+
+def _beginning(text: str) -> str:
+    """The first line without torch's advice, cut where a sentence ends if it has to be cut."""
+    line = printable(text.strip().partition("\n")[0].partition(" Hint:")[0])
+    if len(line) > _MAX_TEXT:
+        ends = [end.start() for end in _SENTENCE_END.finditer(line, 0, _MAX_TEXT)]
+        line = line[: ends[-1]] if ends else line[:_MAX_TEXT].rpartition(" ")[0] or line[:_MAX_TEXT]
+    return line.rstrip(".")
+
+
+def _meaning(error: Raised) -> str | None:
+    """What is certain first; what may be the cause is asked, unless the line itself decides."""
+    if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
+        return _meaning_of_none(error)
+    if error.type == "NameError" and "is not defined" in error.text:
+        return _NO_NAME
+    for fragment, diagnosis in _DIAGNOSES.items():
+        if fragment in error.text:
+            found = _VERSIONS.search(error.text)
+            versions = f" (saved at version {found[2]}, now at {found[1]})" if found else ""
+            return diagnosis.format(versions=versions)
+    return None
+
+
+def _meaning_of_none(error: Raised) -> str:
+    """The line decides what it can: `.grad.zero_()` leaves no choice, `lr * w.grad` leaves one."""
+    attribute = _ATTRIBUTE.search(error.text)
+    if attribute and f".grad.{attribute[1]}" in error.line:
+        return f"this .grad is None: {_NO_GRAD}"
+    if attribute and f".grad_fn.{attribute[1]}" in error.line:
+        return _NO_GRAD_FN
+    if not attribute and _GRAD.search(error.line):
+        return f"something is None here. If it is the .grad: {_NO_GRAD}"
+    return _NONE

@@ -1,0 +1,132 @@
+"""Outside: what kind of difference there is between two facts, said without saying what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from grader.checks.closeness import TOLERANCE, are_close
+from grader.checks.difference_kinds import KINDS, SAY_ALL, Pair
+from grader.sandbox.facts import Tensor
+
+
+def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
+    """Say what kind of difference there is, as a clause that fits behind a message: ``it is 0 everywhere``.
+
+    It is certain, because it is read off the numbers; what a student did to get there is not said. Expected
+    values are never printed.
+
+    Args:
+        seen: a tensor, a number, or a list or tuple of numbers.
+        expected: the same of the reference.
+        others: what it may have been taken for, by a name that goes on after "it is", as in
+            ``{"the gradient of the last step": t}``.
+
+    Returns:
+        The clause, or None where the values agree or differ in no way that has a name.
+    """
+    difference = difference_of(seen, expected, others or {})
+    return difference.clause if difference else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A kind of difference.
+
+    Attributes:
+        clause: as ``how_it_differs`` returns it.
+        kind: the name of the kind: ``zero``, ``multiple``, ``shape`` ...
+        says_all: what became of the values is clear from it, whatever the idea behind them was.
+    """
+
+    clause: str
+    kind: str
+    says_all: bool
+
+
+def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
+    """The same as ``how_it_differs``, and whether the clause needs no hint."""
+    one, other = _values(seen), _values(expected)
+    if one is None or other is None:
+        return None
+    known = {name: values for name, fact in others.items() if (values := _values(fact))}
+    if one.shape != other.shape:
+        clause = _taken_for(one, known) or _other_shape(one, other)
+        return Difference(clause, "shape", says_all=True) if clause else None
+    pair = Pair(one.numbers, other.numbers, other.shape, other.tolerance)
+    if all(pair.right):
+        return None
+    alike = {name: values.numbers for name, values in known.items() if len(values.numbers) == len(pair.seen)}
+    for kind in KINDS:
+        clause = kind(pair, alike)
+        if clause:
+            return Difference(clause, kind.__name__.strip("_"), says_all=kind in SAY_ALL)
+    return None
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The numbers of a fact, in row-major order."""
+
+    numbers: Sequence[float]
+    shape: tuple[int, ...]
+    tolerance: float
+
+
+def _values(fact: Any) -> _Values | None:
+    if isinstance(fact, Tensor):
+        tolerance = TOLERANCE.get(fact.dtype, 0.0)
+        return None if fact.value is None else _Values(fact.value, fact.shape, tolerance)
+    numbers = list(fact) if isinstance(fact, list | tuple) else [fact]
+    if not numbers or not all(type(number) in {int, float} for number in numbers):
+        return None
+    shape = (len(numbers),) if isinstance(fact, list | tuple) else ()
+    return _Values(numbers, shape, TOLERANCE["torch.float32"])
+
+
+def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
+    """What else it is, shape and all."""
+    for name, other in others.items():
+        if seen.shape == other.shape and all(are_close(seen.numbers, other.numbers, other.tolerance)):
+            return f"it is {name}"
+    return None
+
+
+def _other_shape(seen: _Values, expected: _Values) -> str | None:
+    """What can be said where the shapes differ."""
+    same = len(seen.numbers) == len(expected.numbers)
+    if len(seen.shape) == len(expected.shape) == 2 and seen.shape == expected.shape[::-1]:
+        rows, columns = expected.shape
+        turned = [expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]
+        if all(are_close(seen.numbers, turned, expected.tolerance)):
+            return "it is transposed"
+    if same and seen.numbers and all(are_close(seen.numbers, expected.numbers, expected.tolerance)):
+        return "its values are right"
+    if not same and (summed := _summed_over(seen, expected)):
+        return f"it is right once it is summed over {summed}"
+    fewer = len(seen.numbers) < len(expected.numbers)
+    if fewer and seen.numbers and seen.shape[1:] == expected.shape[1:]:
+        if all(are_close(seen.numbers, expected.numbers[: len(seen.numbers)], expected.tolerance)):
+            return "it holds the first entries only"
+        if all(are_close(seen.numbers, expected.numbers[-len(seen.numbers) :], expected.tolerance)):
+            return "it holds the last entries only"
+    return None
+
+
+def _summed_over(seen: _Values, expected: _Values) -> str | None:
+    """The dimensions in which it is larger, if it becomes right when it is summed over these."""
+    shape = (1,) * (len(seen.shape) - len(expected.shape)) + expected.shape
+    if len(shape) != len(seen.shape) or any(e not in {s, 1} for s, e in zip(seen.shape, shape, strict=True)):
+        return None
+    sums = [0.0] * len(expected.numbers)
+    for number, place in zip(seen.numbers, product(*map(range, seen.shape)), strict=False):
+        flat = 0
+        for where, size in zip(place, shape, strict=True):
+            flat = flat * size + where % size
+        sums[flat] += number
+    if not all(are_close(sums, expected.numbers, expected.tolerance)):
+        return None
+    larger = [str(d) for d, (s, e) in enumerate(zip(seen.shape, shape, strict=True)) if s != e]
+    return f"dimension {larger[0]}" if len(larger) == 1 else f"dimensions {' and '.join(larger)}"

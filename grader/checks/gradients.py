@@ -1,0 +1,240 @@
+"""Outside: ``assert_gradients``, which tells on which rung from no gradient at all to a wrong one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from grader.checks.check import WithoutHintError, describe, raised
+from grader.checks.closeness import have_all_digits
+from grader.checks.comparison import FEW_DIGITS, assert_close, because, is_close, require_facts
+from grader.checks.diagnosis import diagnose
+from grader.checks.difference import difference_of
+from grader.checks.gradient_sentences import Explanation, Sentences, joined, listed
+from grader.checks.observation import Sides, is_gradients
+from grader.sandbox.facts import Raised, Tensor
+
+OVERWRITTEN = "modified by an inplace operation"
+FREED = "backward through the graph a second time"
+
+_OF_NUMBERS = {"not_finite": "nan", "zero": "zero", "multiple": "multiple", "length": "length"}
+
+
+def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
+    seen: Any,
+    expected: Any = None,
+    *,
+    of: str,
+    only: Iterable[str] = ("*",),
+    but: Iterable[str] = (),
+    because: Mapping[str, Explanation] | None = None,
+    others: Mapping[str, Any] | None = None,
+    none_is_zero: bool = True,
+    all_digits: bool = False,
+) -> None:
+    """Fail unless the gradients that the word ``gradients`` told are those of the reference.
+
+    Args:
+        seen: what ``gradients`` gave, or gradients by name in a dict; or a probe or a case of such, and then
+            nothing is given for `expected`.
+        expected: the same of the reference.
+        of: what goes back, as a student knows it: "the penalty".
+        only: the names that are looked at, with ``*`` as in file names.
+        but: names that are not.
+        because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, that is said behind the
+            sentence of this rung: a text, or a function of the gradient that was seen, a tensor, and the
+            right one, which gives the text. It may end with a blank line and a hint, or begin with the blank
+            line. That of "wrong" is also said on other rungs of wrong numbers that have none, but for "nan"
+            and "digits". Names that got no gradient (or should have got none) and have the same text
+            are told together: it must fit them all.
+        others: what a gradient may have been taken for, by name, as for ``assert_close``.
+        none_is_zero: where a gradient of zeros is expected none is as good, and the other way round.
+        all_digits: gradients of float64 are right to more digits than a float32 holds.
+
+    Raises:
+        AssertionError: the first rung that fails, of the first name that does.
+        TypeError: the expected facts are no gradients.
+    """
+    if expected is None and isinstance(seen, Sides):
+        seen, expected = seen
+    require_facts(others or {})
+    right = _Told.of_fact(expected)
+    if right is None or isinstance(right.gradients, Raised):
+        raise TypeError(
+            f"assert_gradients needs what gradients(...) gives, and {describe(expected)} is expected"
+        )
+    ladder = _Ladder(of, because or {}, others or {}, none_is_zero=none_is_zero, all_digits=all_digits)
+    asked = {name: gradient for name, gradient in right.gradients.items() if name not in right.frozen}
+    wanted = {name: gradient for name, gradient in asked.items() if _is_named(name, only, but)}
+    told = _Told.of_fact(seen)
+    if told is None:
+        ladder.fail("none" if seen is None else "type", kind=describe(seen))
+    else:
+        ladder.climb(told, right, wanted)
+
+
+def _is_named(name: str, only: Iterable[str], but: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, one) for one in only) and not any(fnmatchcase(name, one) for one in but)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Gradients by name, or why there are none; and what went back, where that is known."""
+
+    gradients: Any
+    output: Any = None
+    is_known: bool = False
+    frozen: tuple[str, ...] = ()
+
+    @classmethod
+    def of_fact(cls, fact: Any) -> _Told | None:
+        if is_gradients(fact):
+            gradients = fact["gradients"] if isinstance(fact["gradients"], dict | Raised) else {}
+            frozen = fact["frozen"] if isinstance(fact["frozen"], list) else ()
+            return cls(gradients, fact["output"], is_known=True, frozen=tuple(map(str, frozen)))
+        return cls(fact) if isinstance(fact, dict | Raised) else None
+
+
+class _Ladder:
+    """The rungs, and what is said on them."""
+
+    def __init__(
+        self,
+        of: str,
+        because: Mapping[str, Explanation],
+        others: Mapping[str, Any],
+        *,
+        none_is_zero: bool,
+        all_digits: bool,
+    ) -> None:
+        self._sentences, self._others = Sentences(of, because), others
+        self._none_is_zero, self._all_digits = none_is_zero, all_digits
+
+    def climb(self, seen: _Told, right: _Told, wanted: Mapping[str, Any]) -> None:
+        """Fail on the first rung that does not hold."""
+        if seen.is_known:
+            self._look_at_output(seen.output, right.output, wanted)
+        if isinstance(seen.gradients, Raised):
+            self._tell_error(seen.gradients)
+        wrong = [
+            name
+            for name, gradient in wanted.items()
+            if not self._is_right(seen.gradients.get(name), gradient)
+        ]
+        if not wrong:
+            return
+        self._look_whether_they_arrived(wrong, seen, wanted)
+        self._look_at_all(wrong, seen, right, len(wanted))
+        for name in wrong:
+            self._look_at_numbers(name, seen, right)
+
+    def _look_at_output(self, output: Any, right: Any, wanted: Mapping[str, Any]) -> None:
+        if output is None:
+            self.fail("none")
+        if isinstance(output, Raised):
+            self.fail("error", why=diagnose(output))
+        if not isinstance(output, Tensor):
+            self.fail("type", kind=describe(output))
+        needed = [name for name, gradient in wanted.items() if not self._is_right(None, gradient)]
+        if needed and not output.requires_grad:
+            self.fail("no history", names=listed(needed))
+        if isinstance(right, Tensor) and output.shape != right.shape:
+            self.fail("shape of output", shape=output.shape)
+
+    def _tell_error(self, error: Raised) -> None:
+        if raised(error, RuntimeError, OVERWRITTEN):
+            self.fail("overwritten")
+        if raised(error, RuntimeError, FREED):
+            self.fail("freed")
+        self.fail("raised", why=diagnose(error))
+
+    def _look_whether_they_arrived(
+        self, names: Iterable[str], seen: _Told, wanted: Mapping[str, Any]
+    ) -> None:
+        """Fail with all names of which the same is told as of the first that got none, or should get none."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name in names:
+            gradient, rung = seen.gradients.get(name), ""
+            if gradient is None:
+                rung = ("frozen" if name in seen.frozen else "not connected") if seen.is_known else "missing"
+            elif wanted[name] is None:
+                rung = "connected"
+            if rung:
+                alike.setdefault((rung, self._sentences.explained(name, rung, (gradient, None))), []).append(
+                    name
+                )
+        for (rung, text), those in alike.items():
+            raise AssertionError(joined(self._sentences.of_rung(rung, *those), text))
+
+    def _look_at_all(self, names: list[str], seen: _Told, right: _Told, number: int) -> None:
+        """Whether all gradients are wrong by the same factor: then it is what goes back that is wrong."""
+        one, other = (_together([side.gradients[name] for name in names]) for side in (seen, right))
+        if len(names) < max(2, number) or one is None or other is None:
+            return
+        difference = difference_of(one, other, {})
+        if difference is not None and difference.kind in {"multiple", "length"}:
+            sentence = self._of_wrong_numbers(difference.kind, names, seen, right)
+            told, first = because(sentence, f"of each, {difference.clause}"), names[0]
+            pair = seen.gradients[first], right.gradients[first]
+            text = self._sentences.explained("*", difference.kind, pair)
+            raise AssertionError(joined(told, text))
+
+    def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
+        pair = gradient, expected = seen.gradients[name], right.gradients[name]
+        difference = difference_of(gradient, expected, self._others)
+        if isinstance(gradient, Tensor) and gradient.shape != expected.shape:
+            self._tell_shape(name, pair, difference.clause if difference else "")
+        rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
+        sentence = self._of_wrong_numbers(rung, [name], seen, right)
+        text = self._sentences.explained(name, rung, pair)
+        if is_close(gradient, expected):
+            text = self._sentences.explained(name, "digits", pair)
+            raise WithoutHintError(joined(because(sentence, FEW_DIGITS), text))
+        try:
+            assert_close(gradient, expected, sentence, self._others)
+        except AssertionError as error:
+            fits = rung == "nan" and "\n\n" in text  # this hint was written for just this
+            raise (AssertionError if fits else type(error))(joined(str(error), text)) from None
+
+    def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Told, right: _Told) -> str:
+        """The sentence about wrong gradients, which says of wrong values that these are."""
+        one, other = seen.output, right.output
+        are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (one, other))
+        if not are_known or is_close(replace(one, dtype=other.dtype), other):
+            return self._sentences.of_rung(rung, *names)
+        return self._sentences.of_wrong_values(one, names)
+
+    def _tell_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
+        """Each is as large as what it is the gradient of, whose shape the student knows."""
+        sentence = self._sentences.of_rung("shape", name, shape=pair[0].shape, right=pair[1].shape)
+        told = f"{sentence[:-1]}: {clause}." if clause else sentence
+        raise WithoutHintError(joined(told, self._sentences.explained(name, "shape", pair)))
+
+    def _is_right(self, gradient: Any, right: Any) -> bool:
+        if self._none_is_zero and (gradient is None or right is None):
+            return _is_nothing(gradient) and _is_nothing(right)
+        if not is_close(gradient, right):
+            return False
+        is_double = self._all_digits and isinstance(right, Tensor) and right.dtype == "torch.float64"
+        return not is_double or have_all_digits(gradient.value, right.value or ())
+
+    def fail(self, rung: str, **words: Any) -> None:
+        """Fail with the sentence of a rung on which no name is told, and what the author says about it."""
+        raise AssertionError(
+            joined(self._sentences.of_rung(rung, **words), self._sentences.explained("", rung, (None, None)))
+        )
+
+
+def _is_nothing(gradient: Any) -> bool:
+    return gradient is None or (
+        isinstance(gradient, Tensor) and gradient.value is not None and not any(gradient.value)
+    )
+
+
+def _together(gradients: list[Any]) -> list[float] | None:
+    """The numbers of some gradients, one behind the other; None where some cannot be read."""
+    if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
+        return None
+    return [number for gradient in gradients for number in gradient.value]

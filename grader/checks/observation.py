@@ -1,0 +1,209 @@
+"""Outside: an observation, what a probe saw of a submission beside what it saw of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from grader.checks.check import WithoutHintError, describe, instead
+from grader.checks.diagnosis import diagnose
+from grader.errors import CourseError
+from grader.sandbox.evidence import Fault, Outcome, Stopped
+from grader.sandbox.facts import Raised, Tensor, is_cut_off
+
+
+class NothingSeenError(WithoutHintError):
+    """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
+
+
+class StoppedError(NothingSeenError):
+    """The probe came to no end, so its check judged nothing; `outcome` is what it came to instead."""
+
+    def __init__(self, outcome: Stopped | Fault) -> None:
+        super().__init__(why_no_facts(outcome))
+        self.outcome = outcome
+
+
+def why_no_facts(outcome: Stopped | Fault) -> str:
+    """Why a probe has none, in a sentence."""
+    return sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
+
+
+class Sides:
+    """What was seen beside what is expected; ``seen, expected = sides``, and ``sides[key]`` an entry of both.
+
+    Attributes:
+        seen: the facts of the submission.
+        expected: the facts of the reference.
+    """
+
+    seen: Any
+    expected: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.seen, self.expected))
+
+    def __getitem__(self, key: Any) -> tuple[Any, Any]:
+        return self.seen[key], self.expected[key]
+
+
+class Observation(Sides):
+    """The two sides a check compares; the value of a probe's fixture.
+
+    Args:
+        probe: the probe's name.
+        seen: what it saw of the submission.
+        expected: what it saw of the reference.
+    """
+
+    def __init__(self, probe: str, seen: Outcome, expected: Outcome) -> None:
+        self._probe, self._seen, self._expected = probe, seen, expected
+
+    @property
+    def expected(self) -> Any:
+        """The facts of the reference.
+
+        Raises:
+            CourseError: the probe fails on the reference, which is the author's to mend.
+        """
+        if isinstance(self._expected, Fault):
+            raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
+        if isinstance(self._expected, Stopped):
+            raise CourseError(f"probe {self._probe} fails on the reference: {why_no_facts(self._expected)}")
+        return self._expected
+
+    @property
+    def seen(self) -> Any:
+        """The facts of the submission, in the form the reference's have.
+
+        Raises:
+            StoppedError: there are none.
+            NothingSeenError: they have another form.
+        """
+        came = self.came
+        if self._other_form:
+            raise NothingSeenError(sentence(self._other_form))
+        return came
+
+    @property
+    def came(self) -> Any:
+        """The facts of the submission, in whatever form.
+
+        Raises:
+            StoppedError: there are none.
+        """
+        _ = self.expected
+        if isinstance(self._seen, Stopped | Fault):
+            raise StoppedError(self._seen)
+        return self._seen
+
+    @cached_property
+    def _other_form(self) -> str | None:
+        """Looked for once, however many checks ask for what was seen."""
+        return other_form(self._seen, self._expected)
+
+    @property
+    def mismatch(self) -> str | None:
+        """The first difference in form, None and lengths included: why a check may have stumbled."""
+        mismatch = other_form(self._seen, self._expected, strict=True)
+        return sentence(mismatch) if mismatch else None
+
+
+_Path = tuple[str | int, ...]
+
+
+def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
+    """Say where facts are of another form than the reference's, without a full stop, or None.
+
+    Where a part of them was left out, nothing is said of what is missing.
+    """
+    told = _other_form(seen, expected, (), strict=strict)
+    left_out = "of what came back a part was left out: there is too much to look at"
+    return left_out if told and is_cut_off(seen) else told
+
+
+def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
+    """Say where a value is of another kind than the reference's, or None.
+
+    Not strict, None and a raised error may stand for anything and lengths may differ, because checks
+    ask for these. Where a length and a kind differ, the length is told: a part that is missing moves all
+    behind it. A list and a tuple, or two kinds of number, are alike always.
+    """
+    if not strict and _stands_for_anything(seen, expected):
+        return None
+    if not _are_of_one_kind(seen, expected):
+        return f"{_place(path)} is {instead(seen, expected)}"
+    if isinstance(expected, dict):
+        missing = [key for key in expected if key not in seen]
+        pairs = ((seen[key], value, key) for key, value in expected.items() if key in seen)
+        told = f"{_place(path)} has no entry {missing[0]!r}" if missing else None
+        return told or _other_form_of_parts(pairs, path, strict=strict)
+    if isinstance(expected, list | tuple):
+        parts = zip(seen, expected, range(len(expected)), strict=False)
+        mismatch = _other_form_of_parts(parts, path, strict=strict)
+        if len(seen) != len(expected) and (strict or mismatch):
+            return f"{_place(path)} has {_entries(len(seen))} instead of {len(expected)}"
+        return mismatch
+    return None
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
+def _other_form_of_parts(
+    parts: Iterable[tuple[Any, Any, str | int]], path: _Path, *, strict: bool
+) -> str | None:
+    """What is said of the first part that is of another kind."""
+    found = (_other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
+    return next(filter(None, found), None)
+
+
+_PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
+
+
+def _stands_for_anything(seen: Any, expected: Any) -> bool:
+    """None and an error may; and what a word gives whose form follows what is there, if both are of it."""
+    if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
+        return True
+    return any(is_one(seen) and is_one(expected) for is_one in (is_gradients, is_kept))
+
+
+def is_kept(fact: Any) -> bool:
+    """Whether a fact is what ``untouched`` kept."""
+    if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
+        return False
+    return isinstance(fact["before"], dict) and "torch" in fact["before"] and isinstance(fact["after"], dict)
+
+
+def _are_of_one_kind(one: Any, other: Any) -> bool:
+    return (type(one) is type(other) and type(one) in _PLAIN) or _kind(one) == _kind(other)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        return "number"
+    if isinstance(value, list | tuple):
+        return "sequence"
+    return f"{type(value).__name__}: {describe(value)}"  # a student's class may be called dict too
+
+
+def _place(path: _Path) -> str:
+    """How a student knows an entry: the author's key at the top, a lookup below."""
+    if not path:
+        return "what came back"
+    top, *below = path
+    looked_up = "".join(f"[{key!r}]" for key in below)
+    return f"in what came back, {top if isinstance(top, str) else f'entry [{top}]'}{looked_up}"
+
+
+def is_gradients(fact: Any) -> bool:
+    """Whether a fact is what the word ``gradients`` gives."""
+    return isinstance(fact, dict) and fact.keys() == {"output", "gradients", "frozen"}
+
+
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning and a full stop behind it."""
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "?", "!")) else text + "."

@@ -1,0 +1,298 @@
+"""Outside: ``assert_untouched``, which tells what a student's function changed although it had to stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import Any
+
+from grader.sandbox.facts import Tensor
+
+_ROOT = re.compile(r"[.\[]")
+#: What may change of a path, as ``_compared`` tells it.
+_PARTS = {
+    *("attributes", "class", "dtype", "entries", "grad", "history", "hooks", "identity", "persistent"),
+    *("requires_grad", "retains_grad", "shape", "storage", "training", "type", "value", "version"),
+}
+
+#: What is told of each mode of ``grader/sandbox/worker/guard.py`` that a function left changed.
+_MODES = {
+    "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
+    "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",
+    "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
+    "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
+}
+_HELD = "an optimizer or a second name that held the old one still does."
+_ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
+
+
+def assert_untouched(
+    kept: Mapping[str, Any],
+    *,
+    only: Iterable[str] = ("*",),
+    but: Iterable[str] = (),
+    case: str = "",
+    hint: str = "",
+) -> None:
+    """Fail where something is not as it was before the call that ``untouched`` watched.
+
+    Compared are, of a tensor: identity, shape, dtype, values, memory, version, requires_grad, whether it is
+    a leaf, ``.grad``, hooks and attributes; of a module: class, mode, hooks, attributes, which buffers the
+    state_dict has, and all it holds; of an optimizer: class, hooks, groups and state; of a container: type,
+    length and entries; and the modes of torch.
+
+    Args:
+        kept: what ``with untouched(...) as kept`` filled.
+        only: what is looked at: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as
+            in file names (``"model.*:grad"``, ``"*:version"``).
+        but: what of that may change, said in the same way. A name that was not watched is refused, in both.
+        case: when it happened, said before the sentence: ``"Under no_grad"``.
+        hint: what helps with every change that is looked at.
+
+    Raises:
+        ValueError: a rule names what was not watched, or a part that nothing has.
+        AssertionError: the first thing that changed, in a sentence for the student, and the hint behind it.
+    """
+    for change in changes(kept, only=only, but=but):
+        told = f"{case}: {change}" if case else change
+        raise AssertionError(f"{told}\n\n{hint}" if hint else told)
+
+
+def assert_changed(
+    kept: Mapping[str, Any], message: str, *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> None:
+    """Fail where nothing changed, so that no check praises what did nothing for harming nobody.
+
+    Args:
+        kept: what ``with untouched(...) as kept`` filled.
+        message: the diagnosis: "The caller's w still holds its old values."
+        only: where something has to change, written as for ``assert_untouched``: ``["w:value"]``.
+        but: where a change does not count.
+
+    Raises:
+        AssertionError: nothing did; the text is the message.
+    """
+    if next(changes(kept, only=only, but=but), None) is None:
+        raise AssertionError(message)
+
+
+@contextmanager
+def blaming_changes(
+    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> Iterator[None]:
+    """Where a check fails inside and something changed that had to stay, tell that instead: it is the cause.
+
+    Args:
+        kept: as for ``assert_untouched``, which says how ``only`` and ``but`` are written.
+        only: what may be the cause.
+        but: what may not.
+
+    Raises:
+        AssertionError: what changed, or, where nothing did, what the check found.
+    """
+    try:
+        yield
+    except AssertionError:
+        assert_untouched(kept, only=only, but=but)
+        raise
+
+
+def changes(
+    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
+) -> Iterator[str]:
+    """All that ``assert_untouched`` would complain about, a sentence each, the gravest of a path first."""
+    only, but = list(only), list(but)
+    _require_meant([*only, *but], kept["before"])
+    for path, what, sentence in _all_changes(kept):
+        if _is_named(path, what, only) and not _is_named(path, what, but):
+            yield sentence
+
+
+def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
+    """The sentences about all that changed, by what ``only`` and ``but`` call it: ``w:version``."""
+    return {f"{path}:{what}": sentence for path, what, sentence in _all_changes(kept)}
+
+
+def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Where something changed, what of it, and the sentence about it."""
+    for path, then in kept["before"].items():
+        for what, sentence in _compared(path, then, kept["after"].get(path, then)):
+            yield path, what, sentence
+
+
+def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:
+    """Refuse a rule that can never mean anything: a name that was not watched, a part that nothing has.
+
+    It breaks the check of one submission only: what was watched is told by a student's process.
+    """
+    watched = sorted({_ROOT.split(path, maxsplit=1)[0] for path in before})
+    for rule in rules:
+        pattern, _, part = rule.partition(":")
+        root = _ROOT.split(pattern, maxsplit=1)[0]
+        if not any(fnmatchcase(name, root) for name in watched):
+            raise ValueError(f"{rule!r}: untouched watched {', '.join(watched)}, and nothing like {root}")
+        parts = _PARTS | {name for name in before.get("torch", ()) if root == "torch"}
+        if part and not any(fnmatchcase(name, part) for name in parts):
+            raise ValueError(f"{rule!r}: what can change has parts such as value or grad, and no {part}")
+
+
+def _is_named(path: str, what: str, rules: Iterable[str]) -> bool:
+    for rule in rules:
+        pattern, _, part = rule.partition(":")
+        is_below = not part and any(fnmatchcase(path, pattern + below) for below in (".*", "[[]*"))
+        if is_below or (fnmatchcase(path, pattern) and fnmatchcase(what, part or "*")):
+            return True
+    return False
+
+
+def _compared(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What of a path changed, and the sentence about it."""
+    if now["kind"] == "gone":
+        yield "identity", f"The caller's {path} is gone."
+    elif then["kind"] != now["kind"]:
+        other = "None" if now.get("value", now) is None else "another object"
+        yield "identity", f"The caller's {path} is {other} now."
+    else:
+        yield from _COMPARE[then["kind"]](path, then, now)
+
+
+def _modes(_: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in then.items():
+        if now[name] != value:
+            words = {"name": name, "then": _word(value), "now": _word(now[name])}
+            yield name, _MODES.get(name, _ANY_MODE).format(**words)
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    old, new = then["tensor"], now["tensor"]
+    if new.identity != old.identity:
+        yield "identity", f"The caller's {path} is another object now: {_HELD}"
+    yield from _data(path, old, new)
+    if new.requires_grad != old.requires_grad:
+        so = "" if new.requires_grad else ": no gradient arrives there any more"
+        told = f"was {old.requires_grad} and is {new.requires_grad} now{so}."
+        yield "requires_grad", f"requires_grad of the caller's {path} {told}"
+    if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
+        recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
+        told = recorded if new.grad_fn else "no history any more: it was changed in place."
+        yield "history", f"The caller's {path} has {told}"
+    if new.retains_grad != old.retains_grad:
+        yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
+    yield from _grad(path, old.grad, new.grad)
+    yield from _hooks(path, then["hooks"], now["hooks"])
+    yield from _attributes(path, then["attributes"], now["attributes"])
+
+
+def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
+    """What a tensor holds, and where."""
+    if new.shape != old.shape:
+        yield "shape", f"The caller's {path} had the shape {old.shape} and has the shape {new.shape} now."
+    if new.dtype != old.dtype:
+        yield "dtype", f"The caller's {path} was of {old.dtype} and is of {new.dtype} now."
+    if not _same_values(old, new):
+        yield "value", f"The values of the caller's {path} were changed."
+    if new.storage != old.storage:
+        yield (
+            "storage",
+            f"The caller's {path} lies in other memory now: a view that was made before shows other values.",
+        )
+    if new.version != old.version:
+        told = f"its version counter went from {old.version} to {new.version}"
+        yield "version", f"The caller's {path} was written to: {told}, so no loss that saved it can go back."
+
+
+def _same_values(old: Tensor, new: Tensor) -> bool:
+    """Whether the elements are the same; NaN is what it was."""
+    if old.value is None or new.value is None:
+        return old.value is new.value
+    pairs = zip(old.value, new.value, strict=False)
+    return len(old.value) == len(new.value) and all(a == b or (a != a and b != b) for a, b in pairs)  # noqa: PLR0124
+
+
+def _grad(path: str, old: Tensor | None, new: Tensor | None) -> Iterator[tuple[str, str]]:
+    """What became of ``.grad``; another object of the same values is the same gradient."""
+    if old is None and new is not None:
+        yield "grad", f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
+    elif old is not None and new is None:
+        yield "grad", f"{path}.grad was filled and is None now: it was cleared, or {path} was exchanged."
+    elif old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
+        yield "grad", f"{path}.grad has another shape or dtype now."
+    elif old is not None and new is not None and not _same_values(old, new):
+        told = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
+        yield "grad", f"{told} (backward() adds in place, so a second name for the same .grad changes along.)"
+
+
+def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str]]:
+    if not set(old) <= set(new):
+        yield "hooks", f"A hook on the caller's {path} is gone, which was there before: remove only your own."
+    elif len(new) > len(old):
+        more = len(new) - len(old)
+        told = "a hook of yours is" if more == 1 else f"{more} hooks of yours are"
+        yield "hooks", f"After your call {told} still registered on the caller's {path}."
+
+
+def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    for name in new:
+        if name not in old:
+            yield "attributes", f"The caller's {path} has an attribute {name[:60]} now, which it had not."
+    for name in old:
+        if name not in new:
+            yield "attributes", f"The caller's {path} has lost its attribute {name}."
+
+
+def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["class"] != then["class"]:
+        yield "class", f"The caller's {path} is of another class now."
+    if now["training"] != then["training"]:
+        mode, other = ("training", "eval") if then["training"] else ("eval", "training")
+        yield "training", f"The caller's {path} was in {mode} mode and is in {other} mode now."
+    for name in sorted(set(then["persistent"]) ^ set(now["persistent"])):
+        told = "no longer has" if name in then["persistent"] else "has"
+        yield "persistent", f"The state_dict of the caller's {path} {told} {name} among its buffers now."
+    yield from _hooks(path, then["hooks"], now["hooks"])
+    yield from _attributes(path, then["attributes"], now["attributes"])
+
+
+def _optimizer(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["class"] != then["class"]:
+        yield "class", f"The caller's {path} is of another class now."
+    yield from _hooks(path, then["hooks"], now["hooks"])
+
+
+def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["type"] != then["type"]:
+        yield "type", f"The caller's {path} was a {then['type']} and is a {now['type']} now."
+    elif now["length"] != then["length"]:
+        yield (
+            "length",
+            f"The number of entries of the caller's {path} was {then['length']} and is {now['length']} now.",
+        )
+    elif now["entries"] != then["entries"]:
+        yield "entries", f"An entry of the caller's {path} is another object now."
+
+
+def _value(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["value"] != then["value"]:
+        yield "value", f"The caller's {path} was {then['value']} and is {now['value']} now."
+
+
+def _object(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["object"] != then["object"]:
+        yield "identity", f"The caller's {path} is another object now."
+
+
+_COMPARE: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
+    "modes": _modes,
+    "tensor": _tensor,
+    "module": _module,
+    "optimizer": _optimizer,
+    "container": _container,
+    "value": _value,
+    "object": _object,
+}

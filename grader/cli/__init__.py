@@ -1,0 +1,111 @@
+"""Outside: the command line, ``python -m grader`` or ``grader``."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+from typing import Any
+
+import click
+
+from grader import __version__
+from grader.cli.build import build
+from grader.cli.check import check
+from grader.cli.collect import collect
+from grader.cli.doctor import doctor
+from grader.cli.explain import explain
+from grader.cli.export import export
+from grader.cli.grade import grade
+from grader.cli.hint import hint
+from grader.cli.new import new
+from grader.cli.release import release
+from grader.cli.reset import reset
+from grader.cli.status import status
+from grader.cli.try_probes import try_probes
+from grader.cli.watch import watch
+from grader.errors import GraderError
+
+# The modules of the extra `instructor`, which students are spared.
+_INSTRUCTORS = {"PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"}
+
+
+#: Whose a command is, in the order of `--help`; a student looks for theirs first.
+_SECTIONS = {
+    "While you work on a notebook": ("check", "hint", "watch", "status", "reset"),
+    "For instructors": ("release", "collect", "grade", "explain", "export"),
+    "For authors": ("new", "try", "doctor", "build"),
+}
+
+
+class _Commands(click.Group):
+    """Turns the errors a person can meet into one sentence and the exit status that belongs to them."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by whose they are."""
+        for heading, names in _SECTIONS.items():
+            with formatter.section(heading):
+                room = formatter.width - 6 - max(map(len, self.commands))
+                rows = [(name, self.commands[name].get_short_help_str(room)) for name in names]
+                formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GraderError as error:
+            click.echo(f"grader: {error}", err=True)
+            ctx.exit(error.exit_status)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in _INSTRUCTORS:
+                raise
+            click.echo(
+                f"grader: this command is for instructors and needs {missing}, which is not installed here:"
+                " run pip install '.[instructor]' in the folder of the course",
+                err=True,
+            )
+            ctx.exit(GraderError.exit_status)
+
+
+def run() -> None:
+    """Run a command, and leave without taking every object apart, which would take a third of a second."""
+    try:
+        main(prog_name="grader")
+    except SystemExit as end:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if end.code is None or isinstance(end.code, int):
+            os._exit(end.code or 0)
+        raise
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Work on the notebooks of the autograd course, grade them, and keep the course in order."""
+    if not gc.isenabled():  # it was switched off for the time of imports, of which nothing is garbage
+        gc.freeze()
+        gc.enable()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII only shows names all the same
+            stream.reconfigure(errors="backslashreplace")
+
+
+for _command in (
+    grade,
+    build,
+    doctor,
+    new,
+    release,
+    collect,
+    check,
+    explain,
+    export,
+    hint,
+    reset,
+    status,
+    try_probes,
+    watch,
+):
+    main.add_command(_command)

@@ -1,0 +1,1 @@
+"""Outside: what an author writes, read, checked and built."""

@@ -1,0 +1,193 @@
+"""Outside: what students get, derived from the masters: notebooks, and their public checks as Otter tests."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from grader.complete_file import write_complete
+from grader.course.assignment import Assignment, Cell, Question
+from grader.course.lesson_pictures import NONE, Pictures, drawing
+from grader.course.public_check import otter_test
+from grader.course.question import END_TASK
+from grader.course.unfinished import blanks_of
+from grader.errors import CourseError, GraderError
+
+Points = Mapping[str, float]
+"""What the questions of one assignment are worth, by their ids."""
+
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+# Otter looks into `tests_dir` first and falls back to the notebook's metadata where there is no such folder.
+# Its default, `./tests`, would be taken from any folder of that name beside the notebook, ours included.
+_SETUP = """\
+# Run this cell first. It needs `pip install otter-grader torch`, and this notebook under its own name.
+#
+# On Google Colab, Otter cannot read the checks which a notebook carries. Upload the course's folder
+# tests/{stem}, run `!pip install otter-grader`, and replace the last line by
+#     grader = otter.Notebook(tests_dir="tests/{stem}")
+import otter
+
+grader = otter.Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""
+
+_NO_POINTS = "*no points; your feedback says what you found*"
+_HAND_IN = """\
+## Hand in
+
+1. Restart the kernel and run all cells, from top to bottom: what worked only because of a cell you have
+   since deleted shows up now.
+2. Save the notebook.
+3. Hand in this one file, `{stem}.ipynb`. Only its code is used; outputs do not matter.
+
+The checks in this notebook are a first answer. The graded ones look more closely: at other shapes and values,
+at a second training step, at what your code leaves behind. If you can say *why* your solution is right,
+they will agree."""
+
+
+def student_notebook(assignment: Assignment, points: Points, pictures: Pictures = NONE) -> NotebookNode:
+    """Return the notebook of an assignment as students get it: stubs, no outputs, checks in the metadata.
+
+    Args:
+        assignment: what its master says.
+        points: what each of its questions is worth; shown under the question's heading.
+        pictures: by the place of the cell that draws it; a cell without one is left out.
+
+    Raises:
+        CourseError: a question is worth nothing yet.
+    """
+    for question in assignment.questions:
+        if not points.get(question.id) and not question.is_end_task:
+            raise CourseError(
+                f"{assignment.path}, {question.id}: no hidden check gives it points; write one first."
+            )
+    first, *rest = assignment.cells
+    cells = [
+        _markdown(assignment, "title", first.source),
+        _code(assignment, "setup", _SETUP.format(stem=assignment.stem)),
+        *(
+            _student_cell(assignment, points, pictures, place, cell)
+            for place, cell in enumerate(rest, start=1)
+            if cell.role != "afterword" and (cell.role != "drawn" or place in pictures)
+        ),
+        _markdown(assignment, "hand in", _HAND_IN.format(stem=assignment.stem)),
+    ]
+    tests = {question.id: source for question, source in _public_tests(assignment, points)}
+    otter = {"OK_FORMAT": False, "assignment_name": assignment.stem, "tests": tests}
+    metadata = {**_METADATA, "otter": otter}
+    notebook: NotebookNode = new_notebook(cells=cells, metadata=metadata)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
+    return notebook
+
+
+def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
+    """Write the notebooks and Otter tests of assignments, each file complete or not at all.
+
+    Args:
+        assignments: what the masters say.
+        folder: where `NN_name.ipynb` and `tests/NN_name/qK.py` go.
+        points: what the questions are worth, by stem and id.
+
+    Returns:
+        The files which were written; a file that already says the same is left alone.
+
+    Raises:
+        CourseError: a question is worth nothing yet, or a picture cannot be drawn.
+        GraderError: a file cannot be written.
+    """
+    built = _files(assignments, folder, points)
+    changed = _changed(built)
+    for path in changed:
+        try:
+            write_complete(path, built[path].encode())
+        except OSError as error:
+            raise GraderError(
+                f"{path} cannot be written ({error.strerror}): mend that, and run `build` again."
+            ) from error
+    return changed
+
+
+def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
+    """Return what `build` would write differently, and what lies in `folder` though no master asks for it.
+
+    What it wrote of an assignment that still has blanks, before they were put in, may stay.
+    """
+    built = _files(assignments, folder, points)
+    found = [*folder.glob("*.ipynb"), *folder.glob("tests/*/*.py")]
+    stray = (path for path in found if path not in built and not blanks_of(folder.parent, stem_of(path)))
+    return _changed(built) + sorted(stray)
+
+
+def stem_of(path: Path) -> str:
+    """The assignment that a file which `build` wrote belongs to."""
+    return path.stem if path.suffix == ".ipynb" else path.parent.name
+
+
+def _files(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> dict[Path, str]:
+    files = {}
+    with drawing(folder.parent) as draw:
+        for assignment in assignments:
+            worth = points.get(assignment.stem, {})
+            notebook = student_notebook(assignment, worth, draw(assignment))
+            text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+            files[folder / f"{assignment.stem}.ipynb"] = text.rstrip("\n") + "\n"
+            for question, source in _public_tests(assignment, worth):
+                files[folder / "tests" / assignment.stem / f"{question.id}.py"] = source
+    return files
+
+
+def _changed(built: Mapping[Path, str]) -> list[Path]:
+    return [path for path, text in built.items() if not path.is_file() or path.read_bytes() != text.encode()]
+
+
+def _student_cell(
+    assignment: Assignment, points: Points, pictures: Pictures, place: int, cell: Cell
+) -> NotebookNode:
+    if cell.role == "drawn":
+        return _markdown(assignment, str(place), pictures[place].markdown)
+    if cell.question is None:
+        write = _code if cell.role == "code" else _markdown
+        return write(assignment, str(place), cell.source)
+    name = f"{cell.role} {cell.question}"
+    match cell.role:
+        case "task":
+            heading, _, text = cell.source.partition("\n")
+            worth = _NO_POINTS if cell.question == END_TASK else f"*{points[cell.question]:g} points*"
+            return _markdown(assignment, name, f"{heading}\n\n{worth}\n\n{text.lstrip()}")
+        case "question":
+            stub = next(question.stub for question in assignment.questions if question.id == cell.question)
+            return _code(assignment, name, stub)
+        case _:
+            return _code(assignment, name, f'grader.check("{cell.question}")')
+
+
+def _markdown(assignment: Assignment, place: str, source: str) -> NotebookNode:
+    cell: NotebookNode = new_markdown_cell(source, id=_cell_id(assignment, place))  # type: ignore[no-untyped-call]
+    return cell
+
+
+def _code(assignment: Assignment, place: str, source: str) -> NotebookNode:
+    cell: NotebookNode = new_code_cell(source, id=_cell_id(assignment, place))  # type: ignore[no-untyped-call]
+    return cell
+
+
+def _cell_id(assignment: Assignment, place: str) -> str:
+    """Return the id of a cell, the same in every build, so that a diff shows only what changed."""
+    return hashlib.sha256(f"{assignment.stem} {place}".encode()).hexdigest()[:12]
+
+
+def _public_tests(assignment: Assignment, points: Points) -> Iterator[tuple[Question, str]]:
+    """Yield each question that has a public check, with the source of its Otter test."""
+    for question in assignment.questions:
+        if question.public_check is not None:
+            yield (
+                question,
+                otter_test(
+                    question.id, question.public_check, points.get(question.id, 0.0), question.afterword
+                ),
+            )

@@ -1,0 +1,167 @@
+"""Outside: the course, every assignment with its rubric, found by the folders of the house."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from grader import __version__
+from grader.course.assignment import Assignment, read_assignment
+from grader.course.filled import questions_left_out
+from grader.course.names import ANSWERS, CHECKS, MASTER
+from grader.course.rubric import Rubric, read_rubric
+from grader.course.settings import FILE_NAME, Settings, read_settings
+from grader.errors import CourseError, GraderError
+from grader.scores import apportioned, total
+from grader.version import own_code_sha256
+
+
+@dataclass(frozen=True)
+class Course:
+    """A folder with ``solutions/`` and ``tests/hidden/``, and perhaps a ``course.toml``.
+
+    Attributes:
+        root: the folder.
+        stems: names of the assignments, in order.
+    """
+
+    root: Path
+    stems: tuple[str, ...]
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> Course:
+        """The course at or above a folder (by default the current one), else the one this package lies in.
+
+        Raises:
+            GraderError: there is none.
+        """
+        here = (start or Path.cwd()).resolve()
+        for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+            stems = _masters(folder)
+            if stems and (folder / "tests" / "hidden").is_dir():
+                return cls(folder, stems)
+        raise GraderError(
+            f"{here} is not inside a course: go to the folder that holds solutions/ and tests/hidden/"
+        )
+
+    @property
+    def assignments(self) -> dict[str, Assignment]:
+        """All assignments by stem; CourseError where a master contradicts itself."""
+        return {stem: self.assignment(stem) for stem in self.stems}
+
+    def assignment(self, stem: str) -> Assignment:
+        """What the master of an assignment says; CourseError where it contradicts itself."""
+        if stem not in self.known_assignments:
+            self.known_assignments[stem] = read_assignment(self.root / MASTER.format(stem))
+        return self.known_assignments[stem]
+
+    @cached_property
+    def known_assignments(self) -> dict[str, Assignment]:
+        return {}
+
+    def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
+        """The course of one assignment and, where they are named, of some of its questions, by their ids.
+
+        Raises:
+            CourseError: its files contradict themselves, where questions are named.
+        """
+        reduced = replace(self, stems=(stem,))
+        if questions is not None:
+            assignment, rubric = reduced.assignment(stem), reduced.rubric(stem)
+            reduced.known_assignments[stem] = assignment.only(questions)
+            reduced.known_rubrics[stem] = rubric.only(questions)
+        return reduced
+
+    @cached_property
+    def functions(self) -> dict[str, Collection[str]]:
+        """The names each assignment asks for, by stem."""
+        return {stem: [q.function for q in a.questions] for stem, a in self.assignments.items()}
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What its instructor chose; CourseError where ``course.toml`` says something it may not."""
+        return read_settings(self.root / FILE_NAME, self._questions)
+
+    def _questions(self) -> dict[str, Collection[str] | None]:
+        """The questions of every master; None where one cannot be read, as others will say."""
+        known: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
+        with suppress(CourseError):
+            for stem, assignment in self.assignments.items():
+                unknown = questions_left_out(assignment.path)
+                known[stem] = [*(q.id for q in assignment.questions if not q.is_end_task), *unknown]
+        return known
+
+    def check_file(self, stem: str) -> Path:
+        """Where an assignment's hidden checks are."""
+        return self.root / CHECKS.format(stem)
+
+    def answers_file(self, stem: str) -> Path:
+        """Where an assignment's known answers are."""
+        return self.root / ANSWERS.format(stem)
+
+    def rubric(self, stem: str) -> Rubric:
+        """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
+        if stem not in self.known_rubrics:
+            assignment = self.assignment(stem)
+            rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
+            self.known_rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
+        return self.known_rubrics[stem]
+
+    @cached_property
+    def known_rubrics(self) -> dict[str, Rubric]:
+        return {}
+
+    def points(self, stem: str) -> dict[str, float]:
+        """What every question of an assignment is worth, by its id; an end task is worth nothing."""
+        return {
+            q.id: total(check.points for check in self.rubric(stem).checks_of(q.id))
+            for q in self.assignment(stem).questions
+            if not q.is_end_task
+        }
+
+    def all_points(self) -> dict[str, dict[str, float]]:
+        """What every question is worth, by stem and id."""
+        return {stem: self.points(stem) for stem in self.stems}
+
+    def fingerprint(self, stem: str) -> str:
+        """SHA-256 of all that decides an assignment's verdicts: master, checks, helpers, points, grader."""
+        hashed = hashlib.sha256(f"{__version__} {own_code_sha256()}".encode())
+        helpers = self.root / "tests" / "hidden" / "inside.py"
+        for path in (self.assignment(stem).path, self.check_file(stem), helpers):
+            if path.is_file():
+                hashed.update(hashlib.sha256(path.read_bytes()).digest())
+        chosen = [self.settings.partial_credit, self.settings.points.get(stem, {})]
+        hashed.update(json.dumps(chosen, sort_keys=True).encode())
+        return hashed.hexdigest()
+
+    def select(self, wanted: Collection[str]) -> tuple[str, ...]:
+        """The stems asked for, or all.
+
+        Raises:
+            GraderError: one of them is unknown.
+        """
+        for stem in wanted:
+            if stem not in self.stems:
+                raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")
+        return tuple(stem for stem in self.stems if not wanted or stem in wanted)
+
+
+def _masters(root: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in root.glob(MASTER.format("[0-9][0-9]_*"))))
+
+
+def _worth(rubric: Rubric, points: Mapping[str, float]) -> Rubric:
+    """A rubric whose checks' points are scaled to what their questions shall be worth."""
+    worth = {check.id: check.points for check in rubric.checks}
+    for question, wanted in points.items():
+        own = rubric.checks_of(question)
+        if not own:
+            continue  # it is not written yet
+        shares = apportioned([check.points for check in own], wanted)
+        worth.update({check.id: share for check, share in zip(own, shares, strict=True)})
+    return replace(rubric, checks=tuple(replace(check, points=worth[check.id]) for check in rubric.checks))

@@ -1,0 +1,125 @@
+"""Outside: pictures of autograd graphs between the lines of a notebook, drawn when it is built.
+
+A cell of a master tagged ``drawn`` ends in ``xray(loss=loss, w=w)``, as a student would write it. Students
+get its picture instead, which needs nothing installed. The demonstrations before it run in a worker, as they
+do in a notebook of a student's.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from html import escape
+from itertools import takewhile
+from pathlib import Path
+from types import MappingProxyType
+
+from grader.course.assignment import Assignment, Cell
+from grader.errors import CourseError
+from grader.grading.live import REFERENCE_LIMITS
+from grader.graphs.picture import picture_of
+from grader.graphs.png import png, width_of
+from grader.memory import FOLDER, Memory, fingerprint
+from grader.notebooks.reader import cells_of
+from grader.results.failed_cell import FailedCell
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Assigned, Questionnaire
+from grader.sandbox.zygote import Zygote
+
+Pictures = Mapping[int, "LessonPicture"]
+"""The pictures of an assignment, by the place of their cell."""
+NONE: Pictures = MappingProxyType({})
+
+_NAMED = "tensors_of_this_picture"
+_PROBE = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
+
+
+@dataclass(frozen=True)
+class LessonPicture:
+    """One picture.
+
+    Attributes:
+        caption: what its author says of it.
+        call: what draws it on a student's machine: ``xray(loss=loss)``.
+        summary: in a sentence, what is to be seen, for those who cannot see it.
+        width: in pixels, at which its letters are as large as the text beside it.
+        png: the file, in base64.
+    """
+
+    caption: str
+    call: str
+    summary: str
+    width: int
+    png: str
+
+    @property
+    def markdown(self) -> str:
+        """The text of the cell that shows it; Colab shows no other form of a picture in such a cell."""
+        alternative = escape(f"{self.caption} {self.summary}")
+        return (
+            f'<img width="{self.width}" alt="{alternative}" src="data:image/png;base64,{self.png}">\n\n'
+            f"*{self.caption}* (`{self.call}`)"
+        )
+
+
+@contextmanager
+def drawing(root: Path) -> Iterator[Callable[[Assignment], Pictures]]:
+    """A function that draws what an assignment shows; a worker is started where that was not drawn before.
+
+    Args:
+        root: the folder of the course, in which pictures are remembered.
+    """
+    memory = Memory(root / FOLDER / "pictures.json")
+    with ExitStack() as stack:
+        zygote = cache(lambda: stack.enter_context(Zygote()))
+        yield lambda assignment: _pictures(assignment, zygote, memory)
+    if memory.has_news:
+        memory.save(everything=False)
+
+
+def _pictures(assignment: Assignment, zygote: Callable[[], Zygote], memory: Memory) -> Pictures:
+    """The pictures of one assignment.
+
+    Raises:
+        CourseError: a cell fails, or there is nothing to draw; the text names file and line.
+    """
+    found = {}
+    for place, cell in enumerate(assignment.cells):
+        if cell.role == "drawn":
+            before = [one.source for one in assignment.cells[:place] if one.role == "code"]
+            key = fingerprint("drawn", before, cell.source)
+            known = memory.recall(key)
+            found[place] = LessonPicture(**known) if known else _drawn(assignment, before, cell, zygote())
+            if not known:
+                memory.remember(key, asdict(found[place]))
+    return found
+
+
+def _drawn(assignment: Assignment, before: list[str], cell: Cell, zygote: Zygote) -> LessonPicture:
+    *statements, last = ast.parse(cell.source).body
+    call = ast.unparse(last)
+    own = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
+    probe = Assigned("drawn", _PROBE, 0, REFERENCE_LIMITS.question, picture=True)
+    asked = Questionnaire({_NAMED: "pass"}, {_NAMED: (probe,)})
+    evidence = observe(zygote, cells_of([*before, "\n".join(own)]), asked, REFERENCE_LIMITS)
+    where = f"{assignment.path}, line {cell.line}"
+    picture = picture_of(evidence, "drawn", "")
+    if evidence.cells or picture is None:
+        raise CourseError(f"{where}: {call} shows nothing. {_why(evidence)}")
+    lines = takewhile(lambda line: line.startswith("#"), cell.source.splitlines())
+    caption = " ".join(line.lstrip("# ") for line in lines)
+    return LessonPicture(caption, call, picture.summary, width_of(picture.svg), _in_base64(png(picture.svg)))
+
+
+def _why(evidence: Evidence) -> str:
+    said = " ".join(FailedCell.of(cell).sentence for cell in evidence.cells)
+    return said or "Name tensors, or modules with parameters."
+
+
+def _in_base64(file: bytes) -> str:
+    return base64.b64encode(file).decode("ascii")

@@ -1,0 +1,247 @@
+"""Outside: probes, the small functions that run inside beside a student's code and return facts."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, overload
+
+import pytest
+
+from grader.course.source import Travelling
+from grader.errors import CourseError
+
+if TYPE_CHECKING:
+    from grader.checks.observation import Observation
+
+#: The names in a check file's namespace under which its probes and pictures stand, in their order there.
+_PROBES, _PICTURES = "__probes__", "__pictures__"
+
+_SEPARATOR = "\n\n"  # between the definitions of a bundle
+#: Added to a probe of cases: it is called once for each, and an error in one is the fact of this case only.
+_EACH_CASE = """
+
+_one_case = {name}
+
+
+def {name}(student):
+    return {{case: attempt(_one_case, student, *given) for case, given in {cases}().items()}}
+"""
+PROBE_SECONDS = 10.0
+PICTURE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe, ready to travel.
+
+    Attributes:
+        name: the function's name, and the fixture's.
+        source: what travels.
+        question: the question given by the author, else it follows from the stub the probe names.
+        seconds: the longest it may take.
+        alone: whether it gets a worker of its own.
+        oracle: an ``@inside`` function that takes the place of the reference's answer.
+        fixed: whether its author means it to look at the same in every run.
+        cases: an ``@inside`` function that makes what the probe is called with, once for each case.
+    """
+
+    name: str
+    source: Travelling
+    question: str | None
+    seconds: float
+    alone: bool
+    oracle: Travelling | None
+    fixed: bool = field(default=False, kw_only=True)
+    cases: Travelling | None = field(default=None, kw_only=True)
+
+    @property
+    def bundle(self) -> str:
+        """Everything a worker has to define to run this probe on a submission; never the oracle."""
+        return self._bundle(oracle=False)
+
+    @property
+    def bundle_with_oracle(self) -> str:
+        """The same for the reference, whose answer the oracle replaces."""
+        return self._bundle(oracle=True)
+
+    def _bundle(self, *, oracle: bool) -> str:
+        text = _SEPARATOR.join(part.text for part in self.parts(oracle=oracle))
+        return text + (_EACH_CASE.format(name=self.name, cases=self.cases.name) if self.cases else "")
+
+    def parts(self, *, oracle: bool = False) -> tuple[Travelling, ...]:
+        """The definitions of a bundle, in its order."""
+        others = (self.oracle if oracle else None, self.cases)
+        return tuple(self.source.everything(*filter(None, others)).values())
+
+    def written(self, line: int, column: int, *, oracle: bool = False) -> tuple[Travelling, int] | None:
+        """The definition that a place of a bundle belongs to, and the line of its file on which it stands.
+
+        Args:
+            line: of the bundle, counted from 1.
+            column: in that line, in bytes, counted from 0.
+            oracle: whether it is the bundle of the reference.
+        """
+        for part in self.parts(oracle=oracle):
+            lines = (part.text + _SEPARATOR).count("\n")
+            if line < lines:
+                return part, part.written(line, column)
+            line -= lines
+        return None
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Attribute names the probe and its helpers use; those of the student's functions are among them."""
+        return frozenset().union(*(part.attributes for part in self.parts()))
+
+    def seed(self, run_seed: int, stem: str) -> int:
+        """The seed of this probe in a run: the same for every submission, unknown before the run."""
+        text = f"{run_seed}:{stem}:{self.name}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+@dataclass(frozen=True)
+class PictureProbe(Probe):
+    """A probe that nobody judges: it returns a ``graph``, which is drawn for the student.
+
+    Attributes:
+        caption: the docstring's first line, which stands below the picture.
+        reference: whether the reference's picture may be shown beside the student's.
+    """
+
+    caption: str
+    reference: bool
+
+
+@overload
+def probe(function: Callable[..., Any], /) -> Any: ...
+@overload
+def probe(
+    *,
+    question: str | None = None,
+    seconds: float = PROBE_SECONDS,
+    alone: bool = False,
+    oracle: Callable[..., Any] | None = None,
+    fixed: bool = False,
+    cases: Callable[[], Mapping[str, tuple[Any, ...]]] | None = None,
+) -> Callable[[Callable[..., Any]], Any]: ...
+def probe(  # noqa: PLR0913 - what an author may say of a probe
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    question: str | None = None,
+    seconds: float = PROBE_SECONDS,
+    alone: bool = False,
+    oracle: Callable[..., Any] | None = None,
+    fixed: bool = False,
+    cases: Callable[[], Mapping[str, tuple[Any, ...]]] | None = None,
+) -> Any:
+    """Make a function a probe, and its name a pytest fixture that holds what was seen and expected.
+
+    The function takes one argument, by custom ``student``, whose attributes are the names the
+    notebook defined. It draws its inputs first, calls the student's function, and returns facts.
+
+    Args:
+        function: the probe, when the decorator is used without arguments.
+        question: the question it belongs to, where the stub it names does not tell.
+        seconds: the longest it may take, in seconds.
+        alone: run it in a worker of its own.
+        oracle: an ``@inside`` function that replaces the reference's answer when the expected
+            facts are observed.
+        fixed: it draws nothing at random, and that is meant; else the doctor complains.
+        cases: an ``@inside`` function that returns a dict of tuples by name. The probe is called with
+            ``student`` and each of the tuples, and its facts are what it returned, or the error it raised, by
+            these names: ``for case in cases(probe)`` reads them.
+
+    Raises:
+        CourseError: the probe uses something that does not travel to the worker.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        if cases is None:
+            _refuse_other_arguments("probe", f)
+        made = Probe(
+            name=f.__name__,
+            source=Travelling.of(f),
+            question=question,
+            seconds=seconds,
+            alone=alone,
+            oracle=None if oracle is None else Travelling.of(oracle),
+            fixed=fixed,
+            cases=None if cases is None else Travelling.of(cases),
+        )
+        f.__globals__.setdefault(_PROBES, {})[made.name] = made
+        return _fixture(made.name)
+
+    return decorate if function is None else decorate(function)
+
+
+@overload
+def picture(function: Callable[..., Any], /) -> Any: ...
+@overload
+def picture(
+    *, question: str | None = None, reference: bool = False, seconds: float = PICTURE_SECONDS
+) -> Callable[[Callable[..., Any]], Any]: ...
+def picture(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    question: str | None = None,
+    reference: bool = False,
+    seconds: float = PICTURE_SECONDS,
+) -> Any:
+    """Make a function a picture: a probe that returns ``graph(...)`` and that nobody judges.
+
+    It is asked after all probes, so it can change no verdict. If it fails, there is no picture.
+
+    Args:
+        function: the picture, when the decorator is used without arguments. Its docstring's first line is
+            the caption students read.
+        question: the question it belongs to, where the stub it names does not tell.
+        reference: the reference's picture gives nothing away, and may be shown beside the student's.
+        seconds: the longest it may take, in seconds; more than two are not given.
+
+    Raises:
+        CourseError: it has no docstring, or uses something that does not travel to the worker.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        _refuse_other_arguments("picture", f)
+        caption = (inspect.getdoc(f) or "").partition("\n")[0].strip().rstrip(".")
+        if not caption:
+            raise CourseError(f"picture {f.__name__} has no docstring: its first line is what students read")
+        source = Travelling.of(f)
+        made = PictureProbe(f.__name__, source, question, seconds, False, None, caption, reference)
+        f.__globals__.setdefault(_PICTURES, {})[made.name] = made
+        return f
+
+    return decorate if function is None else decorate(function)
+
+
+def _refuse_other_arguments(kind: str, function: Callable[..., Any]) -> None:
+    if len(inspect.signature(function).parameters) != 1:
+        raise CourseError(f"{kind} {function.__name__} must take exactly one argument, the student's names")
+
+
+def pictures_of(check_file: ModuleType) -> dict[str, PictureProbe]:
+    """The pictures a check file defined, by name."""
+    pictures: dict[str, PictureProbe] = vars(check_file).get(_PICTURES, {})
+    return pictures
+
+
+def probes_of(check_file: ModuleType) -> dict[str, Probe]:
+    """The probes a check file defined, by name."""
+    probes: dict[str, Probe] = vars(check_file).get(_PROBES, {})
+    return probes
+
+
+def _fixture(name: str) -> Any:
+    @pytest.fixture(scope="session", name=name)
+    def observation(submission: Any) -> Observation | None:
+        observed: Observation | None = None if submission is None else submission.observation(name)
+        return observed
+
+    return observation

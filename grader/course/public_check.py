@@ -1,0 +1,116 @@
+"""Outside: the public check of a question, from a cell of the master to a test which Otter runs.
+
+It speaks to a student in three voices: the docstring says what must hold, the failed line what was asked, and
+the message of the assert what was seen and why it matters.
+"""
+
+import ast
+import json
+from collections.abc import Iterable
+from html import escape
+
+from grader.course.question import Place, parse
+from grader.errors import CourseError
+from grader.text import coded
+
+_TEST_FILE = """\
+from otter.test_files import test_case
+
+OK_FORMAT = False
+
+name = "{identity}"
+points = {points:g}
+{afterword}
+
+{checks}
+"""
+
+
+def validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
+    """Refuse a check cell which Otter could not run, or which would leave a student without words.
+
+    Args:
+        where: the question, and where the check cell begins.
+        source: the source of the check cell.
+        function: the name of the function or class which the check gets.
+        has_afterword: whether something is said once the question is solved.
+
+    Raises:
+        CourseError: the text says what to mend.
+    """
+    statements = parse(where, "check cell", source)
+    checks = [node for node in statements if isinstance(node, ast.FunctionDef) and _is_plain_test(node)]
+    if not checks or len(checks) < len(statements):
+        raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
+    if has_afterword and len(checks) > 1:  # else Otter shows it when the last of them passes
+        raise CourseError(f"{where}: a question with an afterword has one test; put its checks into one.")
+    for check in checks:
+        _validate(where, check, function)
+
+
+def otter_test(identity: str, source: str, points: float, afterword: str | None = None) -> str:
+    """Return the source of a valid check cell as a test file in Otter's exception format.
+
+    Args:
+        identity: the question's id, by which `grader.check` finds the test.
+        source: the source of the check cell.
+        points: what the question is worth.
+        afterword: what a student reads once the check passes, with code between backticks; or None.
+    """
+    lines = source.splitlines()
+    checks = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    for check in reversed(checks):
+        for statement in sorted(_asserts(check), key=lambda node: node.lineno, reverse=True):
+            _set_message_apart(lines, statement)
+        lines[check.lineno - 1 : check.lineno - 1] = _decorator(ast.get_docstring(check) or "", afterword)
+    said = f"afterword = {_literal(afterword)}\n" if afterword else ""
+    return _TEST_FILE.format(identity=identity, points=points, afterword=said, checks="\n".join(lines))
+
+
+def _is_plain_test(node: ast.FunctionDef) -> bool:
+    return node.name.startswith("test_") and not node.decorator_list
+
+
+def _validate(cell: Place, check: ast.FunctionDef, function: str) -> None:
+    where = f"{cell.at(check.lineno)}, {check.name}"
+    if ast.unparse(check.args) != function:
+        raise CourseError(f"{where}: its one parameter must be `{function}`; Otter passes it by name.")
+    if ast.get_docstring(check) is None:
+        raise CourseError(f"{where}: write what must hold as its docstring; students read it.")
+    for statement in _asserts(check):
+        if statement.msg is None:
+            asked = ast.unparse(statement.test)
+            place = f"{cell.at(statement.lineno)}, {check.name}"
+            raise CourseError(f"{place}: give `assert {asked}` a message; students read it.")
+
+
+def _asserts(check: ast.FunctionDef) -> Iterable[ast.Assert]:
+    return (node for node in ast.walk(check) if isinstance(node, ast.Assert))
+
+
+def _decorator(title: str, afterword: str | None) -> list[str]:
+    """Return the lines above a test; Otter puts both messages into HTML as they are."""
+    passed = escape(title, quote=False)
+    then = f"{passed}<br>{coded(afterword)}" if afterword else passed
+    return [
+        "@test_case(",
+        f"    success_message={_literal(then)},",
+        f"    failure_message={_literal(f'Not yet: {passed}')},",
+        ")",
+    ]
+
+
+def _set_message_apart(lines: list[str], statement: ast.Assert) -> None:
+    """Let an assert's message begin on the next line: Otter shows the line that failed, then what it said."""
+    message, number = statement.msg, statement.lineno - 1
+    if message is None or message.lineno != statement.lineno:
+        return
+    line = lines[number].encode()  # columns of an ast are counted in bytes
+    before, after = line[: message.col_offset].decode(), line[message.col_offset :].decode()
+    indentation = " " * statement.col_offset
+    lines.insert(statement.end_lineno or statement.lineno, f"{indentation})")
+    lines[number : number + 1] = [f"{before}(", f"{indentation}    {after}"]
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

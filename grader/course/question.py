@@ -1,0 +1,211 @@
+"""Outside: one question of an assignment, with stub and answer taken from the same cell of the master.
+
+The masters are written by the course, so they may be parsed with `ast`; a student's code never is.
+"""
+
+import ast
+import re
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from grader.course.author_file import not_python
+from grader.errors import CourseError
+
+Definition = ast.FunctionDef | ast.ClassDef
+
+#: The id of an end task: a question that is judged like the others, and is not part of the score.
+END_TASK = "end"
+#: The ids of questions, as a part of a pattern.
+IDENTITY = rf"q[1-9]\d*|{END_TASK}"
+_HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
+
+
+def heading_of(source: str) -> tuple[str, str] | None:
+    """The id and the title of the question that a markdown cell begins, or None where it begins none."""
+    found = _HEADING.match(source)
+    return (found["question"] or END_TASK, found["title"].strip()) if found else None
+
+
+def name_of(identity: str) -> str:
+    """What people read in the place of a question's id."""
+    return "End task" if identity == END_TASK else identity
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a master says about one question."""
+
+    id: str
+    """`q1`, `q2`, ... in the order of the notebook."""
+    title: str
+    function: str
+    """The name of the function or class which the student completes."""
+    stub: str
+    """The source of the cell as students get it."""
+    answer: str
+    """The source of the cell with the reference answer, without markers."""
+    public_check: str | None
+    """The source of the check cell, or None where a question has no public check."""
+    afterword: str | None = None
+    """What a student reads once the question is solved, with code between backticks."""
+    place: "Place | None" = field(default=None, compare=False)
+    """Where its cell begins in the master, where it comes from one."""
+
+    @property
+    def is_end_task(self) -> bool:
+        """Whether it is not part of the score."""
+        return self.id == END_TASK
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something of a question stands in a master; as text, how an error begins.
+
+    Attributes:
+        path: the master.
+        line: counted from 1.
+        question: its id.
+    """
+
+    path: Path
+    line: int
+    question: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}, {self.question}"
+
+    def at(self, line: int) -> "Place":
+        """A line of the cell that begins here, counted from 1."""
+        return replace(self, line=self.line + line - 1)
+
+
+class _Part(NamedTuple):
+    """The answer or the stub of a cell, and the line of the cell on which each of its lines stands."""
+
+    name: str
+    source: str
+    lines: list[int]
+
+
+class _Marker(Enum):
+    BEGIN = "# BEGIN SOLUTION"
+    STUB = "# STUB"
+    END = "# END SOLUTION"
+
+
+def read_question(
+    where: Place, title: str, cell: str, check: str | None, afterword: str | None = None
+) -> Question:
+    """Take a question cell apart into answer and stub.
+
+    Args:
+        where: the question, and where its cell begins.
+        title: the title from its heading.
+        cell: the source of the cell tagged `question`, markers included.
+        check: the source of the cell tagged `check`, or None; see `grader.course.public_check`.
+        afterword: the text of the cell tagged `afterword`, or None.
+
+    Raises:
+        CourseError: the cell contradicts the format of a master or itself.
+    """
+    answer, stub = _split(where, cell)
+    asked, given = _definition(where, stub), _definition(where, answer)
+    if not _agree(_signatures(asked), _signatures(given)):
+        raise CourseError(f"{where}: stub and answer have different signatures; make them the same.")
+    if ast.get_docstring(asked) is None:
+        raise CourseError(
+            f"{where}: `{asked.name}` has no docstring in the stub; say what it takes and returns."
+        )
+    return Question(where.question, title, asked.name, stub.source, answer.source, check, afterword, where)
+
+
+def parse(where: Place, part: str, source: str) -> list[ast.stmt]:
+    """Return the statements of a cell of a master.
+
+    Raises:
+        CourseError: it is not Python; the text names the line and `part`.
+    """
+    return _parse(where, _Part(part, source, list(range(1, len(source.splitlines()) + 1))))
+
+
+def _parse(where: Place, part: _Part) -> list[ast.stmt]:
+    try:
+        return ast.parse(part.source).body
+    except SyntaxError as error:
+        line = part.lines[min(error.lineno or 1, len(part.lines)) - 1]
+        raise CourseError(f"{where.at(line)}: in the {part.name}, {not_python(error)}.") from error
+
+
+def _split(where: Place, source: str) -> tuple[_Part, _Part]:
+    """Return answer and stub of a question cell, which share every line outside the markers."""
+    answer: list[tuple[int, str]] = []
+    stub: list[tuple[int, str]] = []
+    previous = _Marker.END
+    for number, line in enumerate(source.splitlines(), start=1):
+        marker = _marker(line)
+        if marker is not None:
+            if marker is not _follower(previous):
+                raise CourseError(
+                    f"{where.at(number)}: `{marker.value}` follows `{previous.value}`;"
+                    " write BEGIN SOLUTION, STUB and END SOLUTION in this order."
+                )
+            previous = marker
+        elif previous is _Marker.STUB:
+            stub.append((number, _uncommented(where.at(number), line)))
+        else:
+            answer.append((number, line))
+            if previous is _Marker.END:
+                stub.append((number, line))
+    if previous is not _Marker.END or answer == stub:
+        raise CourseError(
+            f"{where}: put the answer between `# BEGIN SOLUTION`, `# STUB` and `# END SOLUTION`."
+        )
+    return _part("answer", answer), _part("stub", stub)
+
+
+def _part(name: str, lines: list[tuple[int, str]]) -> _Part:
+    return _Part(name, "\n".join(line for _, line in lines), [number for number, _ in lines])
+
+
+def _marker(line: str) -> _Marker | None:
+    return next((marker for marker in _Marker if marker.value == line.strip()), None)
+
+
+def _follower(marker: _Marker) -> _Marker:
+    order = list(_Marker)
+    return order[(order.index(marker) + 1) % len(order)]
+
+
+def _uncommented(where: Place, line: str) -> str:
+    code = line.lstrip()
+    indentation = line[: len(line) - len(code)]
+    if code in ("", "#"):
+        return ""
+    if not code.startswith("# "):
+        raise CourseError(f"{where}: the stub's line `{code}` is not commented out; start it with `# `.")
+    return indentation + code.removeprefix("# ")
+
+
+def _definition(where: Place, part: _Part) -> Definition:
+    match _parse(where, part):
+        case [ast.FunctionDef() | ast.ClassDef() as definition]:
+            return definition
+    raise CourseError(f"{where}: the {part.name} must be exactly one `def` or `class`, alone in its cell.")
+
+
+def _agree(asked: dict[str, str], given: dict[str, str]) -> bool:
+    """Tell whether callers see the same; the first entry is the definition, a method of one side is free."""
+    return next(iter(asked)) == next(iter(given)) and all(
+        asked[name] == given[name] for name in asked.keys() & given
+    )
+
+
+def _signatures(definition: Definition) -> dict[str, str]:
+    """Return how to call a function, or a class and its own methods, by name."""
+    if isinstance(definition, ast.FunctionDef):
+        return {definition.name: f"def {ast.unparse(definition.args)}"}
+    bases = ", ".join(ast.unparse(base) for base in definition.bases)
+    methods = (node for node in definition.body if isinstance(node, ast.FunctionDef))
+    return {definition.name: f"class {bases}"} | {method.name: ast.unparse(method.args) for method in methods}

@@ -1,0 +1,237 @@
+"""Outside: a rubric, the hidden checks and probes of one assignment, read from its check file."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+
+from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
+from grader.course.asked import asked_of_notebook, names_given
+from grader.course.cause import cause_of
+from grader.course.check_file import read_check_file
+from grader.course.filled import import_filled, is_whole
+from grader.course.probes import PictureProbe, Probe, pictures_of, probes_of
+from grader.course.question import Question
+from grader.course.unfinished import blanks_in
+from grader.errors import CourseError
+from grader.sandbox.plan import Assigned, Questionnaire
+from grader.scores import total
+from grader.suggestion import nearest
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """Everything a check file says.
+
+    Attributes:
+        stem: the assignment's.
+        path: the check file.
+        questions: of the assignment.
+        checks: in the order of the file.
+        probes: by name; a probe's question is ``asks[name]``.
+        asks: the id of the question each probe belongs to.
+        pictures: probes that nobody judges, by name.
+        shows: the id of the question each picture belongs to.
+        handed_out: the code cells that students get besides stubs.
+    """
+
+    stem: str
+    path: Path
+    questions: tuple[Question, ...]
+    checks: tuple[Check, ...]
+    probes: dict[str, Probe]
+    asks: dict[str, str]
+    pictures: dict[str, PictureProbe] = field(default_factory=dict)
+    shows: dict[str, str] = field(default_factory=dict)
+    handed_out: tuple[str, ...] = ()
+
+    def checks_of(self, question: str) -> list[Check]:
+        """The checks of one question."""
+        return [check for check in self.checks if check.question == question]
+
+    def only(self, questions: Collection[str]) -> Rubric:
+        """The same with some of the questions only, by their ids, and what belongs to them."""
+        asks = {name: question for name, question in self.asks.items() if question in questions}
+        shows = {name: question for name, question in self.shows.items() if question in questions}
+        return replace(
+            self,
+            questions=tuple(question for question in self.questions if question.id in questions),
+            checks=tuple(check for check in self.checks if check.question in questions),
+            probes={name: self.probes[name] for name in asks},
+            asks=asks,
+            pictures={name: self.pictures[name] for name in shows},
+            shows=shows,
+        )
+
+    def max_score(self, question: str) -> float:
+        """What a question is worth: the sum of its checks' points."""
+        return total(check.points for check in self.checks_of(question))
+
+    def questionnaire(self, seed: int, *, only: str | None = None, oracle: bool = False) -> Questionnaire:
+        """What to ask a notebook.
+
+        Args:
+            seed: the run's secret seed.
+            only: the id of the one question of interest; None for all.
+            oracle: True for the reference, whose answer an oracle may replace.
+        """
+        questions = [question for question in self.questions if only in {None, question.id}]
+        functions = {question.id: question.function for question in questions}
+        asked: dict[str, list[Assigned]] = {question.function: [] for question in questions}
+        questions_of = {**self.asks, **self.shows}
+        for probe in [*self.probes.values(), *self.pictures.values()]:
+            function = functions.get(questions_of[probe.name])
+            if function is not None:
+                asked[function].append(self._assigned(probe, function, seed, oracle=oracle))
+        return Questionnaire(
+            stubs={question.function: question.stub for question in questions},
+            probes={function: tuple(probes) for function, probes in asked.items()},
+            handed_out=self.handed_out if only is None else (),  # who asks for one question has only that
+        )
+
+    def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> Assigned:
+        """An oracle probe of the reference gets a worker of its own, the oracle in the answer's place."""
+        replaced = oracle and probe.oracle is not None
+        return Assigned(
+            name=probe.name,
+            source=probe.bundle_with_oracle if replaced else probe.bundle,
+            seed=probe.seed(seed, self.stem),
+            seconds=probe.seconds,
+            alone=probe.alone or replaced,
+            oracle=(function, probe.oracle.name) if replaced and probe.oracle else None,
+            picture=isinstance(probe, PictureProbe),
+        )
+
+
+def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[str, ...] = ()) -> Rubric:
+    """Read the check file of an assignment, without what still has a blank.
+
+    Args:
+        path: the file.
+        questions: of the assignment.
+        handed_out: the code cells that students get besides stubs.
+
+    Raises:
+        CourseError: the file is missing, does not import, or breaks a rule of checks and probes.
+    """
+    if not path.is_file():
+        raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
+    tree = read_check_file(path)
+    module = import_checks(path)
+    probes, pictures = probes_of(module), pictures_of(module)
+    given = names_given(handed_out, [question.function for question in questions])
+    asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
+    shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}
+    tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
+    checks = tuple(_check(test, asks, _last_lines(tree), path) for test in tests)
+    stem = path.stem.removeprefix("test_")
+    rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
+    if not blanks_in(path):  # with one, a probe may wait for its check, and a question for its first
+        _require_use(rubric)
+    return rubric
+
+
+def _require_use(rubric: Rubric) -> None:
+    """Refuse probes that no check judges, and questions without checks."""
+    path, probes, checks = rubric.path, rubric.probes, rubric.checks
+    unused = [name for name in probes if not any(name in check.probes for check in checks)]
+    if unused:
+        where = f"{path}, line {probes[unused[0]].source.tree.lineno}"
+        raise CourseError(f"{where}: no check judges the probe {unused[0]}; remove it or use it")
+    for question in rubric.questions:
+        if not any(check.question == question.id for check in checks):
+            raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
+
+
+def import_checks(path: Path) -> ModuleType:
+    """Import a check file as pytest would, with its folder on the path, so that both share one module."""
+    with importing(path):
+        return importlib.import_module(path.stem) if is_whole(path) else import_filled(path)
+
+
+@contextmanager
+def importing(path: Path) -> Iterator[None]:
+    """For the import of a check file: its folder comes first, and what goes wrong is a CourseError."""
+    folder = str(path.parent)
+    sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
+    for name in (path.stem, "inside"):  # another course's files of the same names
+        loaded = sys.modules.get(name)
+        if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
+            del sys.modules[name]
+    try:
+        yield
+    except Exception as error:  # whatever goes wrong in it is for its author to mend
+        cause = cause_of(error, path.parent)
+        told = cause if cause.startswith(str(path.parent)) else f"{path} cannot be imported: {cause}"
+        raise CourseError(told) from error
+
+
+def _last_lines(tree: ast.Module) -> dict[str, int]:
+    """Where the last statement of each function begins."""
+    return {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
+    """The question whose function the probe names, unless the author said it.
+
+    Args:
+        probe: a probe or a picture.
+        questions: of the assignment.
+        given: the names a notebook has before its student wrote anything, where they are known.
+
+    Raises:
+        CourseError: it names none, or several, or what nothing gives.
+    """
+    kind = "picture" if isinstance(probe, PictureProbe) else "probe"
+    where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
+    _require_known(probe, given)
+    known = {question.function: question.id for question in questions}
+    if probe.question is not None:
+        if probe.question not in known.values():
+            raise CourseError(
+                f"{where} belongs to {probe.question}, which the assignment has not, only"
+                f" {', '.join(known.values())}"
+            )
+        return probe.question
+    named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
+    if len(named) != 1:
+        found = " and ".join(named) or "no question"
+        raise CourseError(f'{where} names {found}; say which it belongs to: @{kind}(question="q1")')
+    return named[0]
+
+
+def _require_known(probe: Probe, given: Collection[str] | None) -> None:
+    """Refuse a probe that takes a name from the notebook which nothing there gives."""
+    for name, path, line in asked_of_notebook(probe):
+        if given is not None and name not in given:
+            raise CourseError(
+                f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
+                f" cell of the master defines; {nearest(name, given)}"
+            )
+
+
+def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
+    """The check a test function is."""
+    assert inspect.isfunction(test)
+    used = tuple(inspect.signature(test).parameters)
+    unknown = [name for name in used if name not in asks]
+    where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
+    if unknown or not used:
+        what = f"{unknown[0]}; {nearest(unknown[0], asks)}" if unknown else "no probe"
+        raise CourseError(f"{where} takes {what}; take probes of this file")
+    belongs = {asks[name] for name in used}
+    if len(belongs) > 1:
+        raise CourseError(f"{where} judges probes of several questions; split it")
+    title, hint = title_and_hint(test)
+    if hint and len(hint) > MAX_HINT:
+        raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")
+    return Check(
+        test.__name__, title, hint, points_of(test), belongs.pop(), used, last_lines.get(test.__name__, 0)
+    )

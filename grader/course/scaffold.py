@@ -1,0 +1,173 @@
+"""Outside: the scaffold of what is new: an assignment, or a question of one, with blanks for its author."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.complete_file import write_complete, write_new
+from grader.course.course import Course
+from grader.course.names import ANSWERS, CHECKS, MASTER, free_name
+from grader.course.scaffold_text import NewQuestion, head, next_question, with_part
+from grader.course.vocabulary import PLACEHOLDERS
+from grader.errors import BrokenRunError, CourseError, GraderError
+from grader.text import inert
+
+_FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
+_TAKEN_NAMES = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
+_PLACES = (MASTER, CHECKS, ANSWERS)
+
+
+@dataclass(frozen=True)
+class Scaffold:
+    """What is to be written.
+
+    Attributes:
+        root: the course's folder.
+        stem: the name of the assignment, as in ``09_branches``.
+        questions: the questions that are new.
+        is_new: whether the assignment is; else its files get more questions.
+    """
+
+    root: Path
+    stem: str
+    questions: tuple[NewQuestion, ...]
+    is_new: bool
+
+    @classmethod
+    def plan(
+        cls, root: Path, stem: str, function: str | None = None, questions: Sequence[str] = ()
+    ) -> Scaffold:
+        """A scaffold for which there is room.
+
+        Args:
+            root: the course's folder.
+            stem: the name of the assignment.
+            function: the name of a function of ``x`` that students complete.
+            questions: each a function and what it takes, such as ``total:losses,weights``. The assignment may
+                be there. Where neither is given, the assignment's own name is the function's.
+
+        Raises:
+            GraderError: a name is none, or the number is taken; the text suggests another.
+        """
+        is_new = not (questions and _is_begun(root, stem))
+        name = _free_name(root, stem) if is_new else stem[3:]
+        asked = tuple(NewQuestion.parse(text) for text in [*filter(None, [function]), *questions])
+        asked = asked or (NewQuestion(name),)
+        names = [question.function for question in asked]
+        for wanted in names:
+            _require_name(wanted, name)
+            _require_new_function(root, wanted)
+            if names.count(wanted) > 1:
+                raise GraderError(f"two questions ask for {wanted}: give each a function of its own")
+        return cls(root, stem, asked, is_new)
+
+    def write(self) -> list[Path]:
+        """Write the files, all of them or none; a file that is there keeps all that it says.
+
+        Raises:
+            GraderError: a file of a new assignment is there already.
+            CourseError: a file cannot be read, so that nothing can be added to it.
+            BrokenRunError: a file cannot be written.
+        """
+        written: list[tuple[Path, str | None]] = []
+        try:
+            for path, before, text in self._texts():
+                if before is None:
+                    write_new(path, text.encode())
+                else:
+                    write_complete(path, text.encode())
+                written.append((path, before))
+        except OSError as error:
+            _take_back(written)
+            if isinstance(error, FileExistsError) and error.filename2:
+                raise GraderError(f"{error.filename2} is there already, and stays as it is") from error
+            raise BrokenRunError(
+                f"{error.filename} cannot be written ({error.strerror}): mend that, and try again; nothing of"
+                f" the new {'assignment' if self.is_new else 'question'} is there"
+            ) from error
+        return [path for path, _ in written]
+
+    def _texts(self) -> list[tuple[Path, str | None, str]]:
+        """Each file, what it says now, and what it shall say."""
+        first = 1 if self.is_new else next_question(self._read(MASTER) or "")
+        return [(self.root / place.format(self.stem), *self._text(place, first)) for place in _PLACES]
+
+    def _text(self, place: str, first: int) -> tuple[str | None, str]:
+        before = None if self.is_new else self._read(place)
+        text = head(place, self.stem) if before is None else before
+        try:
+            for number, question in enumerate(self.questions, start=first):
+                text = with_part(place, text, question.part(place, f"q{number}"))
+        except SyntaxError as error:
+            path = self.root / place.format(self.stem)
+            raise CourseError(
+                f"{path}, line {error.lineno}: {error.msg}; mend that, so that a question can be added"
+            ) from error
+        return before, text
+
+    def _read(self, place: str) -> str | None:
+        """What a file says, None where it is missing."""
+        path = self.root / place.format(self.stem)
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise CourseError(f"{path} cannot be read: {error}") from error
+
+
+def _take_back(written: Sequence[tuple[Path, str | None]]) -> None:
+    """Let files be what they were."""
+    for path, before in written:
+        with suppress(OSError):
+            path.unlink() if before is None else write_complete(path, before.encode())
+
+
+def _is_begun(root: Path, stem: str) -> bool:
+    return stem in {path.stem for path in root.glob(MASTER.format("*"))}
+
+
+def _free_name(root: Path, stem: str) -> str:
+    try:
+        return free_name(root, stem)
+    except GraderError as error:
+        if not _is_begun(root, stem):
+            raise
+        raise GraderError(f"{error}; or add a question: new {stem} --question NAME:x") from None
+
+
+def _require_name(function: str, name: str) -> None:
+    if _FUNCTION.fullmatch(function) is None or keyword.iskeyword(function) or function in _TAKEN_NAMES:
+        raise GraderError(
+            f"{inert(function)!r} cannot be what students complete: choose a function's name, such as"
+            f" --function {name.strip('_')}_of"
+        )
+
+
+def course_folder(start: Path | None = None) -> Path:
+    """The folder of the course at or above a folder; unlike ``Course.find``, of an empty one, too.
+
+    Raises:
+        GraderError: there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "solutions").is_dir() and (folder / "tests" / "hidden").is_dir():
+            return folder
+    return Course.find(here).root
+
+
+def _require_new_function(root: Path, function: str) -> None:
+    """Notebooks that were renamed are recognised by their functions, so no two assignments share one."""
+    definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
+    for path in sorted((root / "solutions").glob("*.py")):
+        if definition.search(path.read_text(encoding="utf-8", errors="replace")):
+            raise GraderError(
+                f"{path.relative_to(root)} defines {function} already: name the new function with --function"
+            )

@@ -1,0 +1,183 @@
+"""Outside: the settings of a course, ``course.toml``, which an instructor may write and nobody has to."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from grader.errors import CourseError
+from grader.sandbox.plan import Limits
+
+FILE_NAME = "course.toml"
+
+_SECONDS = (0.1, 86_400.0)
+_POINTS = (0.01, 10_000.0)
+
+#: The ids of the questions of every assignment, by its stem; None where nobody knows them yet.
+Questions = Mapping[str, Collection[str] | None]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What students are shown besides titles, outcomes and points.
+
+    Attributes:
+        diagnoses: what was seen where a check failed.
+        hints: what the author of a failed check advises.
+        xrays: pictures of autograd graphs.
+    """
+
+    diagnoses: bool = True
+    hints: bool = True
+    xrays: bool = True
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an instructor may choose for a course.
+
+    Attributes:
+        partial_credit: the most a question with a failed check can earn, as a part of its points, 0 to 1.
+        points: what questions are worth, by stem and id; else the sum of their checks' points.
+        limits: seconds for a cell, a question and a notebook, unless the command says others.
+        feedback: what students are shown.
+    """
+
+    partial_credit: float = 0.5
+    points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    feedback: Feedback = field(default_factory=Feedback)
+
+
+def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
+    """Read a ``course.toml``; without one, everything is as usual.
+
+    Args:
+        path: the file, which need not exist.
+        questions: gives what the course asks; called where the file sets points.
+
+    Raises:
+        CourseError: the file cannot be read, or says something it may not; the text says what it may.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        content = tomllib.loads(text)
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        raise CourseError(f"{path} cannot be read ({error.strerror}): mend or remove it") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise CourseError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
+        reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
+        raise CourseError(f"{path} is not TOML: {reason}. Mend that place, or remove the file") from error
+    return _settings(_Table(path, "", content, text), questions)
+
+
+def _settings(file: _Table, questions: Callable[[], Questions]) -> Settings:
+    file.allow("score", "points", "limits", "feedback")
+    score, limits, feedback = file.table("score"), file.table("limits"), file.table("feedback")
+    score.allow("partial_credit")
+    limits.allow(*(limit.name for limit in fields(Limits)))
+    feedback.allow(*(shown.name for shown in fields(Feedback)))
+    return Settings(
+        partial_credit=score.number("partial_credit", 0.0, 1.0, Settings.partial_credit),
+        points=_points(file.table("points"), questions),
+        limits=Limits(**{key: limits.number(key, *_SECONDS) for key in limits.content}),
+        feedback=Feedback(**{key: feedback.switch(key) for key in feedback.content}),
+    )
+
+
+def _points(table: _Table, questions: Callable[[], Questions]) -> dict[str, dict[str, float]]:
+    if not table.content:
+        return {}
+    asked = questions()
+    table.allow(*asked)
+    points: dict[str, dict[str, float]] = {}
+    for stem in table.content:
+        worth = table.table(stem)
+        known = asked[stem]
+        worth.allow(*(worth.content if known is None else known))
+        points[stem] = {question: worth.number(question, *_POINTS) for question in worth.content}
+    return points
+
+
+def _plain(name: str) -> str:
+    """The name of a section or an entry, without blanks and quotes."""
+    return re.sub(r"[\s\"']", "", name)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the file, whose entries are asked for by what they have to be.
+
+    Attributes:
+        path: the file.
+        name: of the table, such as ``points.01_leaves``; empty for the whole file.
+        content: its entries.
+        text: of the whole file.
+    """
+
+    path: Path
+    name: str
+    content: Mapping[str, Any]
+    text: str
+
+    def allow(self, *keys: str) -> None:
+        """Refuse what nobody would ever ask for, such as a key with a slip of the pen in it."""
+        for key in self.content:
+            if key not in keys:
+                near = get_close_matches(key, keys, n=1, cutoff=0.5)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                known = f"here may be {', '.join(keys)}" if keys else "nothing may be here"
+                where, place = self._where(key), self._place(key)
+                raise CourseError(f"{where}: {place!r} means nothing ({known}){meant or ': remove it'}")
+
+    def table(self, key: str) -> _Table:
+        """The table below a key, empty where there is none."""
+        found = self.content.get(key, {})
+        if not isinstance(found, dict):
+            raise self._refused(key, found, f"a section, [{self._place(key)}]")
+        return _Table(self.path, self._place(key), found, self.text)
+
+    def number(self, key: str, least: float, most: float, default: float = math.nan) -> float:
+        """The number of a key, within its bounds."""
+        found = self.content.get(key, default)
+        if type(found) not in (int, float) or not least <= found <= most:  # a bool is no number here
+            raise self._refused(key, found, f"a number from {least:g} to {most:g}")
+        return float(found)
+
+    def switch(self, key: str) -> bool:
+        """What a key is switched to."""
+        found = self.content[key]
+        if type(found) is not bool:
+            raise self._refused(key, found, "true or false")
+        return found
+
+    def _place(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key
+
+    def _where(self, key: str) -> str:
+        """The file, and the line of an entry where it stands as it mostly does: below its section's head."""
+        section, place = "", self._place(key)
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            head = re.match(r"\s*\[([^][]+)\]", line)
+            name = re.match(r"\s*([^=#]+?)\s*=", line)
+            if head:
+                section = _plain(head[1])
+            found = section if head else ".".join(filter(None, [section, _plain(name[1])])) if name else ""
+            if found == place or found.startswith(f"{place}."):
+                return f"{self.path}, line {number}"
+        return str(self.path)
+
+    def _refused(self, key: str, found: object, allowed: str) -> CourseError:
+        shown = {True: "true", False: "false"}[found] if isinstance(found, bool) else repr(found)
+        cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
+        return CourseError(f"{self._where(key)}: {self._place(key)} is {cut}, but has to be {allowed}")

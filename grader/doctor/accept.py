@@ -1,0 +1,129 @@
+"""Outside: writes what becomes of wrong answers into their file, for ``doctor --accept``."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course.author_file import read_text
+from grader.course.filled import filled_statements
+from grader.course.unfinished import without_blanks
+from grader.doctor.answer_edits import edits_call
+from grader.doctor.known_answers import Named, is_wrong, mark_of
+
+_WIDTH, _STEP = 110, 4  # of a line, and of an indentation
+
+
+def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:
+    """Write what becomes of each wrong answer beside it; all else in the file stays as it is.
+
+    It is written into the decorator or, where the answer is an edit, into its ``edit(...)``.
+
+    Args:
+        path: the file of answers.
+        fails: for each wrong answer by name, the checks it fails.
+        public: the names of those that their public check passes.
+    """
+    lines = [line.encode() for line in io.StringIO(read_text(path)).readlines()]  # those that Python counts
+    for name, node in reversed([*_wrong_answers(filled_statements(path))]):
+        if name in fails:
+            parts = [_cut(lines, part)[1].decode() for part in _written(node)]
+            call = _call(node, parts, fails[name], public=name in public)
+            before, _, after = _cut(lines, node)
+            indent = len(before) - len(before.lstrip())
+            laid_out = _laid_out(call, indent, len(before.decode()), tail=int(indent > 0))
+            lines[node.lineno - 1 : node.end_lineno] = [before + laid_out.encode() + after]
+    path.write_bytes(_importing_edit(b"".join(lines).decode()).encode())
+
+
+def _importing_edit(text: str) -> str:
+    """The text with ``edit`` among what it takes of ``grader.answers``, where it says ``edit(...)``."""
+    tree = ast.parse(without_blanks(text))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    taken = [node for node in imports if node.module == "grader.answers"]
+    is_used = any(isinstance(node, ast.Name) and node.id == "edit" for node in ast.walk(tree))
+    if not is_used or not taken or any(name.name == "edit" for node in taken for name in node.names):
+        return text
+    names = sorted({"edit", *(ast.unparse(name) for name in taken[0].names)})
+    lines = io.StringIO(text).readlines()
+    statement = _laid_out(_Brackets("from grader.answers import (", names, ")"), 0, 0, 0)
+    short = f"from grader.answers import {', '.join(names)}"
+    lines[taken[0].lineno - 1 : taken[0].end_lineno] = [f"{short if _fits(short, 0) else statement}\n"]
+    return "".join(lines)
+
+
+def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """The names of the wrong answers, and the expressions that say what they fail."""
+    for node in statements:
+        mark, edits = mark_of(node), edits_call(node)
+        if mark is not None and is_wrong(mark) and isinstance(node, Named):
+            yield node.name, mark
+        if edits is not None and is_wrong(edits):
+            match edits.args:
+                case [_, ast.Dict(keys=names, values=values)]:
+                    yield from zip(map(ast.literal_eval, names), values, strict=True)  # type: ignore[arg-type]
+
+
+def _cut(lines: Sequence[bytes], node: ast.expr) -> tuple[bytes, bytes, bytes]:
+    """What stands before an expression in its first line, itself, and what stands behind it in its last."""
+    own = b"".join(lines[node.lineno - 1 : node.end_lineno])
+    after = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset :]
+    return own[: node.col_offset], own[node.col_offset : len(own) - len(after)], after
+
+
+def _written(node: ast.expr) -> list[ast.expr]:
+    """What the author has written of it, which stays."""
+    return node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, ast.Tuple) else []
+
+
+@dataclass(frozen=True)
+class _Brackets:
+    """A call or a list; as text, on one line."""
+
+    opening: str
+    items: Sequence[str | _Brackets]
+    closing: str
+
+    def __str__(self) -> str:
+        return self.opening + ", ".join(map(str, self.items)) + self.closing
+
+
+def _call(node: ast.expr, written: list[str], fails: list[str], *, public: bool) -> _Brackets:
+    """``wrong(...)`` or ``edit(...)`` with what was written and what was observed."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    stops = [_quoted(ast.literal_eval(keyword.value)) for keyword in keywords if keyword.arg == "stops"]
+    items: list[str | _Brackets] = [*written, *(f"stops={error}" for error in stops)]
+    items += [_Brackets("fails=[", [*map(_quoted, fails)], "]"), *(["public=True"] if public else [])]
+    is_mark = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "wrong"
+    return _Brackets("wrong(" if is_mark else "edit(", items, ")")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _laid_out(item: str | _Brackets, indent: int, begins: int, tail: int) -> str:
+    """Code on one line where it fits, else as the formatter would write it.
+
+    Args:
+        item: the code.
+        indent: of the line it begins on.
+        begins: where on that line.
+        tail: how many characters follow it.
+    """
+    if isinstance(item, str) or _fits(str(item), begins + tail):
+        return str(item)
+    inner, all_items = indent + _STEP, ", ".join(map(str, item.items))
+    body = [f"{_laid_out(one, inner, inner, tail=1)}," for one in item.items]
+    if item.opening.endswith("(") and _fits(all_items, inner):
+        body = [all_items]
+    lines = [item.opening, *(" " * inner + line for line in body), " " * indent + item.closing]
+    return "\n".join(lines)
+
+
+def _fits(text: str, beside: int) -> bool:
+    return "\n" not in text and beside + len(text) <= _WIDTH

@@ -1,0 +1,201 @@
+"""Outside: known answers that are written as edits of another, and the whole functions they stand for."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from typing import Any
+
+from grader.course.author_file import not_python
+from grader.errors import CourseError
+
+_MARKS = ("accepted_edits", "wrong_edits")
+_HOW = (
+    'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
+    " with literals, and edit(...) where the answer fails checks"
+)
+_LINE_ENDS = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+
+
+@dataclass(frozen=True)
+class Edited:
+    """An answer as its author wrote it: what to replace in another.
+
+    Attributes:
+        name: of the answer.
+        line: where its name stands.
+        replacements: pairs of what stands there and what shall stand there, one after the other.
+        why: what is believed; the answer's docstring.
+        said: what else its author says, by name: ``fails``, ``stops``, ``public``.
+    """
+
+    name: str
+    line: int
+    replacements: tuple[tuple[str, str], ...]
+    why: str
+    said: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Original:
+    """A function or class that can be edited.
+
+    Attributes:
+        name: its own.
+        label: what a sentence calls it.
+        source: as it is written in its file, comments included.
+    """
+
+    name: str
+    label: str
+    source: str
+
+
+def edits_call(node: ast.stmt) -> ast.Call | None:
+    """The call of ``wrong_edits`` or ``accepted_edits`` that a statement is."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in _MARKS:
+            return call
+    return None
+
+
+def edits_in(call: ast.Call, file: object) -> list[Edited]:
+    """The answers of a call of ``wrong_edits`` or ``accepted_edits``.
+
+    Args:
+        call: the call.
+        file: its file's name, for the error.
+
+    Raises:
+        CourseError: one of them is written otherwise.
+    """
+    match call.args:
+        case [_, ast.Dict(keys=names, values=edits)]:
+            return [_edited(name, edit, file) for name, edit in zip(names, edits, strict=True)]
+    raise CourseError(f"{file}, line {call.lineno}: {_HOW}")
+
+
+def _edited(key: ast.expr | None, value: ast.expr, file: object) -> Edited:
+    line = (key or value).lineno
+    try:
+        name = ast.literal_eval(key) if key else None
+        parts = [ast.literal_eval(part) for part in _parts(value)]
+        said = {k.arg or "": ast.literal_eval(k.value) for k in _keywords(value)}
+    except ValueError:
+        name, parts, said = None, [], {}
+    match parts:
+        case [str(old), str(new), str(why)]:
+            pairs: Any = [(old, new)]
+        case [[*pairs], str(why)]:
+            pass
+        case _:
+            pairs, why = [], ""
+    is_whole = pairs and all(map(_is_pair, pairs)) and set(said) <= {"fails", "stops", "public"}
+    if not is_whole or not isinstance(name, str) or not name.isidentifier():
+        raise CourseError(f"{file}, line {line}: {_HOW}")
+    return Edited(name, line, tuple(map(tuple, pairs)), why, said)
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    match value:
+        case ast.Tuple(elts=parts) | ast.Call(func=ast.Name(id="edit"), args=parts):
+            return parts
+    return []
+
+
+def _keywords(value: ast.expr) -> list[ast.keyword]:
+    return value.keywords if isinstance(value, ast.Call) else []
+
+
+def _is_pair(pair: Any) -> bool:
+    match pair:
+        case [str(old), str()]:
+            return bool(old)
+    return False
+
+
+def whole(original: Original, edited: Edited, file: object) -> str:
+    """The whole function or class that an edit stands for, under its own name.
+
+    What is to be replaced has to stand exactly once in the original, as whole words and outside of its
+    comments and docstrings. Of several replacements, each looks at what those before it have left.
+
+    Raises:
+        CourseError: it stands there never or several times, or what the edit leaves is no such function.
+    """
+    where = f"{file}, line {edited.line}: {edited.name}"
+    source = original.source
+    for old, new in edited.replacements:
+        found = _found(old, source)
+        if len(found) != 1:
+            raise CourseError(f"{where}: `{old}` stands {_times(len(found), old, original)}")
+        source = source[: found[0]] + new + source[found[0] + len(old) :]
+    try:
+        definition = _definition(source, original.name)
+    except SyntaxError as error:
+        raise CourseError(f"{where}: after the edit {not_python(error)}") from error
+    if definition is None:
+        raise CourseError(f"{where}: after the edit there is no {original.name} any more; leave its name")
+    before = _definition(original.source, original.name)
+    if before is not None and ast.dump(before) == ast.dump(definition):
+        raise CourseError(f"{where}: the edit changes nothing in {original.label}")
+    return ast.unparse(_renamed(definition, edited))
+
+
+def _definition(source: str, name: str) -> ast.FunctionDef | ast.ClassDef | None:
+    body = ast.parse(source).body
+    named = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name]
+    return named[0] if len(named) == len(body) == 1 else None
+
+
+def _renamed(definition: ast.FunctionDef | ast.ClassDef, edited: Edited) -> ast.stmt:
+    """The definition under its own name, also where it names itself; its docstring is what is believed."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and node.id == definition.name and isinstance(node.ctx, ast.Load):
+            node.id = edited.name
+    definition.name = edited.name
+    if ast.get_docstring(definition) is not None:
+        del definition.body[0]
+    definition.body.insert(0, ast.Expr(ast.Constant(edited.why)))
+    return ast.fix_missing_locations(definition)
+
+
+def _found(old: str, source: str) -> list[int]:
+    """Where a piece of code begins, as often as it stands there as whole words."""
+    before, after = (r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else "")
+    return [match.start() for match in re.finditer(before + re.escape(old) + after, _code(source))]
+
+
+@cache
+def _code(source: str) -> str:
+    """The same, as long, with blanks in place of comments and docstrings; as it is where it is no Python."""
+    lines = io.StringIO(source).readlines()
+    begins = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+    try:
+        tokens = list(tokenize.generate_tokens(iter([*lines, ""]).__next__))
+    except (SyntaxError, tokenize.TokenError):
+        return source
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_alone = before.type in _LINE_ENDS and after.type == tokenize.NEWLINE
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and is_alone):
+            first, last = (begins[row - 1] + column for row, column in (token.start, token.end))
+            source = source[:first] + " " * (last - first) + source[last:]
+    return source
+
+
+def _times(number: int, old: str, original: Original) -> str:
+    if number:
+        return f"{number} times in {original.label}; write more of what stands around it"
+    lines = [line.strip() for line in _code(original.source).splitlines() if line.strip()]
+    nearest = max(lines, key=lambda line: _in_common(old, line))
+    return f"nowhere in the code of {original.label}; nearest to it is `{nearest}`"
+
+
+def _in_common(old: str, line: str) -> int:
+    """How long the longest piece is that both have."""
+    return SequenceMatcher(None, old, line, autojunk=False).find_longest_match().size

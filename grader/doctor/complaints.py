@@ -1,0 +1,228 @@
+"""Outside: what the doctor complains about, of one question whose answers were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.checks.check import Check
+from grader.course.cause import place_of
+from grader.course.probes import PictureProbe
+from grader.course.question import Question
+from grader.doctor.examination import Examination
+from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
+from grader.doctor.kill_matrix import Diagnosis
+from grader.doctor.known_answers import Answer
+from grader.doctor.misspelt_names import complaints_about_attributes
+from grader.doctor.public_trial import Told, public_complaints
+from grader.doctor.question_review import complaints_about_stops, stub_complaints, unknown_checks
+from grader.doctor.tried import Tried
+from grader.doctor.written_lines import in_file
+from grader.grading.judge import Verdict
+from grader.grading.scoring import PartialCredit, earned, is_passed
+from grader.sandbox.reason import UNJUDGED
+from grader.scores import total
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A question, and what became of everything that is known to answer it.
+
+    Attributes:
+        question: the question.
+        checks: its hidden checks.
+        answers: its known answers.
+        tried: what hidden checks say, by name, of the reference and the stub, too.
+        told: what the public check says, by name.
+        pictures: its pictures, by name.
+        path: the file of answers.
+        seeds: of the runs.
+        partial_credit: the most that a wrong answer may earn, as a part of the points.
+    """
+
+    question: Question
+    checks: Sequence[Check]
+    answers: Sequence[Answer]
+    tried: dict[str, Tried]
+    told: dict[str, Told]
+    pictures: Mapping[str, PictureProbe]
+    path: Path
+    seeds: Sequence[int]
+    partial_credit: float
+
+    def of(self, answers: Sequence[Answer]) -> Judged:
+        """The same with what the answers say of themselves now."""
+        return replace(self, answers=[answer for answer in answers if answer.name in self.tried])
+
+    @property
+    def wrong(self) -> list[Answer]:
+        """Its wrong answers."""
+        return [answer for answer in self.answers if answer.fails is not None]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether another look would find the same."""
+        return all(tried.is_certain for tried in self.tried.values())
+
+    def failed(self, name: str) -> list[str]:
+        """The checks that an answer fails with the first seed."""
+        return self.tried[name].failed(self.checks)
+
+    def killed_by(self, answer: Answer) -> list[str]:
+        """The checks it fails that judged something; where it stopped before, a check found out nothing."""
+        verdicts = self.tried[answer.name].verdicts
+        return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
+
+    def misjudged_stops(self, answer: Answer) -> list[str]:
+        """What is wrong with what it says about stopping: a sentence, or nothing."""
+        verdicts = self.tried[answer.name].verdicts
+        failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
+        return [self.placed(said, answer) for said in complaints_about_stops(answer, failed, self.path)]
+
+    def placed(self, said: str, answer: Answer) -> str:
+        """What is said of an answer, with lines of its file for cells of its notebook."""
+        return in_file(said, self.path, answer.cells, answer.lines)
+
+    def passes_public(self, answer: Answer) -> bool:
+        """Whether there is a public check, and an answer passes it."""
+        return not self.told.get(answer.name, {"": "there is none"})
+
+
+def add_complaints(found: Examination, judged: Judged) -> None:
+    """Add what is found about one question to the examination of its assignment."""
+    found.complaints += _broken(judged)
+    found.complaints += judged.tried[REFERENCE].complaints
+    found.complaints += [*_of_the_reference(judged)] or [*_of_late_draws(judged)]
+    of_stub = [*stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)]
+    found.complaints += of_stub
+    for answer in judged.answers:
+        found.complaints += _of_an_answer(judged, answer)
+    failures = [check for answer in judged.wrong for check in judged.killed_by(answer)]
+    kills = {check.id: failures.count(check.id) for check in judged.checks}
+    idle = [check for check, number in kills.items() if number == 0]
+    found.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
+    found.complaints += _of_pictures(judged)
+    found.complaints += public_complaints(
+        judged.question, judged.told, judged.answers, reference=REFERENCE, stub=None if of_stub else STUB
+    )
+    found.kills.update(kills)
+    for answer in judged.wrong:
+        failed, verdicts = judged.failed(answer.name), judged.tried[answer.name].verdicts
+        messages = {check: _message(verdicts.get(check)) for check in failed}
+        stopped = [check for check in failed if check not in judged.killed_by(answer)]
+        found.diagnoses.append(Diagnosis(answer.question, answer.name, messages, stopped))
+    found.public += [(a.question, a.name) for a in judged.wrong if judged.passes_public(a)]
+    right, wrong = found.answers
+    found.answers = right + len(judged.answers) - len(judged.wrong), wrong + len(judged.wrong)
+
+
+def lists_to_accept(judged: Sequence[Judged]) -> tuple[dict[str, list[str]], set[str]]:
+    """The checks that each wrong answer fails, by name; and the names of those that pass in public.
+
+    An answer that stops, and does not say so, is left out: its author has to say that first.
+    """
+    fails = {
+        answer.name: one.failed(answer.name)
+        for one in judged
+        for answer in one.wrong
+        if not one.misjudged_stops(answer)
+    }
+    return fails, {answer.name for one in judged for answer in one.wrong if one.passes_public(answer)}
+
+
+def _broken(judged: Judged) -> Iterator[str]:
+    """Checks that broke instead of judging; each place once, on however many answers they broke."""
+    causes: dict[str, str] = {}
+    for tried in judged.tried.values():
+        for check, verdict in tried.all_verdicts():
+            if verdict.cause is not None:
+                causes.setdefault(place_of(verdict.cause), f"{check} broke: {verdict.cause}")
+    yield from causes.values()
+
+
+def _of_pictures(judged: Judged) -> Iterator[str]:
+    """Each picture shows something of every right answer, and something else of a wrong one."""
+    for picture, shown in judged.tried[REFERENCE].pictures.items():
+        others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
+        source = judged.pictures[picture].source
+        where = f"{source.path}, line {source.tree.lineno}: picture {picture}"
+        if shown and all(other in {shown, ""} for other in others):
+            yield (
+                f"{where} shows the same of the reference, of the stub and of every wrong answer: what is it"
+                " for?"
+            )
+        for answer in judged.answers:
+            if answer.fails is None and shown and not judged.tried[answer.name].pictures[picture]:
+                who = f"{answer.question}, {answer.name} (line {answer.line})"
+                yield f"{where} shows nothing of {who}, which is right"
+
+
+def _is_broken(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.cause is not None
+
+
+def _message(verdict: Verdict | None) -> str:
+    """What a check that failed tells."""
+    return verdict.message if verdict and verdict.message else UNJUDGED
+
+
+def _of_the_reference(judged: Judged) -> Iterator[str]:
+    """Every check passes it, with every seed."""
+    tried = judged.tried[REFERENCE]
+    for seed, verdicts in {judged.seeds[0]: tried.verdicts, **tried.otherwise}.items():
+        for check in judged.checks:
+            verdict = verdicts.get(check.id)
+            if not is_passed(check, verdicts) and not _is_broken(verdict):
+                yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
+
+
+def _of_late_draws(judged: Judged) -> Iterator[str]:
+    """Every check passes the reference when that draws at random after its work, too."""
+    tried = judged.tried[DRAWS]
+    for check in judged.checks:
+        verdict = tried.verdicts.get(check.id)
+        if not is_passed(check, tried.verdicts) and not _is_broken(verdict):
+            yield (
+                f"{check.id} fails a right answer that draws random numbers, too: {_message(verdict)} One of"
+                f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
+                " inputs before the first call"
+            )
+
+
+def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
+    """A right one passes, a wrong one fails what it names and earns little; every seed says the same."""
+    tried = judged.tried[answer.name]
+    broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
+    failed = [check for check in judged.failed(answer.name) if check not in broken]
+    who = f"{answer.question}, {answer.name} (line {answer.line})"
+    if answer.fails is None and failed:
+        why = judged.placed(_message(tried.verdicts.get(failed[0])), answer)
+        yield f"{who} is right, but fails {', '.join(failed)}: {why}"
+    stops, unknown = judged.misjudged_stops(answer), [*unknown_checks(answer, judged.checks, judged.path)]
+    yield from (*stops, *unknown)
+    if answer.fails is not None and not stops and not unknown and set(failed) != answer.fails - broken:
+        yield f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
+    credit = PartialCredit.of(judged.partial_credit, judged.checks, judged.tried[STUB].verdicts)
+    most = credit.most * total(check.points for check in judged.checks)
+    if answer.fails is not None and earned(judged.checks, tried.verdicts, credit) > most:
+        part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
+        yield f"{who} is wrong and earns more than {part}"
+    yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
+    yield from _of_other_seeds(judged, answer)
+
+
+def _of_other_seeds(judged: Judged, answer: Answer) -> Iterator[str]:
+    """Which check another seed judges otherwise, what it says there, and how to look at it."""
+    tried, first = judged.tried[answer.name], judged.seeds[0]
+    for seed, verdicts in tried.otherwise.items():
+        for check in judged.checks:
+            before, now = is_passed(check, tried.verdicts), is_passed(check, verdicts)
+            if before != now:
+                said = judged.placed(_message((tried.verdicts if now else verdicts).get(check.id)), answer)
+                told = f"passes {check.id} with seed {first if before else seed} and fails it with seed"
+                look = f"try {judged.path.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
+                yield (
+                    f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {first}: it"
+                    f" {told} {seed if before else first}: {said} Look at it with `{look}`"
+                )

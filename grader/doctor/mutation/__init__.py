@@ -1,0 +1,1 @@
+"""Outside: mutation testing of right answers: mistakes that no hidden check finds."""

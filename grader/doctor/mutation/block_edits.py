@@ -1,0 +1,188 @@
+"""Outside: misconceptions as edits of a block: what statements it could hold instead."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from grader.doctor.mutation.equivalence import (
+    DEFINITIONS,
+    are_independent,
+    may_record,
+    returns_a_name,
+)
+from grader.doctor.mutation.places import Block, Loop, records_nothing
+
+Statements = list[ast.stmt]
+
+_IN_PLACE = {ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_"}
+
+
+def left_out(block: Block) -> Iterator[Statements]:
+    """Without one of its statements."""
+    own = block.statements
+    for i, statement in enumerate(own):
+        if not isinstance(statement, DEFINITIONS):
+            yield own[:i] + own[i + 1 :]
+
+
+def moved_by_one(block: Block) -> Iterator[Statements]:
+    """With two neighbours exchanged, unless they plainly have nothing to do with each other."""
+    own = block.statements
+    for i, (one, two) in enumerate(pairwise(own)):
+        if not isinstance(one, DEFINITIONS) and not are_independent(one, two):
+            yield [*own[:i], two, one, *own[i + 2 :]]
+
+
+def moved_into_a_block(block: Block) -> Iterator[Statements]:
+    """With a simple statement moved into the loop, `with` or `if` that stands beside it."""
+    own = block.statements
+    for i, (one, two) in enumerate(pairwise(own)):
+        for field, inner in _blocks_of(two) if not any(_blocks_of(one)) else ():
+            yield [*own[:i], _with(two, field, [one, *inner]), *own[i + 2 :]]
+        for field, inner in _blocks_of(one) if not any(_blocks_of(two)) else ():
+            if not (isinstance(one, ast.With) and returns_a_name(two)):
+                yield [*own[:i], _with(one, field, [*inner, two]), *own[i + 2 :]]
+
+
+def moved_out_of_a_block(block: Block) -> Iterator[Statements]:
+    """With the first statement of a loop, `with` or `if` moved before it, or the last behind it."""
+    own = block.statements
+    for i, statement in enumerate(own):
+        for field, inner in _blocks_of(statement):
+            if len(inner) > 1:
+                yield [*own[:i], inner[0], _with(statement, field, inner[1:]), *own[i + 1 :]]
+            if len(inner) > 1 and not (isinstance(statement, ast.With) and returns_a_name(inner[-1])):
+                yield [*own[:i], _with(statement, field, inner[:-1]), inner[-1], *own[i + 1 :]]
+
+
+def taken_away(block: Block) -> Iterator[Statements]:
+    """With what a `with`, `try`, `if` or loop holds in its place."""
+    own = block.statements
+    for i, statement in enumerate(own):
+        if isinstance(statement, ast.Try):
+            yield [*own[:i], *statement.body, *statement.orelse, *statement.finalbody, *own[i + 1 :]]
+        elif isinstance(statement, ast.With | ast.If):
+            yield [*own[:i], *statement.body, *own[i + 1 :]]
+
+
+def under_no_grad(block: Block) -> Iterator[Statements]:
+    """With one statement or function under `no_grad`, where something is recorded."""
+    own = block.statements
+    for i, statement in enumerate(own):
+        if may_record(statement) and not block.unrecorded and not records_nothing(statement):
+            yield [*own[:i], _no_grad([statement]), *own[i + 1 :]]
+        if isinstance(statement, ast.FunctionDef) and not records_nothing(statement):
+            decorated = [ast.parse("torch.no_grad()", mode="eval").body, *statement.decorator_list]
+            yield [*own[:i], _with(statement, "decorator_list", decorated), *own[i + 1 :]]
+
+
+def one_round(block: Block) -> Iterator[Statements]:
+    """With a loop that ends after its first round."""
+    ends = isinstance(block.statements[-1], ast.Return | ast.Break)
+    if isinstance(block.owner, Loop) and block.statements is block.owner.body and not ends:
+        yield [*block.statements, ast.Break()]
+
+
+def early_return(block: Block) -> Iterator[Statements]:
+    """With the final `return` moved before one or more of the statements it follows."""
+    own = block.statements
+    if isinstance(block.owner, ast.FunctionDef) and isinstance(own[-1], ast.Return):
+        for i in range(1, len(own) - 1):
+            yield [*own[:i], own[-1]]
+
+
+def zero_and_step_exchanged(block: Block) -> Iterator[Statements]:
+    """With the places of `zero_grad` and `step` exchanged."""
+    own = block.statements
+    for i, one in enumerate(own):
+        for j, two in enumerate(own[i + 1 :], start=i + 1):
+            if {_method(one), _method(two)} == {"zero_grad", "step"}:
+                yield [*own[:i], two, *own[i + 1 : j], one, *own[j + 1 :]]
+
+
+def in_place_exchanged(block: Block) -> Iterator[Statements]:
+    """With a new value for a name instead of a write into its tensor, or the other way round."""
+    own = block.statements
+    for i, statement in enumerate(own):
+        for other in _otherwise_assigned(statement):
+            yield [*own[:i], other, *own[i + 1 :]]
+
+
+def without_decorator(block: Block) -> Iterator[Statements]:
+    """With a definition that has one decorator less."""
+    own = block.statements
+    for i, statement in enumerate(own):
+        decorators = getattr(statement, "decorator_list", [])
+        for j in range(len(decorators)):
+            fewer = _with(statement, "decorator_list", decorators[:j] + decorators[j + 1 :])
+            yield [*own[:i], fewer, *own[i + 1 :]]
+
+
+#: The edits of a block, each with what is told about it.
+BLOCK_EDITS: dict[str, Callable[[Block], Iterator[Statements]]] = {
+    "a statement is left out": left_out,
+    "a statement is moved by one": moved_by_one,
+    "a statement is moved into a block": moved_into_a_block,
+    "a statement is moved out of a block": moved_out_of_a_block,
+    "with, try or if is taken away": taken_away,
+    "no_grad is put around": under_no_grad,
+    "a loop ends after its first round": one_round,
+    "the function returns early": early_return,
+    "zero_grad and step are exchanged": zero_and_step_exchanged,
+    "in place and out of place are exchanged": in_place_exchanged,
+    "a decorator is left out": without_decorator,
+}
+
+
+def _otherwise_assigned(statement: ast.stmt) -> Iterator[ast.stmt]:
+    match statement:
+        case ast.AugAssign(target=target, op=op, value=value):
+            read = ast.parse(ast.unparse(target), mode="eval").body
+            yield ast.Assign([target], ast.BinOp(read, op, value), lineno=0)
+            if type(op) in _IN_PLACE:
+                yield _call(target, _IN_PLACE[type(op)], value)
+        case ast.Assign(targets=[ast.Name() as target], value=ast.BinOp(left=left, op=op, right=right)):
+            if ast.unparse(left) == target.id:
+                yield ast.AugAssign(target, op, right)
+        case ast.Assign(targets=[ast.Subscript(value=target)], value=value):
+            yield ast.Assign([target], value, lineno=0)
+        case ast.Assign(targets=[ast.Attribute() as target], value=value):
+            yield _call(target, "copy_", value)
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=target, attr="copy_" | "set_"), args=[value, *_])
+        ):
+            if isinstance(target, ast.Name | ast.Attribute | ast.Subscript):
+                yield ast.Assign([target], value, lineno=0)
+
+
+def _blocks_of(statement: ast.stmt) -> Iterator[tuple[str, Statements]]:
+    if isinstance(statement, ast.With | ast.If | Loop | ast.Try):
+        for field in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, field, [])
+            if inner:
+                yield field, inner
+
+
+def _with(statement: ast.stmt, field: str, value: object) -> ast.stmt:
+    other = copy.copy(statement)
+    setattr(other, field, value)
+    return other
+
+
+def _no_grad(statements: Statements) -> ast.With:
+    manager = ast.parse("torch.no_grad()", mode="eval").body
+    return ast.With([ast.withitem(manager)], statements, lineno=0)
+
+
+def _call(target: ast.expr, method: str, *values: ast.expr) -> ast.Expr:
+    return ast.Expr(ast.Call(ast.Attribute(target, method, ast.Load()), [*values], []))
+
+
+def _method(statement: ast.stmt) -> str:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            return name
+    return ""

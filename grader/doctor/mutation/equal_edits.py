@@ -1,0 +1,66 @@
+"""Outside: reads which edits of right answers are written down as equal, in a file of known answers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.doctor.known_answers import no_question, statements_about
+from grader.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Edits that leave answers right; as text, where they are written down.
+
+    Attributes:
+        question: the id of the question.
+        edits: each as ``doctor --mutants`` names it.
+        answers: names of the answers meant; all where there is none.
+        line: where it stands.
+    """
+
+    question: str
+    edits: tuple[str, ...]
+    answers: tuple[str, ...]
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.question}, equal (line {self.line})"
+
+
+def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
+    """Read the edits that are written down as equal.
+
+    Args:
+        path: the file of answers.
+        functions: the function's name for each question's id.
+
+    Raises:
+        CourseError: the file is missing, or one of them says too little.
+    """
+    calls = (_equal_call(node) for node in statements_about(path, functions))
+    return [_equal(call, functions, path) for call in calls if call]
+
+
+def _equal_call(node: ast.stmt) -> ast.Call | None:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="equal")) as call):
+            return call
+    return None
+
+
+def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
+    where = f"{path}, line {call.lineno}"
+    try:
+        question, *edits = [ast.literal_eval(argument) for argument in call.args]
+        said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except ValueError:
+        question, edits, said = None, [], {}
+    if not edits or not said.get("why") or not set(said) <= {"why", "answers"}:
+        raise CourseError(f'{where}: write equal("q1", "x -> x.clone()", why="...") with literals')
+    if question not in tuple(functions):
+        raise CourseError(f"{where}: {no_question(question, functions)}")
+    return Equal(question, tuple(edits), tuple(said.get("answers", ())), call.lineno)

@@ -1,0 +1,63 @@
+"""Outside: the mutants that no check found, as text: the reference's first, those of one place together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from grader.doctor.known_answers import REFERENCE
+
+if TYPE_CHECKING:
+    from grader.doctor.mutation.run import Survivor
+
+_REMOVED = "- "
+
+
+def survivor_lines(survivors: Sequence[Survivor], most: int | None) -> Iterator[str]:
+    """Each edit once, with the answers it survives in; the lines that edits change once for all of them.
+
+    Args:
+        survivors: in any order.
+        most: how many edits to show that survive in accepted answers only; None for all.
+    """
+    by_edit: dict[tuple[str, str], list[Survivor]] = {}
+    for one in survivors:
+        by_edit.setdefault((one.origin.question, one.mutant.place), []).append(one)
+    reference = [same for same in by_edit.values() if _is_in_reference(same)]
+    others = [same for same in by_edit.values() if not _is_in_reference(same)]
+    kept = len(others) if most is None else most
+    yield from _by_place([*reference, *others[:kept]])
+    if others[kept:]:
+        left = Counter(same[0].origin.name for same in others[kept:])
+        named = ", ".join(f"{number} in {name}" for name, number in left.items())
+        yield f"  and {left.total()} more: {named}; --mutants NAME shows those of an answer, -v all"
+
+
+def _is_in_reference(same: Sequence[Survivor]) -> bool:
+    return any(one.origin.name == REFERENCE for one in same)
+
+
+def _by_place(edits: Sequence[list[Survivor]]) -> Iterator[str]:
+    """The edits in groups, each below its question, its answer and the lines that it changes there."""
+    places: dict[tuple[str, ...], list[list[Survivor]]] = {}
+    for same in edits:
+        first = same[0]
+        removed = [line for line in first.mutant.change if line.startswith(_REMOVED)]
+        head = f"  {first.origin.question}, in {first.origin}"
+        places.setdefault((head, *(f"      {line}" for line in removed)), []).append(same)
+    last = ""
+    for (head, *removed), group in places.items():
+        yield from (removed if head == last else [head, *removed])
+        last = head
+        for first, *more in group:
+            yield f"    ✗ {first.mutant.place}"
+            added = [line for line in first.mutant.change if not line.startswith(_REMOVED)]
+            yield from (f"      {line}" for line in added)
+            if first.killed_by:
+                yield f"      {first.luck}"
+            if more:
+                others = dict.fromkeys(
+                    "another line" if one.origin == first.origin else str(one) for one in more
+                )
+                yield f"      also in {', '.join(others)}"

@@ -1,0 +1,94 @@
+"""Outside: some probes of a check file, read as if nothing else stood in it but what they need."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from grader.course.asked import names_given
+from grader.course.assignment import Assignment
+from grader.course.author_file import read_syntax
+from grader.course.filled import filled_statements, import_statements
+from grader.course.probes import pictures_of, probes_of
+from grader.course.rubric import Rubric, importing, question_of
+from grader.course.unfinished import blanks_in
+from grader.errors import CourseError, GraderError
+from grader.suggestion import nearest
+from grader.text import inert
+
+_Definition = ast.FunctionDef | ast.ClassDef
+
+
+def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
+    """Read probes and pictures, and neither checks nor other probes, which may be blank, missing or wrong.
+
+    Args:
+        assignment: what its master says.
+        path: its check file.
+        names: of the probes and pictures.
+
+    Returns:
+        What is asked for; a picture is one of the probes here.
+
+    Raises:
+        GraderError: there is no such probe or picture; the text says which there are.
+        CourseError: the file cannot be read, or one of these probes breaks a rule.
+    """
+    if not path.is_file():
+        raise CourseError(f"{path} is missing: every assignment has its probes there")
+    statements = filled_statements(path)
+    known = [one.name for one in statements if isinstance(one, ast.FunctionDef) and _is_asked(one)]
+    for name in names:
+        if name not in known:
+            missing = f"{path} has no probe or picture {inert(name)}; {nearest(name, known)}"
+            raise GraderError(left_out(path, name) or missing)
+    former = sys.modules.pop(path.stem, None)
+    try:
+        with importing(path):
+            module = import_statements(path, _needed(statements, names))
+            probes = {**probes_of(module), **pictures_of(module)}
+    finally:
+        sys.modules.pop(path.stem, None)  # whoever imports the file wants all of it
+        if former is not None:
+            sys.modules[path.stem] = former
+    given = names_given(assignment.demonstrations, [q.function for q in assignment.questions])
+    asks = {name: question_of(probe, assignment.questions, given) for name, probe in probes.items()}
+    return Rubric(assignment.stem, path, assignment.questions, (), probes, asks)
+
+
+def left_out(path: Path, name: str) -> str | None:
+    """What is to be said of a definition that is there, but that a blank leaves out; else None."""
+    there = [node for node in read_syntax(path).body if getattr(node, "name", None) == name]
+    if not there or name in {getattr(node, "name", None) for node in filled_statements(path)}:
+        return None
+    begin, end = there[0].lineno, there[0].end_lineno or 0
+    own = [blank for blank in blanks_in(path) if begin <= blank.line <= end]
+    why = (
+        f"it still has a blank: {own[0]}" if own else "it, or what it needs, waits for blanks to be filled in"
+    )
+    return f"{path}, line {begin}: {name} is left out, for {why}"
+
+
+def _is_asked(function: ast.FunctionDef) -> bool:
+    """Whether it is a probe or a picture."""
+    calls = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
+    return any(isinstance(call, ast.Name) and call.id in {"probe", "picture"} for call in calls)
+
+
+def _needed(statements: list[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
+    """The definitions of these names and of all that they need, and whatever is no definition."""
+    definitions = {node.name: node for node in statements if isinstance(node, _Definition)}
+    kept = [node for node in statements if not isinstance(node, _Definition)]
+    waiting = [*names, *(name for node in kept for name in _named(node))]
+    while waiting:
+        node = definitions.pop(waiting.pop(), None)
+        if node is not None:
+            kept.append(node)
+            waiting += _named(node)
+    return sorted(kept, key=statements.index)
+
+
+def _named(statement: ast.stmt) -> Iterator[str]:
+    return (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))

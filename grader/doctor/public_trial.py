@@ -1,0 +1,134 @@
+"""Outside: what the public check of a question says of answers whose verdict is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from grader.course.question import Question
+from grader.doctor.known_answers import Answer
+from grader.doctor.reused_worker import Looks
+from grader.memory import Memory, fingerprint
+from grader.notebooks.reader import cells_of
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.facts import Raised, decode_raised
+from grader.sandbox.plan import Limits, Questionnaire
+
+_TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
+
+#: What a student is told: by the call of a check that fails, the first line of why; empty where all pass.
+Told = dict[str, str]
+
+
+@dataclass(frozen=True)
+class PublicTrial:
+    """A question and its public check.
+
+    Attributes:
+        question: one that has a public check.
+        limits: of a notebook in which the check is run.
+        looks: where notebooks are looked at.
+        memory: what earlier trials found.
+    """
+
+    question: Question
+    limits: Limits
+    looks: Looks
+    memory: Memory
+
+    def begin(
+        self, notebooks: Mapping[str, Sequence[str]], passes: Mapping[str, bool]
+    ) -> Callable[[], dict[str, Told]]:
+        """Begin to try notebooks; only what has changed since it was tried is tried.
+
+        Args:
+            notebooks: the sources of the cells, by name.
+            passes: whether a notebook should pass, by name. Where it does not do that, it is tried again, in
+                a worker of its own: one that served other answers before may have been harmed.
+
+        Returns:
+            What waits for the end, and gives what is told of each notebook, by name.
+        """
+        keys = {name: fingerprint("public", self._check(), sources) for name, sources in notebooks.items()}
+        known = {name: self.memory.recall(key) for name, key in keys.items()}
+        found: dict[str, Told] = {name: told for name, told in known.items() if told is not None}
+        looked = {name: self._look(notebooks[name]) for name in notebooks if name not in found}
+
+        def finish() -> dict[str, Told]:
+            tried = {name: self._told(notebooks[name], look.result()) for name, look in looked.items()}
+            doubtful = [name for name, (told, _) in tried.items() if passes[name] == bool(told)]
+            again = {name: self._look(notebooks[name], alone=True) for name in doubtful}
+            tried |= {name: self._told(notebooks[name], look.result()) for name, look in again.items()}
+            for name, (told, is_certain) in tried.items():
+                found[name] = told
+                if is_certain:
+                    self.memory.remember(keys[name], told)
+            return found
+
+        return finish
+
+    def _look(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
+        cells = cells_of([*sources, *self._check()])
+        return self.looks.look(cells, Questionnaire({}, {}), self.limits, alone=alone)
+
+    def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[Told, bool]:
+        """What is told of one notebook, and whether another look would find the same."""
+        check = self._check()
+        calls = dict(enumerate(check[1:], start=len(sources) + 2))
+        if evidence.fault is not None:  # nothing could be observed
+            return dict.fromkeys(calls.values(), evidence.fault), False
+        failed = {c["cell"]: c["fault"] or _first_line(decode_raised(c["raised"])) for c in evidence.cells}
+        told = {call: failed[number] for number, call in calls.items() if number in failed}
+        return told, not evidence.starved
+
+    def _check(self) -> list[str]:
+        """The check's cell, and a cell for each of its tests."""
+        source, function = self.question.public_check or "", self.question.function
+        return [source, *(f"{name}({function})" for name in _TESTS.findall(source))]
+
+
+def public_complaints(
+    question: Question,
+    told: Mapping[str, Told],
+    answers: Sequence[Answer],
+    *,
+    reference: str,
+    stub: str | None,
+) -> Iterator[str]:
+    """One sentence for each notebook of which the public check says what it should not.
+
+    Args:
+        question: the question.
+        told: what is told of each notebook, by name.
+        answers: the known answers to the question.
+        reference: the name of the reference among the notebooks.
+        stub: the name of the stub; None where it is known to be an answer, and so to pass.
+    """
+    if question.public_check is None:
+        yield f"{question.id} has no public check: students would be told nothing"
+        return
+    if stub is not None and not told[stub]:
+        yield f"{question.place or question.id}: the stub passes its public check"
+    for call, said in told[reference].items():
+        yield f"{question.id}: the reference fails the public check {call}: {said}"
+    for answer in answers:
+        who, passes = f"{question.id}, {answer.name} (line {answer.line})", not told[answer.name]
+        if answer.fails is None:
+            yield from (
+                f"{who} is right, but fails the public check {call}: {said}"
+                for call, said in told[answer.name].items()
+            )
+        elif passes and not answer.public:
+            yield (
+                f"{who} is wrong, and passes the public check: mend the check, or write public=True,"
+                " as --accept does, if students need not be told"
+            )
+        elif answer.public and not passes:
+            yield f"{who} fails the public check: remove public=True, as --accept does"
+
+
+def _first_line(error: Raised) -> str:
+    said = error.text.partition("\n")[0]
+    return said if error.type == "AssertionError" else f"{error.type}: {said}"

@@ -1,0 +1,142 @@
+"""Outside: looks at known answers, in workers that serve one notebook after the other.
+
+A fork, and the first use of what the zygote shares, take longer than the probes of a question. Known answers
+are their course's own, so they can share a worker. Each begins with names, modes and random numbers of its
+own. As soon as something goes wrong, or is left behind that cannot be put back, the notebook is observed as
+a student's is, in a worker of its own, and the next one gets a new worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from threading import local
+from typing import Self
+
+from grader.notebooks.reader import Cell
+from grader.sandbox.confined import Worker
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.wire import MAX_TOTAL, WireError
+from grader.sandbox.zygote import Zygote
+
+_BEGIN_SECONDS = 2.0  # for a worker that was used to begin another notebook
+_MOST_NOTEBOOKS = 40  # in one worker, so that what they leave in its memory stays small
+
+
+class ReusedWorker:
+    """One worker, used for one notebook after the other; not by several threads.
+
+    Args:
+        zygote: what workers are forked from.
+    """
+
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote = zygote
+        self._worker: Worker | None = None
+        self._notebooks = 0
+        self._is_lent = False
+
+    def observe(self, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> Evidence:
+        """As `grader.sandbox.observer.observe`."""
+        self._is_lent = False
+        try:
+            evidence = observe(self, cells, asked, limits)
+        except _SpoiledError:
+            evidence = None
+        if evidence is None or evidence.fault or evidence.starved:
+            self.close()
+            return observe(self._zygote, cells, asked, limits)
+        if evidence.patched or evidence.traces:
+            self.close()
+        return evidence
+
+    def worker(self) -> AbstractContextManager[Worker]:
+        """For the observer, once a notebook: where it wants another one, something is wrong with this one.
+
+        Raises:
+            _SpoiledError: it wants another one, or the notebook before has ended this one.
+        """
+        if self._is_lent:
+            raise _SpoiledError
+        self._is_lent = True
+        if self._worker is not None and self._is_full(self._worker):
+            self.close()
+        if self._worker is None:
+            self._worker = self._zygote.worker()
+        else:
+            self._begin_anew(self._worker)
+        self._notebooks += 1
+        return nullcontext(self._worker)
+
+    def _is_full(self, worker: Worker) -> bool:
+        return self._notebooks >= _MOST_NOTEBOOKS or worker.wire.received > MAX_TOTAL / 2
+
+    @staticmethod
+    def _begin_anew(worker: Worker) -> None:
+        try:
+            threads = worker.wire.ask("anew", {}, _BEGIN_SECONDS)
+        except WireError:
+            raise _SpoiledError from None
+        if threads != 0:
+            raise _SpoiledError
+
+    def close(self) -> None:
+        """End the worker, if there is one."""
+        if self._worker is not None:
+            with self._worker:
+                self._worker, self._notebooks = None, 0
+
+
+class _SpoiledError(Exception):
+    """The worker is of no more use."""
+
+
+class Looks:
+    """Looks at notebooks, some of them at a time; usable as a context manager.
+
+    Args:
+        zygote: gives what workers are forked from.
+        jobs: how many workers at a time.
+    """
+
+    def __init__(self, zygote: Callable[[], Zygote], jobs: int) -> None:
+        self._zygote, self._of_thread = zygote, local()
+        self._workers: list[ReusedWorker] = []
+        self._pool = ThreadPoolExecutor(jobs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
+
+    def look(
+        self, cells: Sequence[Cell], asked: Questionnaire, limits: Limits, *, alone: bool = False
+    ) -> Future[Evidence]:
+        """Evidence of a notebook, some time later.
+
+        Args:
+            cells: of the notebook.
+            asked: the questions and their probes.
+            limits: of its time.
+            alone: whether it gets a worker of its own, as a student's notebook does.
+        """
+        return self._pool.submit(self._look, cells, asked, limits, alone)
+
+    def _look(self, cells: Sequence[Cell], asked: Questionnaire, limits: Limits, alone: bool) -> Evidence:
+        if alone:
+            return observe(self._zygote(), cells, asked, limits)
+        return self._own_worker().observe(cells, asked, limits)
+
+    def _own_worker(self) -> ReusedWorker:
+        """The worker of this thread."""
+        if not hasattr(self._of_thread, "worker"):
+            self._of_thread.worker = ReusedWorker(self._zygote())
+            self._workers.append(self._of_thread.worker)
+        worker: ReusedWorker = self._of_thread.worker
+        return worker

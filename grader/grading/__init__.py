@@ -1,0 +1,1 @@
+"""Outside: from submissions to results."""

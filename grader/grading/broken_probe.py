@@ -1,0 +1,135 @@
+"""Outside: a probe that has no facts of the reference, in the words of its author: which line, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from grader.checks.diagnosis import quoted
+from grader.course.assignment import Assignment
+from grader.course.probes import PictureProbe, Probe
+from grader.sandbox.evidence import Evidence, Fault, Stopped
+from grader.sandbox.facts import Raised, decode_raised
+
+
+def broken_probes(
+    probes: Mapping[str, Probe],
+    reference: Evidence,
+    names: Iterable[str] | None = None,
+    *,
+    oracle: bool = True,
+) -> Iterator[str]:
+    """One sentence for each probe (or picture) that stopped, or was stopped, on the reference.
+
+    Args:
+        probes: of a rubric, by name.
+        reference: what was observed of the reference.
+        names: of the probes of interest; all where this is None.
+        oracle: whether oracles took the place of its answers.
+    """
+    for name in probes if names is None else names:
+        outcome = reference.outcome(name)
+        if isinstance(outcome, Stopped | Fault):
+            yield broken_probe(probes[name], outcome, oracle=oracle)
+        elif probes[name].cases is not None:
+            yield from _broken_cases(probes[name], outcome, oracle=oracle)
+
+
+def _broken_cases(probe: Probe, facts: Any, *, oracle: bool) -> Iterator[str]:
+    """One sentence on the first case in which the reference stopped."""
+    broken = [(case, fact) for case, fact in facts.items() if isinstance(fact, Raised)]
+    for case, error in broken[:1]:
+        yield f"{broken_probe(probe, Stopped(error), oracle=oracle)} (case {case!r})"
+
+
+def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:
+    """One sentence for each cell of the reference that stopped, or was stopped.
+
+    Args:
+        assignment: the assignment.
+        sources: of the cells that were run.
+        reference: what was observed of them.
+    """
+    lines = {cell.source: cell.line for cell in assignment.cells}
+    for cell in reference.cells:
+        line, said = lines.get(sources[cell["cell"] - 1], 1), cell["fault"]
+        if cell["raised"] is not None:
+            error = decode_raised(cell["raised"])
+            said = f"{error.type}: {_first_line(error)}"
+            line += int(error.where.rpartition("line ")[2] or 1) - 1
+        yield f"{assignment.path}, line {line}: a cell of the reference stopped with {said}"
+
+
+def broken_probe(probe: Probe, outcome: Stopped | Fault, *, oracle: bool = True) -> str:
+    """As in ``.../test_01_leaves.py, line 44: probe grown fails on the reference with KeyError: 'w'``.
+
+    Args:
+        probe: the probe.
+        outcome: what became of it.
+        oracle: whether its oracle, if it has one, took the place of the answer.
+    """
+    if isinstance(outcome, Fault):
+        where = f"{probe.source.path}, line {probe.source.tree.lineno}"
+        return f"{where}: {_kind(probe)} {probe.name} got no facts of the reference: {outcome.reason}"
+    error = outcome.error
+    return f"{place_in_probe(probe, error, oracle=oracle)} fails on the reference with {said_in_probe(error)}"
+
+
+def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
+    """Where an error came through a probe, as in ``.../inside.py, line 7: sizes, called by probe grown,``.
+
+    Args:
+        probe: the probe.
+        error: what it raised, or what ``attempt`` caught in it.
+        oracle: whether its oracle, if it has one, took the place of the answer.
+    """
+    found = probe.written(*error.probe, oracle=oracle) if error.probe else None
+    part, line = found or (probe.source, probe.source.tree.lineno)
+    who = f"{_kind(probe)} {probe.name}"
+    return f"{part.path}, line {line}: {who if part.name == probe.name else f'{part.name}, called by {who},'}"
+
+
+def caught_in_probe(probe: Probe, reference: Evidence, *, oracle: bool) -> str | None:
+    """Where the first error came from that ``attempt`` caught of the reference, and what it was; or None.
+
+    Args:
+        probe: the probe.
+        reference: what was observed of the reference.
+        oracle: whether its oracle, if it has one, took the place of the answer.
+    """
+    error = next(_errors_in(reference.outcome(probe.name)), None)
+    if error is None:
+        return None
+    place = place_in_probe(probe, error, oracle=oracle)
+    return f"{place} stopped on the reference with {said_in_probe(error)}, which attempt caught"
+
+
+def _errors_in(facts: Any) -> Iterator[Raised]:
+    if isinstance(facts, Raised):
+        yield facts
+    elif isinstance(facts, dict | list | tuple):
+        for part in facts.values() if isinstance(facts, dict) else facts:
+            yield from _errors_in(part)
+
+
+def broken_picture(picture: PictureProbe, reference: Evidence) -> str:
+    """Why a picture shows no graph of the reference."""
+    outcome = reference.outcome(picture.name)
+    if isinstance(outcome, Stopped | Fault):
+        return broken_probe(picture, outcome)
+    where = f"{picture.source.path}, line {picture.source.tree.lineno}"
+    return f"{where}: picture {picture.name} shows no graph of the reference: return graph(name=tensor, ...)"
+
+
+def _kind(probe: Probe) -> str:
+    return "picture" if isinstance(probe, PictureProbe) else "probe"
+
+
+def said_in_probe(error: Raised) -> str:
+    """An error's class and its first line and, where a line of the notebook was involved, that line."""
+    own = f"{error.type}: {_first_line(error)}".removesuffix(": ")
+    return f"{own} (by way of {quoted(error.line)} in code {error.where})" if error.line else own
+
+
+def _first_line(error: Raised) -> str:
+    return error.text.strip().partition("\n")[0]

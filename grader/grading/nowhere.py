@@ -1,0 +1,48 @@
+"""Outside: nowhere, a station that observes nobody, for whoever looks back at what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
+
+from grader.notebooks.reader import Cell
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.executor import surroundings
+from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.zygote import Protection
+
+
+class Nowhere:
+    """A station where no student's code runs: what is not stored stays unknown.
+
+    Args:
+        protection: with which what is stored was observed.
+    """
+
+    is_started, most_threads, appetite = True, 1, 1
+
+    def __init__(self, protection: Protection) -> None:
+        self.protection = protection
+
+    @cached_property
+    def surroundings(self) -> Sequence[str]:
+        """The packages here."""
+        return surroundings()
+
+    def observe(self, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+        """Nobody is observed.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError
+
+    def abandon(self) -> None:
+        """Nothing is under way."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass

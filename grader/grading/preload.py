@@ -1,0 +1,48 @@
+"""Outside: which modules the zygote imports because code that will run asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from grader.course.course import Course
+from grader.course.names import ANSWERS, MASTER
+
+#: What notebooks import besides torch: once, before the first fork, where one of them asks for it.
+_PRELOADABLE = {
+    "matplotlib": ("matplotlib.pyplot", "matplotlib.backends.backend_agg"),
+    "pandas": ("pandas",),
+    "sympy": ("sympy",),
+    "tqdm": ("tqdm.auto",),
+    "torchvision": ("torchvision",),
+    "seaborn": ("seaborn",),
+    "sklearn": ("sklearn",),
+    "scipy": ("scipy",),
+}
+_IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
+#: What torch imports at the first derivative in forward mode: half a second, of the two that a probe has.
+_FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
+_ASKS_FOR_FORWARD_MODE = re.compile(r"jvp|jacfwd|hessian|linearize|forward_ad")
+
+
+def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
+    """Modules that some code imports and that a worker cannot or should not import itself.
+
+    matplotlib wants a folder it may write to, and pandas takes as long as torch.
+
+    Args:
+        texts: the code that will run, in any pieces.
+    """
+    named: set[str] = set()
+    found: set[str] = set()
+    for text in texts:
+        named.update(_IMPORT.findall(text))
+        if _ASKS_FOR_FORWARD_MODE.search(text):
+            found.update(_FORWARD_MODE)
+    return frozenset(found.union(*(_PRELOADABLE[name] for name in named & _PRELOADABLE.keys())))
+
+
+def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:
+    """The same for the references and the known answers of some assignments."""
+    files = [course.root / place.format(stem) for stem in stems for place in (MASTER, ANSWERS)]
+    return modules_to_preload(file.read_text(encoding="utf-8") for file in files if file.is_file())

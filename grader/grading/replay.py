@@ -1,0 +1,187 @@
+"""Outside: a replay, one stored result judged again by what was observed then; no student's code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.course.course import Course
+from grader.course.rubric import Rubric
+from grader.errors import CourseError
+from grader.grading.differences import differences
+from grader.grading.evidence_store import Conditions, Observatory
+from grader.grading.judge import Verdict, judge
+from grader.grading.nowhere import Nowhere
+from grader.grading.scoring import PartialCredit
+from grader.grading.submission import Submission
+from grader.results.folder import ResultsFolder
+from grader.results.index import Index
+from grader.results.lookup import stored_result
+from grader.results.result import Result, graded
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.executor import surroundings, torch_of
+from grader.sandbox.plan import Limits
+from grader.sandbox.zygote import Protection
+
+_MOST_REFERENCES = 30  # that are tried where nobody knows the right one; each takes a moment
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A stored result, and what judging it now gives.
+
+    Attributes:
+        result: as it is stored.
+        run: what is known of the last run.
+        evidence: what was observed of the notebook; None where that is not stored.
+        reference: what was observed of the reference on the same inputs; None where nobody knows.
+        rubric: the checks as they are now; None where the course has no such assignment.
+        seed: of the inputs; None where nobody knows.
+        now: the result that judging gives now, or None.
+        causes: by check, where and why it broke now.
+        remarks: what stands in the way of a faithful replay, in sentences.
+    """
+
+    result: Result
+    run: dict[str, Any]
+    evidence: Evidence | None = None
+    reference: Evidence | None = None
+    rubric: Rubric | None = None
+    seed: int | None = None
+    now: Result | None = None
+    remarks: list[str] = field(default_factory=list)
+    causes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def differences(self) -> list[str]:
+        """Where judging now says something else than what is stored, in a line each."""
+        return [] if self.now is None else list(differences(self.result, self.now))
+
+
+def replay(course: Course, results: Path, student: str, stem: str) -> Replay:
+    """Judge a stored result again.
+
+    Args:
+        course: the course as it is now.
+        results: the folder of results.
+        student: whose.
+        stem: of which assignment or, where that is unknown, the name of the notebook.
+
+    Raises:
+        GraderError: there is no such result, with the nearest that there is.
+        CourseError: the checks cannot be read or judged.
+    """
+    folder = ResultsFolder(results, Index(""))
+    result = stored_result(folder, student, stem)
+    run = folder.run()
+    if result["status"] == "error" or result["assignment"] not in course.stems:
+        known = result["assignment"] in course.stems
+        return Replay(result, run, rubric=course.rubric(result["assignment"]) if known else None)
+    return _Past(course, folder, result, stem).replay()
+
+
+class _Past:
+    """What is known of how a result came about."""
+
+    def __init__(self, course: Course, folder: ResultsFolder, result: Result, name: str) -> None:
+        self._course, self._folder, self._result, self._name = course, folder, result, name
+        self._student, self._stem = result["student"], result["assignment"]
+        self._provenance, self._run = result["provenance"], folder.run()
+        self._rubric = course.rubric(self._stem)
+        place, sha256 = Path(result["notebook"]), self._provenance["notebook_sha256"]
+        self._submission = Submission(self._student, self._stem, name, place, result["notebook"], sha256)
+
+    def replay(self) -> Replay:
+        evidence = self._folder.evidence(self._student, self._name)
+        if evidence is None:
+            lost = (
+                "What was observed of this notebook is not stored any more, so nothing can be judged again."
+            )
+            return Replay(self._result, self._run, rubric=self._rubric, remarks=[lost])
+        for limits in self._limits:
+            observatory = self._observatory(limits)
+            seed = observatory.known_seed(self._submission)
+            if seed is not None:
+                reference = observatory.known_reference(self._stem, seed)
+                stubs = observatory.known_stubs(self._stem, seed)
+                return self._judged(evidence, (reference, stubs), seed, [] if reference else [_NO_REFERENCE])
+        return self._by_the_best_reference(evidence)
+
+    @property
+    def _limits(self) -> Iterator[Limits]:
+        """Those of the last run, then the course's: one of them the notebook was observed with, mostly."""
+        stored = self._run.get("limits")
+        if isinstance(stored, dict) and set(stored) == set(vars(Limits())):
+            yield Limits(**stored)
+        yield self._course.settings.limits
+
+    def _observatory(self, limits: Limits) -> Observatory:
+        conditions = Conditions(1, force=False, sandbox=True, limits=limits, preload=())
+        station = Nowhere(Protection(self._provenance["protection"], self._provenance["torch"]))
+        rubrics = {self._stem: self._rubric}
+        return Observatory(self._course, rubrics, self._folder, conditions, station=station)
+
+    def _judged(
+        self,
+        evidence: Evidence,
+        expected: tuple[Evidence | None, Evidence | None],
+        seed: int | None,
+        remarks: list[str],
+    ) -> Replay:
+        reference, stubs = expected
+        known = self._result, self._run, evidence, reference, self._rubric, seed
+        if reference is None:
+            return Replay(*known, None, remarks)
+        now, verdicts = self._verdict(evidence, reference, stubs)
+        causes = {check: verdict.cause for check, verdict in verdicts.items() if verdict.cause}
+        return Replay(*known, now, remarks, causes)
+
+    def _verdict(
+        self, evidence: Evidence, reference: Evidence, stubs: Evidence | None
+    ) -> tuple[Result, dict[str, Verdict]]:
+        subjects = {"": evidence} if stubs is None else {"": evidence, "stubs": stubs}
+        verdicts = judge(self._rubric, subjects, reference)
+        most = self._course.settings.partial_credit
+        credit = PartialCredit.of(most, self._rubric.checks, verdicts.get("stubs", {}))
+        now = graded(self._submission, self._rubric, evidence, verdicts[""], self._provenance, credit)
+        return now, verdicts[""]
+
+    def _by_the_best_reference(self, evidence: Evidence) -> Replay:
+        """Where the course has changed since: the reference by which most verdicts are the stored ones."""
+        remarks = [_OTHER_PROBES, *self._changed()]
+        found: list[tuple[int, tuple[Evidence, Evidence | None]]] = []
+        for reference, stubs in self._folder.references(self._stem)[:_MOST_REFERENCES]:
+            try:
+                now, _ = self._verdict(evidence, reference, stubs)
+            except CourseError:  # it was asked something else
+                continue
+            found.append((len(list(differences(self._result, now))), (reference, stubs)))
+        if not found:
+            return self._judged(evidence, (None, None), None, [*remarks, _NO_REFERENCE])
+        best = min(found, key=lambda pair: pair[0])[1]
+        return self._judged(evidence, best, None, [*remarks, _BEST_REFERENCE])
+
+    def _changed(self) -> Iterator[str]:
+        """What is known to be another than then."""
+        provenance = self._provenance
+        if provenance["checks_sha256"] != self._course.fingerprint(self._stem):
+            yield "The checks, the course or the grader's code have changed since this was graded."
+        torch = torch_of(surroundings())
+        for what, then, now in (
+            ("grader", provenance["grader"], __version__),
+            ("torch", provenance["torch"], torch),
+        ):
+            if then != now:
+                yield f"It was graded with {what} {then}; here is {now or 'none'}."
+
+
+_OTHER_PROBES = (
+    "The evidence was made by other probes, packages or limits than there are here now; a replay may differ."
+)
+_NO_REFERENCE = "What was expected is not stored any more, so nothing can be judged again."
+_BEST_REFERENCE = (
+    "By which reference it was judged is not known; shown is the one that agrees best with what is stored."
+)

@@ -1,0 +1,179 @@
+"""Outside: which notebooks were handed in, by whom and for which assignment.
+
+Everything here was named by strangers: a folder or a file may be called anything a file system permits.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.grading.gist import Gist, gist_of
+from grader.grading.roster import read_roster
+from grader.notebooks.discover import Found, find_notebooks
+from grader.notebooks.identify import recognise
+from grader.notebooks.reader import Notebook, NotebookError, read_file, read_notebook
+from grader.results.memory import Memory
+from grader.sandbox.evidence import Trace
+from grader.text import distinct_file_name, file_name, some
+
+__all__ = ["Submission", "find_submissions", "read_roster"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A notebook that counts, or one that is in error: then it has an `error`, and no cells to be read.
+
+    Its cells are not kept: of a large class they would fill the memory.
+
+    Attributes:
+        student: safe as a component of a path, as `name` is.
+        assignment: its stem, or None where that is unknown.
+        name: the stem or, where that is unknown, a name of its own.
+        path: the notebook.
+        relative: its path below the folder, fit to be shown.
+        sha256: the hash of its file; None where that could not be read.
+        superseded: where older notebooks of the same student and assignment lie, fit to be shown; without an
+            assignment all others of that student that have none either.
+        error: why it cannot be graded, in a sentence.
+        preload: modules that the zygote had better import for it.
+        traces: what its text shows of the ways to deceive a grader.
+    """
+
+    student: str
+    assignment: str | None
+    name: str
+    path: Path
+    relative: str
+    sha256: str | None
+    superseded: tuple[str, ...] = ()
+    error: str | None = None
+    preload: frozenset[str] = frozenset()
+    traces: tuple[Trace, ...] = ()
+
+    def read(self) -> Notebook:
+        """Read the notebook again.
+
+        Raises:
+            NotebookError: it has gone, or it is not what was found any more.
+        """
+        changed = f"{self.relative} was changed while the class was graded: grade again."
+        try:
+            notebook = read_notebook(self.path)
+        except NotebookError as error:
+            raise (NotebookError(changed) if error.sha256 else error) from error
+        if notebook.sha256 != self.sha256:
+            raise NotebookError(changed)
+        return notebook
+
+
+_MOST_NAMED = 20  # notebooks of no known assignment, of one student
+
+# The time of its last change, whether its file is named as the stem, its place: what decides between rivals.
+_Rank = tuple[int, bool, str]
+
+
+def find_submissions(
+    folder: Path, functions: Mapping[str, Collection[str]], known: Memory[Gist] | None = None
+) -> list[Submission]:
+    """Find every notebook below a folder and decide which of them count.
+
+    The first folder names the student; a notebook directly in `folder` is named by its file. Of several
+    notebooks of a student for one assignment the most recently modified counts, on a tie the one whose file
+    is named as the stem, then the last path; the others are named in its `superseded`.
+
+    Args:
+        folder: Where the submissions lie. `.ipynb_checkpoints` and what macOS adds to archives are skipped,
+            links are not followed.
+        functions: The names of the functions and classes each assignment asks for, by its stem.
+        known: What is remembered of notebooks, by their place and hash; what is learned is added.
+
+    Returns:
+        One submission for each student and assignment, and one for all of a student's notebooks of no known
+        assignment, sorted by student and name. Notebooks that cannot be read are among them.
+
+    Raises:
+        GraderError: There is no such folder, or no notebook in it.
+    """
+    found = find_notebooks(folder)
+    students = _name_students(item.student for item in found)
+    rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
+    known = Memory() if known is None else known
+    for item in found:
+        submission = _read(item, students[item.student], functions, known)
+        rank = (item.modified, item.stem == submission.name, item.place)
+        rivals[submission.student, submission.assignment or ""][rank] = submission
+    return sorted((_best(same) for same in rivals.values()), key=lambda one: (one.student, one.name))
+
+
+def _best(rivals: dict[_Rank, Submission]) -> Submission:
+    """Return the one of the highest rank, which names the others.
+
+    Of those without an assignment it is one that could not be read, because it says why.
+    """
+    best = rivals.pop(max(rivals, key=lambda rank: (_is_unread(rivals[rank]), rank)))
+    others = tuple(sorted(loser.relative for loser in rivals.values()))
+    if best.assignment is not None or not others:
+        return replace(best, superseded=others)
+    named = ", ".join(some(others, _MOST_NAMED - 1))
+    return replace(
+        best, superseded=others, error=f"{best.error} {len(others)} more cannot be graded: {named}."
+    )
+
+
+def _is_unread(submission: Submission) -> bool:
+    return submission.assignment is None and submission.sha256 is None
+
+
+def _name_students(names: Iterable[str]) -> dict[str, str]:
+    """Give every name a safe one of its own; what is safe already is served first and keeps its name."""
+    safe: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(set(names), key=lambda name: (file_name(name) != name, name)):
+        safe[name] = distinct_file_name(name, name, taken)
+        taken.add(safe[name])
+    return safe
+
+
+def _read(
+    item: Found, student: str, functions: Mapping[str, Collection[str]], known: Memory[Gist]
+) -> Submission:
+    """Read what was found; a notebook of no known assignment gets a name of its own."""
+    sha256, gist = _learn(item, functions, known)
+    if gist.assignment is None:
+        stems = ", ".join(functions)
+        error = gist.error or (
+            f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
+            " answers and hand it in anew."
+        )
+        visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
+        name = distinct_file_name(visible, item.place, set(functions))
+        return Submission(student, None, name, item.path, item.relative, sha256, error=error)
+    return Submission(
+        student,
+        gist.assignment,
+        gist.assignment,
+        item.path,
+        item.relative,
+        sha256,
+        error=gist.error,
+        preload=gist.preload,
+        traces=gist.traces,
+    )
+
+
+def _learn(
+    item: Found, functions: Mapping[str, Collection[str]], known: Memory[Gist]
+) -> tuple[str | None, Gist]:
+    """Return the hash of a file, None where it cannot be read, and its gist, remembered or learned now."""
+    if item.problem:
+        return None, Gist(None, item.problem)
+    try:
+        file = read_file(item.path)
+    except NotebookError as error:
+        return None, Gist(recognise(item.stem, None, functions), str(error))
+    gist = known.recall((item.place,), file.sha256)
+    if gist is None:
+        gist = gist_of(file, item.stem, functions)
+        known.keep((item.place,), file.sha256, gist)
+    return file.sha256, gist

@@ -1,0 +1,179 @@
+"""Outside: an autograd graph as boxes and lines with words, before anybody decides how they are drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from grader.graphs.graph import Graph, Named, Node
+
+Kind = Literal["result", "leaf", "constant", "op", "freed", "stale", "note"]
+Style = Literal["gradient", "constant", "memory"]
+
+MAX_LINES = 100  # beyond it the layout takes more than milliseconds
+GOES_ON = "goes on ..."  # the last line of a box from which arrows are left out
+_NAMES_IN_A_BOX = 3
+_CUTS = {
+    "detach": "cut: detached, same memory",
+    "data": "cut: .data, versions differ",
+    None: "same memory",
+}
+_BACKWARD = re.compile(r"Backward\d*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box; the first ``strong`` of its lines are names, the others say what is to be known.
+
+    Attributes:
+        kind: decides about its shape.
+        words: its lines of text, in a harmless alphabet.
+        strong: how many of them are names of tensors.
+    """
+
+    kind: Kind
+    words: tuple[str, ...]
+    strong: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line between two boxes: the way of a gradient (an arrow), or a relation that no gradient takes."""
+
+    start: int
+    end: int
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """All boxes and lines of a picture."""
+
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+
+
+def diagram_of(graph: Graph) -> Diagram:
+    """The boxes and lines that show a graph."""
+    return _Composer(graph).diagram()
+
+
+def operation(name: str) -> str:
+    """``Mul`` for ``MulBackward0``."""
+    return _BACKWARD.sub("", name) or name
+
+
+class _Composer:
+    """Puts one diagram together; node i of the graph is box i."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._boxes = [self._node(place, node) for place, node in enumerate(graph.nodes)]
+        self._of_tensor: dict[int, int] = {}  # place of a named tensor -> its box
+        for place, tensor in enumerate(graph.tensors):
+            self._of_tensor[place] = self._box_of(place, tensor)
+        if graph.more:
+            self._boxes.append(Box("note", (f"{len(graph.nodes)} nodes shown, not everything",)))
+
+    def diagram(self) -> Diagram:
+        lines = [*self._gradients(), *self._consumed(), *self._shared()]
+        return Diagram(tuple(self._boxes), tuple(dict.fromkeys(lines))[:MAX_LINES])
+
+    def _node(self, place: int, node: Node) -> Box:
+        box = self._whole(place, node)
+        return replace(box, words=(*box.words, GOES_ON)) if node.goes_on else box
+
+    def _whole(self, place: int, node: Node) -> Box:
+        if node.leaf is not None:
+            named = None if node.named is None else self._graph.tensors[node.named]
+            if named is not None:
+                return _leaf(self._names(node.named or 0), named)
+            return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)), strong=1)
+        made = [t for t in self._graph.tensors if t.made_by == place]
+        names = _few([t.name for t in made])
+        words = [*names, operation(node.op)]
+        if any(t.retains for t in made):
+            words.append(f"retains grad, {_grad(any(t.grad for t in made))}")
+        if node.is_freed:
+            return Box("freed", (*words, "saved tensors freed"), len(names))
+        if node.stale is not None:
+            return Box("stale", (*words, *_stale_words(node)), len(names))
+        return Box("result" if made else "op", tuple(words), len(names))
+
+    def _names(self, place: int) -> tuple[str, ...]:
+        """The names of one tensor: its first, and those that came later."""
+        others = [t.name for t in self._graph.tensors if t.same == place]
+        return _few([self._graph.tensors[place].name, *others])
+
+    def _box_of(self, place: int, tensor: Named) -> int:
+        """The box of a named tensor; a new one where no node stands for it."""
+        if tensor.same is not None and tensor.same in self._of_tensor:
+            return self._of_tensor[tensor.same]
+        if tensor.made_by is not None:
+            return tensor.made_by
+        for at, node in enumerate(self._graph.nodes):
+            if node.named == place:
+                return at
+        names = self._names(place)
+        if not tensor.leaf:
+            box = Box("result", (*names, "made by a node not shown"), len(names))
+        elif tensor.requires_grad:
+            box = _leaf(names, tensor, "no arrow shown" if self._graph.more else "no arrow arrives")
+        else:
+            word = "inference tensor" if tensor.version is None else "no gradient goes here"
+            box = Box("constant", (*names, word), len(names))
+        self._boxes.append(box)
+        return len(self._boxes) - 1
+
+    def _gradients(self) -> Iterator[Line]:
+        for place, node in enumerate(self._graph.nodes):
+            for after in node.next:
+                yield Line(place, after, "gradient")
+
+    def _consumed(self) -> Iterator[Line]:
+        """Which named tensors without history an operation used, and who may have overwritten a saved one."""
+        for place, node in enumerate(self._graph.nodes):
+            for saved in node.saved:
+                box = None if saved.partner is None else self._of_tensor[saved.partner]
+                if box is not None and box != place:
+                    yield Line(place, box, "memory" if saved.state == "stale" else "constant")
+
+    def _shared(self) -> Iterator[Line]:
+        """Different tensors on the same memory: a cut where one has a history and the other has none."""
+        first: dict[int, int] = {}
+        by_history = sorted(
+            range(len(self._graph.tensors)), key=lambda place: self._graph.tensors[place].leaf
+        )
+        for place in by_history:
+            tensor = self._graph.tensors[place]
+            start = first.setdefault(tensor.storage, place)
+            one, other = self._of_tensor[start], self._of_tensor[place]
+            if one != other and not self._graph.is_view(self._graph.tensors[start], tensor):
+                cut = self._graph.cut(self._graph.tensors[start], tensor)
+                self._boxes.append(Box("note", (_CUTS[cut],)))
+                yield Line(one, len(self._boxes) - 1, "memory")
+                yield Line(len(self._boxes) - 1, other, "memory")
+
+
+def _leaf(names: tuple[str, ...], tensor: Named, *more: str) -> Box:
+    return Box("leaf", (*names, f"leaf, {_grad(tensor.grad)}", *more), len(names))
+
+
+def _grad(is_there: bool) -> str:
+    return ".grad set" if is_there else ".grad None"
+
+
+def _stale_words(node: Node) -> tuple[str, ...]:
+    saved = node.stale
+    assert saved is not None
+    if saved.state == "detached":
+        return (f"{saved.name}: detached since",)
+    return (f"{saved.name}: saved v{saved.then},", f"now v{saved.now}")
+
+
+def _few(names: list[str]) -> tuple[str, ...]:
+    names = list(dict.fromkeys(names))
+    more = len(names) - _NAMES_IN_A_BOX
+    return tuple(names) if more <= 0 else (*names[:_NAMES_IN_A_BOX], f"and {more} more")

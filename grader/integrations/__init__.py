@@ -1,0 +1,1 @@
+"""Outside: other systems: collecting, exporting, releasing."""

@@ -1,0 +1,101 @@
+"""Outside: scored questions for GitHub: an action's output, notices, a step's summary.
+
+The format of the outputs is that of GitHub Classroom's graders, which other services read too. Its
+reporter takes ``max_score`` once for each output and multiplies it by the part of the tests that passed.
+So one output holds one question, as one test, and points earned in part stand in the test's name.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Sequence
+
+from grader.integrations.export.scored import Scored, plain, total
+from grader.reports.templates import markdown_text
+from grader.results.gradebook import number
+from grader.text import encodable, straight
+
+#: What GitHub shows of one step's summary, in bytes; of a longer one it shows nothing.
+MAX_SUMMARY = 1 << 20
+
+_SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
+_CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
+
+
+def action_output(one: Scored) -> str:
+    """One question as the output ``result`` of an action: base64 of JSON, on one line."""
+    titled = f"{one.id} {straight(encodable(one.title))}".rstrip()
+    name = f"{titled} ({number(one.score)}/{number(one.max_score)})"
+    test = {
+        "name": name,
+        "status": one.status,
+        "score": plain(one.score),
+        "message": None if one.message is None else encodable(straight(one.message)),
+        "test_code": "",
+        "filename": "",
+        "line_no": 0,
+        "duration": round(one.seconds * 1000),
+    }
+    result = {"version": 1, "status": one.status, "max_score": plain(one.max_score), "tests": [test]}
+    return base64.b64encode(json.dumps(result, allow_nan=False).encode()).decode()
+
+
+def notices(scored: Sequence[Scored]) -> list[str]:
+    """The two lines by which points leave a workflow; nothing of a student's is in them."""
+    points, of = total(scored)
+    report = json.dumps({"totalPoints": plain(points), "maxPoints": plain(of)}, separators=(",", ":"))
+    return [
+        f"::notice title=Autograding complete::Points {number(points)}/{number(of)}",
+        f"::notice title=Autograding report::{report}",
+    ]
+
+
+def quoted(text: str) -> str:
+    """Text of a stranger, as lines of a log among which no workflow command is carried out."""
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{encodable(straight(text))}\n::{token}::"
+
+
+def step_summary(scored: Sequence[Scored], heading: str) -> str:
+    """Markdown for ``$GITHUB_STEP_SUMMARY``: a table, then what failed and why; at most 1 MiB.
+
+    Args:
+        scored: the questions.
+        heading: a line of plain text.
+    """
+    points, of = total(scored)
+    lines = [
+        f"## {markdown_text(heading)}: {number(points)} of {number(of)} points",
+        "",
+        "| | question | points |",
+        "|---|---|--:|",
+        *(_row(one) for one in scored),
+        "",
+    ]
+    told_to: dict[str, list[str]] = {}
+    for one in scored:
+        if one.message and one.status != "pass":
+            told_to.setdefault(one.message, []).append(one.id)
+    for message, ids in told_to.items():
+        lines += [f"### {markdown_text(', '.join(ids))}", "", *_paragraphs(message)]
+    return _cut("\n".join(lines))
+
+
+def _row(one: Scored) -> str:
+    name = f"{markdown_text(one.id)} · {markdown_text(one.title)}" if one.title else markdown_text(one.id)
+    return f"| {_SIGNS[one.status]} | {name} | {number(one.score)} of {number(one.max_score)} |"
+
+
+def _paragraphs(message: str) -> list[str]:
+    return [part for line in message.splitlines() if line.strip() for part in (markdown_text(line), "")]
+
+
+def _cut(text: str) -> str:
+    """The text in as many whole lines as GitHub shows."""
+    content = encodable(text).encode()
+    if len(content) <= MAX_SUMMARY:
+        return content.decode()
+    kept = content[: MAX_SUMMARY - len(_CUT.encode())]
+    return kept[: kept.rfind(b"\n")].decode() + _CUT

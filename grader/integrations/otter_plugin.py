@@ -1,0 +1,214 @@
+"""Outside: a plugin of otter-grader's that grades a submission in our cage instead of in Otter's kernel.
+
+Otter runs what a student hands in beside its own tests, and unpickles files that a submission may hold. So
+nothing of the student's is left where it looks: its kernel is given an empty notebook. Where the cage is not
+to be had, an error is raised, and Otter writes no result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import chdir, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from otter.plugins import AbstractOtterPlugin  # type: ignore[import-untyped]
+from otter.test_files import GradingResults  # type: ignore[import-untyped]
+
+from grader.course.course import Course
+from grader.errors import GraderError
+from grader.grading.grading import Options, grade
+from grader.grading.submission import find_submissions
+from grader.integrations.export.gradescope import results_json
+from grader.results.result import Result
+from grader.results.stored import stored_of
+
+_STUDENT = "student"
+_HANDED_IN = "handed_in"
+_EMPTY: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+
+
+def set_aside(autograder: str) -> None:
+    """Move all that was handed in out of Otter's sight, and leave an empty notebook in its place.
+
+    Args:
+        autograder: the folder that holds ``submission/``.
+    """
+    root = Path(autograder)
+    if (root / _HANDED_IN).exists():
+        raise GraderError(f"{root / _HANDED_IN} exists already: grade in a fresh container")
+    (root / _HANDED_IN).mkdir()
+    for entry in list(os.scandir(root / "submission")):  # one by one: the folder may be a mount
+        shutil.move(entry.path, root / _HANDED_IN / entry.name)
+    empty = json.dumps(_EMPTY)
+    (root / "submission" / "submission.ipynb").write_text(empty, encoding="utf-8")
+
+
+class CagedResults(GradingResults):  # type: ignore[misc]
+    """Otter's results, which Gradescope is told of in our words and with our exact numbers."""
+
+    document: dict[str, Any]
+
+    def to_gradescope_dict(self, ag_config: Any) -> dict[str, Any]:  # noqa: ARG002 - Otter's signature
+        return self.document
+
+
+class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
+    """Grades one submission; see ``grader.integrations.autograder`` for the zip it is a part of."""
+
+    def before_grading(self, config: Any) -> None:
+        """Leave only the notebook and our placeholder where Otter reads and its kernel imports."""
+        config.zips = config.grade_from_log = config.pdf = False
+        notebook = Path(self.submission_path)
+        for entry in list(os.scandir(notebook.parent)):
+            if entry.name in {notebook.name, "tests"}:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                Path(entry.path).unlink()
+
+    def before_execution(self, submission: Any) -> Any:  # noqa: ARG002 - which is the point
+        """An empty notebook, whatever was handed in."""
+        return nbformat.from_dict(_EMPTY)  # type: ignore[no-untyped-call]
+
+    def after_grading(self, results: GradingResults) -> None:
+        """Grade in the cage, and put what it gives in the place of Otter's results.
+
+        Raises:
+            GraderError: there is no cage, or the zip is broken; Otter then writes no result.
+        """
+        course = self._course()
+        stem = self.plugin_config["stem"]
+        with tempfile.TemporaryDirectory() as temporary, chdir(course.root):
+            result = _graded(course, stem, self._handed_in(), Path(temporary))
+        ours = GradingResults.from_ottr_json(json.dumps(_as_otter_reads(result)))
+        for question in result["questions"]:
+            ours.update_score(question["id"], question["score"])
+        results.results = ours.results
+        results.__class__ = CagedResults
+        results.document = results_json(stored_of(result, stem), course.settings.feedback)
+
+    def _course(self) -> Course:
+        """The course in the zip, and no other."""
+        root = self._root / "source" / "course"
+        if root.is_dir() and (course := Course.find(root)).root == root.resolve():
+            return course
+        raise GraderError(
+            f"{root} holds no course: make the zip anew by `python -m grader export gradescope`"
+        )
+
+    def _handed_in(self) -> Path:
+        """The notebook or, where Otter was started by our script, the folder of all that was handed in."""
+        folder = self._root / _HANDED_IN
+        return folder if folder.is_dir() else Path(self.submission_path)
+
+    @property
+    def _root(self) -> Path:
+        return Path(self.submission_path).parent.parent
+
+
+def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Result:
+    """The result of what was handed in, always one of this assignment.
+
+    Raises:
+        GraderError: it was not graded in a cage.
+    """
+    submissions, out = temporary / "submissions", temporary / "results"
+    _lay_out(course, stem, handed_in, submissions / _STUDENT)
+    grade(course, submissions, out, Options(limits=course.settings.limits), lambda _: None)
+    path = out / "submissions" / _STUDENT / f"{stem}.json"
+    result: Result = json.loads(path.read_text(encoding="utf-8"))
+    if result["provenance"]["protection"] in {None, "none"}:
+        raise GraderError("this was graded without a cage, so there is no score")
+    return result
+
+
+def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
+    """Copy the notebooks that were handed in, links left aside, so that one is one of the assignment.
+
+    Whoever hands something in here means this assignment. So where no notebook is recognised as one of it,
+    the newest is named as one; and where there is no notebook, an empty file is, which is then in error.
+    """
+    folder.mkdir(parents=True)
+    if handed_in.is_dir():
+        _copy_notebooks(handed_in, folder)
+    else:
+        _copy_notebook(handed_in, folder / handed_in.name)
+    try:
+        found = find_submissions(folder.parent, course.functions)
+    except GraderError:  # there is none
+        found = []
+    if any(submission.assignment == stem for submission in found):
+        return
+    is_taken = os.path.lexists(folder / f"{stem}.ipynb")  # by a folder, or by another assignment's notebook
+    target = (_new_folder(folder) if is_taken else folder) / f"{stem}.ipynb"
+    newest = max(found, key=lambda one: one.path.lstat().st_mtime_ns, default=None)
+    if newest is not None:
+        newest.path.replace(target)
+    else:
+        target.write_bytes(b"")
+
+
+def _new_folder(folder: Path) -> Path:
+    """A new folder below one, in which what was handed in may have any name."""
+    named = next(name for name in map("named_{}".format, count(1)) if not os.path.lexists(folder / name))
+    (folder / named).mkdir()
+    return folder / named
+
+
+def _copy_notebooks(source: Path, folder: Path) -> None:
+    """Copy the files that may be notebooks, and nothing else."""
+    for here, _, names in os.walk(source):
+        for path in (Path(here, name) for name in names if ".ipynb" in name.casefold()):
+            _copy_notebook(path, folder / path.relative_to(source))
+
+
+def _copy_notebook(path: Path, target: Path) -> None:
+    """Copy a file, unless it leads elsewhere or keeps its reader waiting.
+
+    Where it cannot be read, an empty one is left in its place, which is then in error.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISREG(path.lstat().st_mode):
+            shutil.copy2(path, target)
+    except OSError:
+        with suppress(OSError):
+            target.write_bytes(b"")
+
+
+def _as_otter_reads(result: Result) -> dict[str, Any]:
+    """The result as Otter's client for R writes it: a file of tests for each question."""
+    return {
+        "test_file_results": [
+            {
+                "filename": question["id"],
+                "points": None,
+                "test_case_results": [_case(check) for check in question["checks"]],
+            }
+            for question in result["questions"]
+        ]
+    }
+
+
+def _case(check: dict[str, Any]) -> dict[str, Any]:
+    told = "\n".join(text for text in (check["message"], check["hint"]) if text)
+    return {
+        "test_case": {
+            "name": check["title"],
+            "code": "",
+            "hidden": False,
+            "points": check["max_points"],
+            "success_message": None,
+            "failure_message": None,
+        },
+        "error": told,
+        "passed": check["outcome"] == "passed",
+    }

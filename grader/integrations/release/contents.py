@@ -1,0 +1,147 @@
+"""Outside: what is in a student repository, file by file; nothing is copied that is not named here."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from grader import __version__
+from grader.course.course import Course
+from grader.errors import CourseError
+from grader.integrations.release.wheel import SOURCES
+from grader.reports.templates import markdown_text
+from grader.results.gradebook import number
+from grader.scores import total
+
+HANDOUT = ".handout"
+"""The folder with the notebooks as they were handed out."""
+
+_TEMPLATES = {
+    "README.md": "README.md",
+    "requirements.txt": "requirements.txt",
+    "gitignore": ".gitignore",
+    "gitattributes": ".gitattributes",
+    "devcontainer.json": ".devcontainer/devcontainer.json",
+    "classroom.yml": ".github/workflows/classroom.yml",
+}
+_PINNED = ("torch", "otter-grader", "ipykernel")
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
+
+
+def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, bytes]:
+    """All files of a student repository, by their path in it.
+
+    Args:
+        course: the course; of it only ``assignments/`` is read, and what masters say in public.
+        stems: the assignments.
+        wheel: of the grader, without the course.
+
+    Raises:
+        CourseError: a file of the course cannot be read.
+    """
+    assignments = course.root / "assignments"
+    files = {f"wheels/{wheel.name}": wheel.read_bytes()}
+    for stem in stems:
+        notebook = _read(assignments / f"{stem}.ipynb")
+        files[f"{stem}.ipynb"] = files[f"{HANDOUT}/{stem}.ipynb"] = notebook
+        for question in course.assignment(stem).questions:
+            if question.public_check is not None:
+                path = f"tests/{stem}/{question.id}.py"
+                files[path] = _read(assignments / path)
+    said = _said(course, stems, wheel)
+    for template, path in _TEMPLATES.items():
+        files[path] = _ENVIRONMENT.get_template(template).render(said).encode()
+    return files
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CourseError(f"{path} cannot be read ({error.strerror}): run `make build`.") from error
+
+
+def _said(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, Any]:
+    """What the templates know."""
+    assignments = [_assignment(course, stem) for stem in stems]
+    return {
+        "assignments": assignments,
+        "first": stems[0],
+        "partial_credit": 100 * course.settings.partial_credit,
+        "pins": _pins(),
+        "steps": [q["step"] for assignment in assignments for q in assignment["checked"]],
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "version": __version__,
+        "wheel": wheel.name,
+    }
+
+
+def _assignment(course: Course, stem: str) -> dict[str, Any]:
+    assignment, points = course.assignment(stem), course.points(stem)
+    questions = [
+        {
+            "id": q.id,
+            "step": f"{q.id}_{stem}",
+            "title": q.title,
+            "function": q.function,
+            "points": points[q.id],
+        }
+        for q in assignment.questions
+        if not q.is_end_task
+    ]
+    # No question without a public check can be answered at once.
+    with_check = {q.id for q in assignment.questions if q.public_check}
+    checked = [question for question in questions if question["id"] in with_check]
+    return {
+        "stem": stem,
+        "title": assignment.title,
+        "points": total(points.values()),
+        "questions": questions,
+        "checked": checked,
+    }
+
+
+def _pins() -> Mapping[str, str]:
+    """The versions the course is tested with, of what students install beside the grader."""
+    path = SOURCES / "constraints.txt"
+    versions = {pin["name"]: pin["version"] for pin in _PIN.finditer(_read_text(path))}
+    missing = ", ".join(name for name in _PINNED if name not in versions)
+    if missing:
+        raise CourseError(f"{path} names no version of {missing}: add a line such as `torch==2.13.0`.")
+    return {name: versions[name] for name in _PINNED}
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read ({error}), which has the versions of packages.") from error
+
+
+def _quoted(text: str) -> str:
+    """Text as a string of JSON, which YAML reads as well; without expressions of a workflow."""
+    return json.dumps(text.replace("${{", "$ {{"), ensure_ascii=False)
+
+
+#: Workflows have braces of their own, so these templates are written with brackets.
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("grader", "templates/release"),
+    autoescape=False,  # noqa: S701 - no HTML; what the author wrote goes through `text` or `quoted`
+    undefined=StrictUndefined,
+    block_start_string="[%",
+    block_end_string="%]",
+    variable_start_string="[[",
+    variable_end_string="]]",
+    comment_start_string="[#",
+    comment_end_string="#]",
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_ENVIRONMENT.filters.update(number=number, text=markdown_text, quoted=_quoted)

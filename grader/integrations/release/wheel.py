@@ -1,0 +1,105 @@
+"""Outside: a wheel of this package, without the course, for students' machines and other systems' graders.
+
+The same sources give the same bytes, whenever and by whomever it is built.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from grader.complete_file import write_complete
+from grader.errors import BrokenRunError, GraderError
+
+SOURCES = Path(__file__).resolve().parents[3]
+"""Where ``pyproject.toml`` lies beside this package, unless it was installed from a wheel itself."""
+
+_README = """\
+# autograd-grader
+
+The commands of an autograd course in notebooks. For students: `python -m grader check NOTEBOOK`, `hint`,
+`status`, `watch` and `reset`. The course itself (notebooks, solutions, graded checks) is not in this package.
+"""
+_BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+_EPOCH = "1577836800"  # 2020-01-01; an archive cannot hold times before 1980
+_LONGEST_ERROR = 300
+
+
+def build_wheel(root: Path, folder: Path) -> Path:
+    """Build the wheel, reproducibly, and without asking any index.
+
+    It is built from a copy: nothing is left beside the sources, and nothing that was left there gets in.
+
+    Args:
+        root: the folder that holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
+        folder: where the wheel goes; it is made where it is missing. An equal wheel is left alone.
+
+    Returns:
+        The wheel's path.
+
+    Raises:
+        GraderError: `root` has no sources, setuptools is missing, or `folder` cannot be written.
+        BrokenRunError: building failed.
+    """
+    if not (root / "pyproject.toml").is_file():
+        raise GraderError(
+            f"{root} holds no pyproject.toml, of which a wheel of the grader is built: run this command in a"
+            " copy of the course's repository, with the grader installed by `pip install -e '.[instructor]'`"
+        )
+    if find_spec("setuptools") is None:
+        raise GraderError("setuptools is missing, which builds the wheel: pip install 'setuptools>=77'")
+    with tempfile.TemporaryDirectory() as temporary:
+        sources, built = Path(temporary, "sources"), Path(temporary, "built")
+        built.mkdir()
+        try:
+            _copy(root, sources)
+            _run_setuptools(sources, built)
+            return _put(next(built.glob("*.whl")), folder)
+        except OSError as error:
+            raise GraderError(
+                f"{error.filename or folder}: the grader's wheel cannot be written ({error.strerror}): mend"
+                " that or choose another folder."
+            ) from error
+
+
+def _copy(root: Path, sources: Path) -> None:
+    """Copy what belongs into the wheel; modes are copied into it, so they must not depend on who builds."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    shutil.copytree(root / "grader", sources / "grader", ignore=ignored, copy_function=shutil.copyfile)
+    shutil.copyfile(root / "pyproject.toml", sources / "pyproject.toml")
+    if (root / "LICENSE").is_file():
+        shutil.copyfile(root / "LICENSE", sources / "LICENSE")
+    (sources / "README.md").write_text(_README, encoding="utf-8")  # the course's own is for instructors
+    for path in sources.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _run_setuptools(sources: Path, built: Path) -> None:
+    """Build in a process of its own: setuptools changes the one it runs in."""
+    command = [sys.executable, "-I", "-W", "ignore", "-c", _BUILD, str(built)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
+    done = subprocess.run(  # noqa: S603 - our own interpreter, our own sources
+        command,
+        cwd=sources,
+        env=environment,
+        umask=0o022,  # modes of what setuptools adds get into the wheel as well
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode or not any(built.glob("*.whl")):
+        last = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2][:_LONGEST_ERROR]
+        raise BrokenRunError(f"the grader's wheel could not be built (setuptools says: {last or 'nothing'}).")
+
+
+def _put(wheel: Path, folder: Path) -> Path:
+    target, content = folder / wheel.name, wheel.read_bytes()
+    if not target.is_file() or target.read_bytes() != content:
+        write_complete(target, content)
+    return target

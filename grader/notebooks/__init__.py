@@ -1,0 +1,1 @@
+"""Outside: notebooks read as data; nothing of them is run."""

@@ -1,0 +1,101 @@
+"""On a student's machine: a notebook, all its cells and the public checks it carries; nothing is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.notebooks.reader import Notebook, parse_notebook, read_file
+from grader.text import encodable
+
+
+@dataclass(frozen=True)
+class DocumentCell:
+    """One cell of any kind.
+
+    Attributes:
+        place: which of all cells it is, counted from 0.
+        number: which of the code cells it is, counted from 1 as in feedback; 0 where it holds no code.
+        id: its id in format 4.5, else "".
+        source: its text, lines ending as Python's do.
+    """
+
+    place: int
+    number: int
+    id: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A notebook as it lies on the disk.
+
+    Attributes:
+        path: where it lies.
+        text: its JSON, exactly; None where its bytes are not the text they claim to be.
+        encoding: how the text is encoded.
+        notebook: its code cells, and the assignment it claims.
+        cells: all its cells; none in the old format 3.
+        is_old: whether it has that format, in which cells lie on worksheets.
+        tests: the public checks in its metadata, by the question's id.
+    """
+
+    path: Path
+    text: str | None
+    encoding: str
+    notebook: Notebook
+    cells: tuple[DocumentCell, ...]
+    is_old: bool
+    tests: Mapping[str, str]
+
+
+def read_document(path: Path) -> Document:
+    """Read a notebook.
+
+    Raises:
+        NotebookError: it cannot be read or is no notebook.
+    """
+    file = read_file(path)
+    notebook = parse_notebook(file)
+    encoding = json.detect_encoding(file.content)
+    try:
+        text = file.content.decode(encoding)
+    except UnicodeDecodeError:
+        text = None
+    document = json.loads(text if text is not None else file.content.decode(encoding, "replace"))
+    cells = tuple(_cells(document, notebook))
+    is_old = not (isinstance(document, dict) and isinstance(document.get("cells"), list))
+    return Document(path, text, encoding, notebook, cells, is_old, _tests(document))
+
+
+def _cells(document: Any, notebook: Notebook) -> list[DocumentCell]:
+    raw = document.get("cells") if isinstance(document, dict) else None
+    found: list[DocumentCell] = []
+    number = 0
+    for place, cell in enumerate(raw if isinstance(raw, list) else []):
+        fields = cell if isinstance(cell, dict) else {}
+        identity = fields.get("id")
+        identity = identity if isinstance(identity, str) else ""
+        if fields.get("cell_type") == "code":
+            number += 1
+            source = notebook.cells[number - 1].source
+            found.append(DocumentCell(place, number, identity, source))
+        else:
+            found.append(DocumentCell(place, 0, identity, _text(fields.get("source"))))
+    return found
+
+
+def _text(source: Any) -> str:
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    return encodable(source).replace("\r\n", "\n") if isinstance(source, str) else ""
+
+
+def _tests(document: Any) -> dict[str, str]:
+    match document:
+        case {"metadata": {"otter": {"tests": dict() as tests}}}:
+            return {name: source for name, source in tests.items() if isinstance(source, str)}
+    return {}

@@ -1,0 +1,96 @@
+"""Outside: handwriting, a student's own code of one function, found as text and neither parsed nor run."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.notebooks.reader import Cell
+
+MAX_PLACES = 20
+_MAX_LINES = 200
+_MAX_LINE = 300  # characters; no line that anybody wrote is longer
+_DEFINITION = re.compile(r"(?:(?:async\s+)?def|class)\s+(\w+)")
+_IMPORT = re.compile(r"(?:from\s+\S+\s+)?import\s(.*)")
+_EQUALS = re.compile(r"(?<![=!<>:+\-*/%@&|^])=(?!=)")  # an assignment, which neither compares nor adds
+_NO_TARGET = re.compile(r"[^\w\s,*]")
+
+
+@dataclass(frozen=True)
+class Handwriting:
+    """A place where a notebook defines a name, or seems to.
+
+    Attributes:
+        cell: the number of the code cell, counted from 1.
+        lines: the definition, as far as its indentation tells; what is very long is cut.
+    """
+
+    cell: int
+    lines: tuple[str, ...]
+
+
+def handwriting(cells: Sequence[Cell], name: str) -> tuple[list[Handwriting], int]:
+    """The places that define a name, as it looks; which of them counts, only Python could tell.
+
+    Returns:
+        The last places, in order, and how many there are in all.
+    """
+    count, last = 0, deque[tuple[int, list[str], int]](maxlen=MAX_PLACES)
+    for cell in cells:
+        lines = cell.source.split("\n") if name in cell.source else []
+        for place, line in enumerate(lines):
+            if _binds(line, name):
+                count += 1
+                last.append((cell.number, lines, place))
+    return [Handwriting(cell, tuple(_block(lines, place))) for cell, lines, place in last], count
+
+
+def defines(source: str, name: str) -> bool:
+    """Whether a line at the left margin of some code defines a name, as it looks."""
+    return any(_binds(line, name) for line in source.split("\n") if not line[:1].isspace())
+
+
+def _binds(line: str, name: str) -> bool:
+    """Whether a line defines a name: by ``def`` or ``class``, by an import, or by an assignment."""
+    text = line.lstrip()[:_MAX_LINE]
+    if name not in text:
+        return False
+    if match := _DEFINITION.match(text):
+        return match[1] == name
+    if match := _IMPORT.match(text):
+        return name in {part.strip(" ()").rpartition(" ")[2] for part in match[1].split(",")}
+    return any(name in _targets(piece) for piece in _EQUALS.split(text)[:-1])
+
+
+def _targets(piece: str) -> set[str]:
+    """The names that stand left of an equals sign, none where anything else stands there too."""
+    names = piece.partition(":")[0].lstrip(" \t([").rstrip(" \t)]")
+    return set() if _NO_TARGET.search(names) else {part.strip(" \t*") for part in names.split(",")}
+
+
+def _block(lines: Sequence[str], first: int) -> list[str]:
+    """The lines of a definition: its decorators, and what is indented below it."""
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    start = first
+    while start > 0 and lines[start - 1].strip().startswith("@"):
+        start -= 1
+    end = first + 1
+    while end < len(lines) and _belongs(lines[end], indent):
+        end += 1
+    while not lines[end - 1].strip():
+        end -= 1
+    shown = [_cut(line) for line in lines[start : min(end, start + _MAX_LINES)]]
+    return [*shown, f"... {end - start - _MAX_LINES} more lines"] if end - start > _MAX_LINES else shown
+
+
+def _belongs(line: str, indent: int) -> bool:
+    text = line.lstrip()
+    return not text or len(line) - len(text) > indent or text[0] in ")]}#"
+
+
+def _cut(line: str) -> str:
+    """A line without tabs, cut before they are expanded, and after."""
+    text = line[: _MAX_LINE + 1].expandtabs()
+    return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]} ..."

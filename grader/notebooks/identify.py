@@ -1,0 +1,62 @@
+"""Outside: which assignment a notebook answers, from what it says, is called and defines."""
+
+import re
+from collections.abc import Collection, Mapping
+
+from grader.notebooks.reader import Notebook
+
+_DEFINITION = re.compile(
+    r"^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))",
+    re.MULTILINE,
+)
+
+
+def recognise(
+    file_stem: str, notebook: Notebook | None, functions: Mapping[str, Collection[str]]
+) -> str | None:
+    """Return the stem of the assignment, or None where nothing decides.
+
+    The notebook's metadata is asked first, then the name of its file, which may have been decorated ("Ada
+    03-truncated-bptt (1)"), then the functions it defines. Two assignments that fit equally well are no
+    answer.
+
+    Args:
+        file_stem: The name of the file without its suffix.
+        notebook: The notebook, or None when it cannot be read.
+        functions: The names of the functions and classes each assignment asks for, by its stem.
+    """
+    if notebook is not None and notebook.assignment in functions:
+        return notebook.assignment
+    by_name = _only_best({stem: _length_found(stem, file_stem) for stem in functions})
+    if by_name is not None or notebook is None:
+        return by_name
+    defined = _defined_names(notebook)
+    return _only_best({stem: len(defined.intersection(names)) for stem, names in functions.items()})
+
+
+def _length_found(stem: str, file_stem: str) -> int:
+    """Return how many characters of the file's name are the stem's: all of them or none."""
+    return len(stem) if _spelling(stem) in _spelling(file_stem) else 0
+
+
+def _spelling(name: str) -> str:
+    """Return a name without what people and learning platforms change when they pass a file on."""
+    return re.sub(r"[ _-]+", "_", name.casefold())
+
+
+def _defined_names(notebook: Notebook) -> set[str]:
+    """Return the names that lines of the notebook seem to define; the code is searched, not parsed."""
+    return {
+        name
+        for cell in notebook.cells
+        for match in _DEFINITION.finditer(cell.source)
+        for name in match.groups()
+        if name
+    }
+
+
+def _only_best(scores: Mapping[str, int]) -> str | None:
+    """Return the stem with the highest score, if it has one and shares it with no other."""
+    best = max(scores.values(), default=0)
+    stems = [stem for stem, score in scores.items() if score == best > 0]
+    return stems[0] if len(stems) == 1 else None

@@ -1,0 +1,141 @@
+"""Outside: feedback, the pages a student reads; everything of a student's is escaped where it is put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from grader.course.question import END_TASK, name_of
+from grader.course.settings import Feedback
+from grader.grading.scoring import remarks
+from grader.graphs.legend import LEGEND_HTML, LEGEND_MARKDOWN
+from grader.graphs.picture import Picture
+from grader.reports.causes import Diagnosis, diagnoses_of
+from grader.reports.templates import HTML, MARKDOWN
+from grader.results.failed_cell import MAX_TOLD, FailedCell
+from grader.results.gradebook import number
+from grader.results.result import Result, all_questions
+from grader.results.row import end_task_standing
+from grader.sandbox.evidence import Evidence
+from grader.text import coded, some, straight
+
+_MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
+
+#: Pictures of a submission, by the id of their question.
+Pictures = Mapping[str, Sequence[Picture]]
+
+
+def feedback_markdown(
+    result: Result, cells: Sequence[str], pictures: Pictures | None = None, *, shows: Feedback | None = None
+) -> str:
+    """What a student reads about one submission, as Markdown; pictures are Mermaid in fences.
+
+    Args:
+        result: of the submission.
+        cells: a sentence for each cell that did not run to its end, see `failed_cells`.
+        pictures: by the id of their question.
+        shows: what is shown besides titles, outcomes and points; everything, unless told otherwise.
+    """
+    return MARKDOWN.get_template("feedback.md").render(_content(result, cells, pictures, shows))
+
+
+def feedback_html(
+    result: Result, cells: Sequence[str], pictures: Pictures | None = None, *, shows: Feedback | None = None
+) -> str:
+    """What a student reads about one submission, as one HTML file that needs nothing else.
+
+    The arguments are those of `feedback_markdown`; pictures are SVG in the page.
+    """
+    return HTML.get_template("feedback.html").render(_content(result, cells, pictures, shows))
+
+
+def _content(
+    result: Result, cells: Sequence[str], pictures: Pictures | None, shows: Feedback | None
+) -> dict[str, Any]:
+    shows = shows or Feedback()
+    shown = pictures if pictures and shows.xrays else {}
+    questions = all_questions(result)
+    drawn = [question["id"] for question in questions if shown.get(question["id"])]
+    return {
+        "result": result,
+        "questions": questions,
+        "superseded": some(result["superseded"], _MOST_NAMED),
+        "cells": cells,
+        "pictures": shown,
+        "shows": shows,
+        "legend": {"html": Markup(LEGEND_HTML), "markdown": LEGEND_MARKDOWN},  # noqa: S704 - our own
+        "first_drawn": drawn[0] if drawn else None,  # the legend stands beside its pictures, and once
+    }
+
+
+def _standing(question: Mapping[str, Any]) -> str:
+    """How a question went, in a word that is a CSS class too: full, part or none."""
+    if question["score"] >= question["max_score"]:
+        return "full"
+    return "part" if question["score"] > 0 else "none"
+
+
+def _gained(question: Mapping[str, Any]) -> str:
+    """What a question earned, in points; how an end task stands, which earns none."""
+    score, most = number(question["score"]), number(question["max_score"])
+    if question["id"] != END_TASK:
+        return f"{score} of {most}"
+    standing = end_task_standing(question)
+    return f"{score} of {most} checks passed" if standing == "tried" else standing
+
+
+def _points(check: Mapping[str, Any], question: Mapping[str, Any]) -> str:
+    """The points of a check, behind its outcome; a check of an end task has none."""
+    if question["id"] == END_TASK:
+        return ""
+    return f"{number(check['points'])} of {number(check['max_points'])}"
+
+
+def _remarks(question: Mapping[str, Any]) -> str:
+    """Why a question earned less than its passed checks are worth; nothing where it did not."""
+    checks = ((check["outcome"], check["points"]) for check in question["checks"])
+    return " ".join(remarks(question["score"], question["max_score"], checks))
+
+
+def _diagnoses(question: Mapping[str, Any], told: bool) -> list[Diagnosis]:
+    """The failed checks of a question by their cause; one by one where causes are not told."""
+    failed = [check for check in question["checks"] if check["outcome"] != "passed"]
+    return diagnoses_of(failed) if told else [Diagnosis(check) for check in failed]
+
+
+def _coded(text: str) -> Markup:
+    """Text as HTML; what stands between backticks is code."""
+    return Markup(coded(text))  # noqa: S704 - escaped there
+
+
+def _fenced(text: str) -> str:
+    """Mermaid that does not close the fence in which it stands; it needs no backticks."""
+    return straight(text).replace("`", "'")
+
+
+def _drawn(svg: str) -> Markup:
+    """A drawing of ours; see `grader.graphs.picture` for what makes it safe."""
+    return Markup(svg)  # noqa: S704
+
+
+for _environment in (HTML, MARKDOWN):
+    _environment.filters.update(
+        coded=_coded,
+        diagnoses=_diagnoses,
+        drawn=_drawn,
+        fenced=_fenced,
+        gained=_gained,
+        name=name_of,
+        points=_points,
+        remarks=_remarks,
+        standing=_standing,
+    )
+
+
+def failed_cells(evidence: Evidence | None) -> list[str]:
+    """One sentence for each cell of the notebook that did not run to its end, for the first of very many."""
+    cells = evidence.cells if evidence else []
+    told = [FailedCell.of(cell).sentence for cell in cells[:MAX_TOLD]]
+    return [*told, f"And {len(cells) - len(told)} more."] if len(cells) > len(told) else told

@@ -1,0 +1,1 @@
+"""Outside: what a run leaves: results, the folder that holds them, gradebook, changes."""

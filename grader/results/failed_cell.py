@@ -1,0 +1,91 @@
+"""Outside: a failed cell, one of a notebook that did not run to its end, and how it ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grader.checks.diagnosis import quoted
+from grader.sandbox.facts import Raised, decode_raised
+from grader.text import encodable
+
+MAX_FOREIGN_TEXT = 200
+MAX_TOLD = 20  # of very many a person reads no more
+
+RAISED = "raised"
+STOPPED = "stopped"
+LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class FailedCell:
+    """One cell.
+
+    Attributes:
+        cell: its number among the code cells, from 1.
+        ended: ``raised`` (it stopped with an error), ``stopped`` (its time ran out) or ``left out`` (it ended
+            its process, or the time of the notebook ran out before it).
+        text: the error and its line, which is a student's text, or why it was left out; empty where it was
+            stopped.
+    """
+
+    cell: int
+    ended: str
+    text: str = ""
+
+    @classmethod
+    def of(cls, observed: Mapping[str, Any]) -> FailedCell:
+        """The cell of an entry of ``Evidence.cells``."""
+        if observed["raised"] is None:
+            return cls(observed["cell"], LEFT_OUT, observed["fault"])
+        error = decode_raised(observed["raised"])
+        if error.type == "CellTimeout":
+            return cls(observed["cell"], STOPPED)
+        text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
+        kind = error.type[:MAX_FOREIGN_TEXT]
+        said = f"{kind}: {text}" if text else kind
+        return cls(observed["cell"], RAISED, encodable(f"{said}{_at(error, observed['cell'])}"))
+
+    @property
+    def sentence(self) -> str:
+        """What a student reads."""
+        if self.ended == RAISED:
+            return f"Code cell {self.cell} stopped with {self.text}."
+        return stopped_cells([self.cell], self.text)
+
+
+def _at(error: Raised, cell: int) -> str:
+    """The line where it happened, and the function it stands in, if it was not told which."""
+    if not error.line:
+        return ""
+    elsewhere = "" if error.cell.partition(",")[0] == f"cell {cell}" else f" (code {error.cell})"
+    function = f" in {error.function}" if error.function else ""
+    return f", at {quoted(error.line)}{function}{elsewhere}"
+
+
+def stopped_cells(cells: Iterable[object], text: str) -> str:
+    """A sentence about cells that were stopped or left out for the same reason.
+
+    Args:
+        cells: their numbers.
+        text: as in `FailedCell`.
+    """
+    numbers = [str(cell) for cell in cells]
+    one = len(numbers) == 1
+    which = f"Code cell{'' if one else 's'} {', '.join(numbers)} {'was' if one else 'were'}"
+    if text:
+        return f"{which} left out: {text}."
+    return f"{which} stopped, because {'it' if one else 'they'} took too long."
+
+
+def as_stored(cells: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The form in which a result has the entries of ``Evidence.cells``, the first of each way to end."""
+    kept: Counter[str] = Counter()
+    found = []
+    for one in map(FailedCell.of, cells):
+        kept[one.ended] += 1
+        if kept[one.ended] <= MAX_TOLD:
+            found.append(asdict(one))
+    return found

@@ -1,0 +1,263 @@
+"""Outside: the folder of a run's results; every file in it is complete or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from itertools import count
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from grader.complete_file import write_complete
+from grader.errors import BrokenRunError, GraderError
+from grader.grading.submission import Submission
+from grader.lock import lock
+from grader.results.index import INDEX, Index
+from grader.results.memory import Key, Memory
+from grader.results.result import Result
+from grader.results.row import Row, Rows
+from grader.sandbox.evidence import Evidence
+
+RUN_SCHEMA = "autograd-grader/run/v1"
+_UNFINISHED = ".unfinished"
+T = TypeVar("T")
+
+
+class ResultsFolder:
+    """``--out``: what was graded before, and where new results go; inside a ``with`` it is one run's alone.
+
+    Args:
+        path: the folder; it is made where it is missing.
+        index: what is remembered of it.
+
+    Raises:
+        GraderError: it cannot be written, or another run is writing there.
+    """
+
+    def __init__(self, path: Path, index: Index) -> None:
+        self.path, self._index = path, index
+        self._rows, self._numbers = Rows(), count()
+        self._root = os.fspath(path)
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = lock(self.path / ".lock")
+            if self._lock is not None:  # nobody else is here: these are of a run that was killed
+                shutil.rmtree(self.path / _UNFINISHED, ignore_errors=True)
+            (self.path / _UNFINISHED).mkdir(exist_ok=True)
+            trial = self.path / _UNFINISHED / f"{os.getpid()}-trial"
+            trial.write_bytes(b"")
+            trial.unlink()
+        except BlockingIOError as error:
+            raise GraderError(
+                f"another run is grading into {self.path}: wait until it has ended, or choose another --out"
+            ) from error
+        except OSError as error:
+            self.__exit__()
+            raise GraderError(
+                f"results cannot be written to {self.path} ({error.strerror}): choose another --out"
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            shutil.rmtree(self.path / _UNFINISHED, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = None
+
+    def seeds(self) -> list[int]:
+        """The secret seeds of the runs before that were not forgotten, the newest first."""
+        run = self.run()
+        earlier = run.get("earlier_seeds")
+        known = [run.get("seed"), *(earlier if isinstance(earlier, list) else [])]
+        return [seed for seed in known if isinstance(seed, int)]
+
+    def run(self) -> dict[str, Any]:
+        """What is known of the run before; empty where there was none."""
+        return read_run(self.path)
+
+    def write_run(self, run: dict[str, Any]) -> None:
+        """Keep what the next run needs to go on from here."""
+        self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **run}, indent=1) + "\n")
+
+    def row(self, student: str, name: str) -> Row | None:
+        """The row of a submission's stored result, or None."""
+        path = self._result_path(student, name)
+        return _recalled(self._index.rows, (student, name), path, lambda: self._read_row(path, name))
+
+    def _read_row(self, path: str, name: str) -> Row | None:
+        with contextlib.suppress(AttributeError, KeyError, TypeError):
+            return self._rows.row_of(self._read(path), name)
+        return None
+
+    def result(self, student: str, name: str) -> Result | None:
+        """A submission's stored result, or None where there is none that can be read."""
+        result = self._read(self._result_path(student, name))
+        return result if isinstance(result, dict) else None
+
+    def write_result(self, result: Result, name: str) -> None:
+        """Store a result."""
+        self._index.rows.forget((result["student"], name))
+        text = json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n"
+        self.write(self._result_path(result["student"], name), text)
+
+    def has_feedback(self, student: str, name: str) -> bool:
+        """Whether both forms of a submission's feedback are there."""
+        feedback = f"{self._root}/feedback/{student}/{name}"
+        return all(_signature(f"{feedback}.{suffix}") is not None for suffix in ("md", "html"))
+
+    def observed(self, student: str, name: str) -> str | None:
+        """The fingerprint of what was observed of a submission before, or None."""
+        path = self._evidence_path(student, name)
+        return _recalled(self._index.observed, (student, name), path, lambda: self._fingerprint(path))
+
+    def evidence(self, student: str, name: str) -> Evidence | None:
+        """What was observed of a submission before."""
+        return self._evidence(self._evidence_path(student, name))
+
+    def write_evidence(self, student: str, name: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store what was observed, so that a changed assertion need not run anybody's code again."""
+        self._index.observed.forget((student, name))
+        self._write_evidence(self._evidence_path(student, name), fingerprint, evidence)
+
+    def count_results(self) -> int:
+        """How many results are stored."""
+        return sum(1 for _ in (self.path / "submissions").glob("*/*.json"))
+
+    def write_index(self, found: Iterable[Submission]) -> None:
+        """Remember for the next run what is known of these submissions, so that it need not be read again."""
+        for submission in found:
+            self.observed(submission.student, submission.name)
+        if self._index.has_changed:
+            with contextlib.suppress(BrokenRunError):  # it spares the next run time, and is no result
+                self.write(self.path / INDEX, self._index.text())
+
+    def reference(self, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed of a reference before; whoever reads it knows the expected values."""
+        path = self._reference_path(stem, fingerprint)
+        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+
+    def references(self, stem: str) -> list[tuple[Evidence, Evidence | None]]:
+        """All that was observed of a reference before, each with its stubs, the newest first."""
+        paths = (self.path / "reference").glob(f"{stem}-*.json")
+        newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+        known = ((self._evidence(path), path.parent / "stubs" / path.name) for path in newest)
+        return [(evidence, self._evidence(stubs)) for evidence, stubs in known if evidence is not None]
+
+    def stubs(self, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed of the stubs before, on the inputs of a reference with this fingerprint."""
+        path = self._stubs_path(stem, fingerprint)
+        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+
+    def write_stubs(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store what was observed of the stubs, beside their reference."""
+        self._write_evidence(self._stubs_path(stem, fingerprint), fingerprint, evidence)
+
+    def _stubs_path(self, stem: str, fingerprint: str) -> Path:
+        path = self._reference_path(stem, fingerprint)
+        return path.parent / "stubs" / path.name
+
+    def ordinary(self, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed before of the reference itself, where oracles answer in its place."""
+        path = self._ordinary_path(stem, fingerprint)
+        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+
+    def write_ordinary(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store that, beside what the oracles gave."""
+        self._write_evidence(self._ordinary_path(stem, fingerprint), fingerprint, evidence)
+
+    def _ordinary_path(self, stem: str, fingerprint: str) -> Path:
+        path = self._reference_path(stem, fingerprint)
+        return path.parent / "ordinary" / path.name
+
+    def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store what was observed of a reference, beside what was by other questions."""
+        self._write_evidence(self._reference_path(stem, fingerprint), fingerprint, evidence)
+
+    def _reference_path(self, stem: str, fingerprint: str) -> Path:
+        return self.path / "reference" / f"{stem}-{fingerprint[:16]}.json"
+
+    @staticmethod
+    def _fingerprint(path: str | Path) -> str | None:
+        """The first line, so that the rest need not be read."""
+        try:
+            with Path(path).open(encoding="utf-8") as file:
+                return file.readline().strip()
+        except (OSError, ValueError):
+            return None
+
+    @staticmethod
+    def _evidence(path: str | Path) -> Evidence | None:
+        with contextlib.suppress(AttributeError, KeyError, OSError, TypeError, ValueError):
+            return Evidence.from_json(json.loads(Path(path).read_text(encoding="utf-8").partition("\n")[2]))
+        return None
+
+    def _write_evidence(self, path: str | Path, fingerprint: str, evidence: Evidence) -> None:
+        text = json.dumps(evidence.to_json(), separators=(",", ":"))
+        self.write(path, f"{fingerprint}\n{text}\n")
+
+    def write(self, place: str | Path, text: str) -> None:
+        """Write a file under a temporary name and rename it.
+
+        Raises:
+            BrokenRunError: the disk is full or the folder has gone.
+        """
+        path = Path(place)
+        unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
+        try:
+            write_complete(path, text.encode(errors="replace"), unfinished=unfinished)
+        except OSError as error:
+            raise BrokenRunError(
+                f"{path} cannot be written ({error.strerror}): make room and run the same again"
+            ) from error
+
+    # Texts in place of paths: thousands of them are looked at in every run.
+    def _result_path(self, student: str, name: str) -> str:
+        return f"{self._root}/submissions/{student}/{name}.json"
+
+    def _evidence_path(self, student: str, name: str) -> str:
+        return f"{self._root}/evidence/{student}/{name}.json"
+
+    @staticmethod
+    def _read(path: str | Path) -> Any:
+        """JSON of a file of ours, or None where there is none that can be read."""
+        try:
+            return json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What a results folder says of its last run; empty where it says nothing that can be read."""
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return run if isinstance(run, dict) else {}
+
+
+def _recalled(memory: Memory[T], key: Key, path: str, read: Callable[[], T | None]) -> T | None:
+    """What a file says: as it is remembered while the file is the same, else read, and remembered."""
+    signature = _signature(path)
+    if signature is None:
+        return None
+    value = memory.recall(key, signature)
+    if value is None:
+        value = read()
+        if value is not None:
+            memory.keep(key, signature, value)
+    return value
+
+
+def _signature(path: str) -> tuple[int, int] | None:
+    """What changes whenever a file of ours is written anew; None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - in the time of which a Path is not even made
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,71 @@
+"""Outside: the gradebook, one row for every student and assignment."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grader.results.row import Row
+from grader.scores import total
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
+
+
+def gradebook(
+    rows: Sequence[Row], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
+) -> str:
+    """The gradebook as CSV text.
+
+    Args:
+        rows: of all submissions.
+        absent: (student, stem) of those of the roster who handed in nothing.
+        points: what each question is worth, of the assignments somebody is absent from.
+    """
+    asked = {q for worth in points.values() for q in worth} | {
+        answer.id for row in rows for answer in row.answers
+    }
+    questions = sorted(asked, key=lambda q: int(q[1:]))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(["student", "assignment", "score", "max_score", "status", "notebook_sha256", *questions])
+    lines: list[list[Any]] = [_line(row, questions) for row in rows]
+    lines += [_absent_line(student, stem, points[stem], questions) for student, stem in absent]
+    lines.sort(key=lambda line: (line[0], line[1]))
+    for line in lines:
+        (quoting if _SEPARATORS.search(line[0] + line[1]) else writer).writerow(line)
+    return text.getvalue()
+
+
+def _line(row: Row, questions: Sequence[str]) -> list[Any]:
+    scores = {answer.id: number(answer.score) for answer in row.answers}
+    return [
+        harmless(row.student),
+        harmless(row.what),
+        number(row.score),
+        number(row.max_score),
+        row.status,
+        dict(row.provenance)["notebook_sha256"] or "",
+        *(scores.get(question, "") for question in questions),
+    ]
+
+
+def _absent_line(student: str, stem: str, worth: Mapping[str, float], questions: Sequence[str]) -> list[Any]:
+    scores = ["0" if question in worth else "" for question in questions]
+    return [harmless(student), stem, "0", number(total(worth.values())), "absent", "", *scores]
+
+
+def harmless(text: str) -> str:
+    """Text of a stranger as a cell that no spreadsheet takes for a formula."""
+    plain = unicodedata.normalize("NFKC", text).lstrip()
+    return f"'{text}" if plain.startswith(_FORMULA) else text
+
+
+def number(value: float) -> str:
+    """A score without needless digits: ``4`` and ``4.5``."""
+    return f"{value:.10g}"

@@ -1,0 +1,188 @@
+"""Outside: what a class did, assignment by assignment: scores, and how often each check failed and why."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean, median
+
+from grader.results.row import END_TASKS, Answer, Checked, Row
+from grader.results.told import Told, counted, pattern_of
+from grader.sandbox.reason import only_follows
+
+_MOST_TOLD = 5
+
+
+@dataclass(frozen=True)
+class CheckSummary:
+    """One check among those who answered its question.
+
+    Attributes:
+        id: the check.
+        title: what it says in a word.
+        of: how many were checked.
+        diagnoses: what those who failed were told, the most frequent first, and how many were.
+    """
+
+    id: str
+    title: str
+    of: int
+    diagnoses: list[tuple[str | None, int]]
+
+    @cached_property
+    def failed(self) -> int:
+        """How many failed it."""
+        return sum(number for _, number in self.diagnoses)
+
+    @property
+    def message(self) -> str | None:
+        """The most frequent diagnosis."""
+        return self.diagnoses[0][0] if self.diagnoses else None
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """The diagnoses, of which those are one that differ in their numbers only."""
+        return counted(self.diagnoses)
+
+
+@dataclass
+class QuestionSummary:
+    """One question: how many earned it in full, in part or not at all, and how many did not answer.
+
+    Attributes:
+        answered: how many did.
+        told: what those who answered were told, by the number of students, in whatever checks.
+    """
+
+    id: str
+    title: str
+    checks: list[CheckSummary] = field(default_factory=list)
+    full: int = 0
+    part: int = 0
+    none: int = 0
+    untouched: int = 0
+    answered: int = 0
+    told: list[Told] = field(default_factory=list)
+
+    @property
+    def outcomes(self) -> tuple[int, int, int, int]:
+        """How many earned it in full, in part, answered and earned nothing, did not answer."""
+        return self.full, self.part, self.none - self.untouched, self.untouched
+
+    @property
+    def failed_checks(self) -> list[CheckSummary]:
+        """The checks that somebody failed, the most failed first."""
+        return sorted((check for check in self.checks if check.failed), key=lambda check: -check.failed)
+
+
+@dataclass(frozen=True)
+class AssignmentSummary:
+    """One assignment.
+
+    Attributes:
+        stem: its name.
+        max_score: what can be earned, as the newest result says.
+        scores: of everybody who handed it in, errors included, in the order of the rows.
+        errors: how many could not be graded.
+        flagged: how many a human should look at because of what they do.
+        questions: as the newest result has them.
+        end_task: how many solved, tried and did not try it; empty where there is none.
+    """
+
+    stem: str
+    max_score: float
+    scores: list[float]
+    errors: int
+    flagged: int
+    questions: list[QuestionSummary]
+    end_task: dict[str, int]
+
+    @property
+    def mean(self) -> float:
+        """The mean score."""
+        return fmean(self.scores)
+
+    @property
+    def median(self) -> float:
+        """The median score."""
+        return median(self.scores)
+
+    @property
+    def full(self) -> int:
+        """How many earned all there is to earn."""
+        return sum(score == self.max_score for score in self.scores)
+
+    @property
+    def misunderstood(self) -> list[tuple[QuestionSummary, Told]]:
+        """What more than one student was told, over all questions, the most frequent first."""
+        told = [(question, one) for question in self.questions for one in question.told if one.number > 1]
+        return sorted(told, key=lambda pair: -pair[1].number)[:_MOST_TOLD]
+
+
+def summarise(rows: Iterable[Row]) -> list[AssignmentSummary]:
+    """Summaries of all assignments that somebody handed in, by their names."""
+    by_stem: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.assignment:
+            by_stem[row.assignment].append(row)
+    return [_assignment(stem, by_stem[stem]) for stem in sorted(by_stem)]
+
+
+def _assignment(stem: str, rows: Sequence[Row]) -> AssignmentSummary:
+    # A run for one student leaves the others' results as they are, perhaps by an older course.
+    newest = max(rows, key=lambda row: (dict(row.provenance)["graded_at"] or "", len(row.answers)))
+    answers: dict[str, list[Answer]] = defaultdict(list)
+    for row in rows:
+        for answer in row.answers:
+            answers[answer.id].append(answer)
+    return AssignmentSummary(
+        stem,
+        newest.max_score,
+        [row.score for row in rows],
+        sum(row.status == "error" for row in rows),
+        sum(bool(row.flags) for row in rows),
+        [_question(asked, answers[asked.id]) for asked in newest.answers],
+        _end_task([row.end_task for row in rows]),
+    )
+
+
+def _end_task(standings: Sequence[str | None]) -> dict[str, int]:
+    return {standing: standings.count(standing) for standing in END_TASKS if any(standings)}
+
+
+def _question(asked: Answer, answers: Sequence[Answer]) -> QuestionSummary:
+    checked: dict[str, list[Checked]] = defaultdict(list)
+    told: Counter[str | None] = Counter()
+    summary = QuestionSummary(asked.id, asked.title)
+    for answer in answers:
+        # A question that is worth nothing is earned in full by whoever answers it.
+        full = answer.status == "answered" and answer.score == answer.max_score
+        summary.full += full
+        summary.none += answer.score == 0 and not full
+        summary.part += answer.score != 0 and not full
+        summary.untouched += answer.status != "answered"
+        if answer.status == "answered":
+            summary.answered += 1
+            told.update(_told(answer))
+            for check in answer.checks:
+                checked[check.id].append(check)
+    summary.told = counted(told.items())
+    summary.checks = [_check(check, checked[check.id]) for check in asked.checks]
+    return summary
+
+
+def _told(answer: Answer) -> Iterable[str]:
+    """What a student was told of an answer; what several checks say with other numbers, once."""
+    messages = (check.message for check in answer.checks if check.outcome != "passed")
+    said: dict[str | None, str] = {}
+    for message in messages:
+        if message and not only_follows(message):
+            said.setdefault(pattern_of(message), message)
+    return said.values()
+
+
+def _check(asked: Checked, checked: Sequence[Checked]) -> CheckSummary:
+    told = Counter(check.message for check in checked if check.outcome != "passed")
+    return CheckSummary(asked.id, asked.title, len(checked), told.most_common())

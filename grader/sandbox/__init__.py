@@ -1,0 +1,1 @@
+"""Outside: runs a student's notebook confined, and brings back evidence; ``worker`` is the inside."""

@@ -1,0 +1,137 @@
+"""Outside: what ``doctor --cage`` prints: the layers of the cage, and the outcome of every attack on it."""
+
+from __future__ import annotations
+
+import platform
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grader.errors import ProtectionError
+from grader.sandbox.zygote import Zygote
+
+_WIDTH = 79
+_INDENT = 17
+
+_FILES = {
+    "landlock+seccomp": (
+        "only Python's library and the installed packages can be read, and nothing but /dev/null be written"
+    ),
+    "sealed seccomp": (
+        "missing in this kernel or container, so the filter refuses to open or look up any file: a notebook "
+        "can import what was loaded before the cage closed (torch, numpy, much of the standard library, and "
+        "what grader/grading/preload.py lists where a notebook of the class asks for it) and nothing else"
+    ),
+}
+_USERS = {
+    "another": "each worker becomes a user of its own, who owns nothing",
+    "nobody": (
+        "all workers become nobody, because this container has few users: a notebook that starts many "
+        "threads can keep those graded beside it from starting any"
+    ),
+    "same": (
+        "workers run as you (uid {uid}), because only root can make them another user: what keeps them from "
+        "your files and processes are the other layers alone, and your own tasks count towards the limit"
+    ),
+}
+_KEPT = (
+    "{kept} is kept, because Python lies in a folder that other users may not enter: permission bits do not "
+    "bind a worker when it reads, Landlock alone does; a Python in /usr or /opt needs no capability"
+)
+
+
+@dataclass(frozen=True)
+class CageReport:
+    """What was found about the cage on this machine.
+
+    Attributes:
+        hello: what the zygote told; see ``grader.sandbox.zygote.Protection``.
+        refusal: the sentence with which ``grade`` would refuse; None when the cage holds.
+    """
+
+    hello: Mapping[str, Any]
+    refusal: str | None
+
+    def __str__(self) -> str:
+        """The whole report as plain text of at most 79 columns."""
+        parts = [self._machine(), *self._layers(), *self._preflight()]
+        verdict = f"grader: {self.refusal}." if self.refusal else "The cage holds."
+        parts.append(textwrap.wrap(verdict, _WIDTH, break_on_hyphens=False))
+        return "\n\n".join("\n".join(part) for part in parts)
+
+    def _machine(self) -> list[str]:
+        kernel = f"{platform.system()} {platform.release()} on {platform.machine()}"
+        torch = self.hello.get("torch") or "unknown"
+        lines = [*_line("kernel", kernel), *_line("torch", torch)]
+        return [*lines, *_line("protection", "none" if self.refusal else self.hello["protection"])]
+
+    def _layers(self) -> Iterator[list[str]]:
+        if not self.hello.get("cage"):
+            return
+        cage, name = self.hello["cage"], self.hello["protection"]
+        version = f"version {cage['landlock']}: " if cage["landlock"] else ""
+        kept = _KEPT.format(**cage) if cage["kept"] else "none is kept"
+        memory = f"{cage['memory_bytes'] / 2**30:.1f} GiB of addresses"
+        yield [
+            "Layers:" if self.refusal is None else "Layers that were prepared, and are not in force:",
+            *_line("Landlock", version + _FILES[name]),
+            *_line(
+                "seccomp",
+                "only the system calls that computing needs: no process, program, socket, namespace, "
+                "tracing or signal to others",
+            ),
+            *_line("user", _USERS[cage["user"]].format(**cage)),
+            *_line("capabilities", kept),
+            *_line(
+                "limits",
+                f"{memory}, {cage['cpu_seconds']} s of processor, {cage['descriptors']} descriptors, "
+                f"{cage['tasks']} tasks, no file, no core dump",
+            ),
+            *_line(
+                "descriptors", "nothing is inherited but the worker's own pipes; no other process may look in"
+            ),
+        ]
+
+    def _preflight(self) -> Iterator[list[str]]:
+        found = self.hello.get("found")
+        if not found or found["trouble"]:
+            return
+        for title, outcomes, good, bad in (
+            ("Attacks the preflight made from inside:", found["attacks"], "stopped", "GOT THROUGH"),
+            ("What has to work inside:", found["controls"], "works", "BROKEN"),
+        ):
+            yield [title, *_table({name: good if holds else bad for name, holds in outcomes.items()})]
+
+
+def examine_cage() -> CageReport:
+    """Start a zygote, which attacks its cage, and keep what it told.
+
+    Raises:
+        BrokenRunError: it could not even be started.
+    """
+    try:
+        with Zygote() as zygote:
+            return CageReport(zygote.protection.hello, None)
+    except ProtectionError as error:
+        return CageReport(error.hello or {}, str(error))
+
+
+def _line(label: str, text: str) -> list[str]:
+    """A label, and beside it the text in as many lines as it needs."""
+    first = f"  {label:<{_INDENT - 2}}"
+    return textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=" " * _INDENT)
+
+
+def _table(outcomes: Mapping[str, str]) -> list[str]:
+    """Names and outcomes in two columns where both are short, each column read downwards."""
+    entries = [f"{name}: {outcome}" for name, outcome in outcomes.items()]
+    width = (_WIDTH - 2) // 2
+    short = [entry for entry in entries if len(entry) < width - 1]
+    long = [entry for entry in entries if len(entry) >= width - 1]
+    half = -(-len(short) // 2)
+    pairs = zip(short[:half], [*short[half:], ""], strict=False)
+    return [
+        *(f"  {left:<{width}}{right}".rstrip() for left, right in pairs),
+        *(f"  {entry}" for entry in long),
+    ]
