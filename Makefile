@@ -41,7 +41,7 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/run.py $(if $(LONG),--long)
 
 attack: $(READY)
-	$(BIN)/python -m pytest tests/test_attacks.py
+	$(BIN)/python -m pytest tests/sandbox/test_attacks.py
 	@$(BIN)/python tests/attack_matrix.py
 
 lint: $(READY)

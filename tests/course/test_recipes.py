@@ -12,7 +12,7 @@ from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import Limits
 
-PAGE = Path(__file__).parent.parent / "docs" / "authoring.md"
+PAGE = Path(__file__).parents[2] / "docs" / "authoring.md"
 IMPORTS = """
 from grader import assert_changed, assert_close, probe, raised
 from grader.inside import alive, attempt, mark, torch, untouched

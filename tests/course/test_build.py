@@ -14,7 +14,7 @@ from grader.course.assignment import Assignment, read_assignment
 from grader.course.build import build, outdated, student_notebook
 from grader.errors import CourseError, GraderError
 
-SOLUTIONS = Path(__file__).parent.parent / "solutions"
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
 POINTS = {"01_tiny": {"q1": 5, "q2": 2.5}}
 
 TINY = '''\

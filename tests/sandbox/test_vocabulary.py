@@ -11,7 +11,7 @@ import pytest
 from grader import inside
 from grader.course import vocabulary
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 WORKER = sorted((ROOT / "grader" / "sandbox" / "worker").glob("*.py"))
 
 INSIDE = """

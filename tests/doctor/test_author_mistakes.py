@@ -458,7 +458,7 @@ def by_hand(course):
         "grader.grading.plugin",
         "tests/hidden/test_01_tiny.py",
     ]
-    here = {**os.environ, "PYTHONPATH": str(Path(doctor.__file__).parent.parent)}
+    here = {**os.environ, "PYTHONPATH": str(Path(doctor.__file__).parents[2])}
     ended = subprocess.run(command, cwd=course.root, env=here, capture_output=True, text=True, check=False)
     return ended.stdout
 

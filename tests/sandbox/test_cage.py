@@ -188,7 +188,7 @@ def test_what_is_readable_cannot_be_changed(place, version):
 def test_readable_paths_show_no_project():
     """Installed packages are named, the folders above them and this project are not."""
     paths = [pathlib.Path(path) for path in readable_paths()]
-    project = pathlib.Path(__file__).resolve().parent.parent
+    project = pathlib.Path(__file__).resolve().parents[2]
     assert pathlib.Path(sysconfig.get_path("purelib")) in paths
     assert all(path.exists() for path in paths)
     for private in (project, project / "tests", pathlib.Path(sys.prefix), pathlib.Path.home()):

@@ -15,7 +15,7 @@ import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 from workflow import read_workflow, run_steps
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
 PAGE = ROOT / "docs" / "grading-on-github.md"
 TOKENS = {"github.token": "token-of-the-course", "secrets.STUDENTS_TOKEN": "token-of-the-students"}

@@ -22,7 +22,7 @@ from grader.doctor.mutation.run import rotten
 from grader.grading.grading import Options, grade
 from grader.sandbox.facts import Raised
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "authoring.md"
 
 

@@ -23,7 +23,7 @@ from grader.sandbox import executor as station
 # Otter is imported by the tests, not by all who collect them; its imports warn about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-COURSE = Path(__file__).parent.parent
+COURSE = Path(__file__).parents[2]
 SETTINGS = "[score]\npartial_credit = 0.3\n[points.01_tiny]\nq1 = 3.5\n[feedback]\nhints = false\n"
 # As the container of Gradescope does, whose folder is /autograder.
 CONTAINER = """

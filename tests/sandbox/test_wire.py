@@ -590,7 +590,7 @@ def test_a_process_outlives_them_all():
     assert len(CASES) >= 200
     played = subprocess.run(
         [sys.executable, "-m", "tests.test_wire"],
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=120,

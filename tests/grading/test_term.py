@@ -16,7 +16,7 @@ from grader.sandbox.worker import syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STEM = "01_leaves"
 
 # The check as it was in the first week, and a right answer which its author had not thought of.

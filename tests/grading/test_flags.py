@@ -320,7 +320,7 @@ def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
 
 def test_every_kind_of_trace_is_tried():
     """No word of the table is without a cell that earns it."""
-    files = [*(Path(__file__).parent / "attacks").glob("*/*.py"), Path(__file__)]
+    files = [*(Path(__file__).parents[1] / "attacks").glob("*/*.py"), Path(__file__)]
     cells = [Cell(1, file.read_text(encoding="utf-8")) for file in files]
     assert {what for cell in cells for what, _ in traces_in([cell])} == set(flags._TRACES)
 

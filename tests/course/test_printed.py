@@ -10,7 +10,7 @@ import pytest
 
 from grader.course.assignment import read_assignment
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MASTERS = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))
 BETWEEN = (", ", ", then ")  # what a loop prints, one turn after the other
 

@@ -8,7 +8,7 @@ import pytest
 from grader.course.assignment import Assignment, read_assignment
 from grader.errors import CourseError
 
-SOLUTIONS = Path(__file__).parent.parent / "solutions"
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
 TINY = '''\
 # %% [markdown]

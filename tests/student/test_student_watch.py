@@ -20,7 +20,7 @@ from grader.student.supply import Supply
 from grader.student.table import Line, tell_all
 from grader.student.watch import Watcher
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WAITING = "Waiting for the next save. Ctrl-C ends this."
 
 

@@ -17,7 +17,7 @@ from grader.sandbox.worker import syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NOBODY_CAN_SAY_WHEN = 1_700_000_000  # one time for every file, as after a clone or an unpacked archive
 
 # Student, name of the result, status, what each question earns, what it is worth, and why.

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is c
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up being root")
 needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="the profile has the numbers of x86_64")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_USER = "12345"
 USUAL = "landlock+seccomp" if landlock.abi() else "sealed seccomp"
 SEALED = "import worker.landlock as part; part.abi = lambda: 0"
@@ -209,7 +209,7 @@ def test_an_ordinary_user_gives_the_same_points(place, usual):
 @pytest.mark.parametrize("option", [[], pytest.param(["--no-new-privs"], marks=pytest.mark.long)])
 def test_a_container_with_dockers_default_profile_gives_the_same_points(place, usual, option):
     """What Docker takes from its containers is not needed, with and without no_new_privs."""
-    container = [sys.executable, str(Path(__file__).with_name("container.py")), *option]
+    container = [sys.executable, str(Path(__file__).parents[1] / "container.py"), *option]
     must_equal(run(place, f"docker{len(option)}", before=container), usual)
 
 

@@ -28,7 +28,7 @@ from grader.integrations.release import release
 from grader.integrations.release.folder import MANIFEST
 from grader.integrations.release.wheel import SOURCES, build_wheel
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "grader"
 MASTERS = sorted((ROOT / "solutions").glob("*.py"))
 TEXTS = [path.read_text(encoding="utf-8") for path in MASTERS]

@@ -12,7 +12,7 @@ from tiny_course import MASTER
 
 from grader.course.assignment import read_assignment
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "claims"
 WRITER = runpy.run_path(str(ROOT / "docs" / "claims.py"))
 TEXTS = WRITER["claims_by_text"](FOLDER)

@@ -30,7 +30,7 @@ from grader.student.telling import trouble_lines
 from grader.student.wording import shown
 
 COURSE = Course.find(Path(__file__).parent)
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 HARD = [
     "import torch",
