@@ -17,7 +17,7 @@ from report import Section
 from rounds import tell
 
 from grader.course.course import Course
-from grader.grading.live import reference_cells
+from grader.course.reference import reference_cells
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import Limits
 

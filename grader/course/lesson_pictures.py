@@ -18,14 +18,14 @@ from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 
+from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment, Cell
+from grader.course.reference import REFERENCE_LIMITS
 from grader.errors import CourseError
-from grader.grading.live import REFERENCE_LIMITS
 from grader.graphs.picture import picture_of
 from grader.graphs.png import png, width_of
 from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.results.failed_cell import FailedCell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import Assigned, Questionnaire

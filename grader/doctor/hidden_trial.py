@@ -11,6 +11,7 @@ from typing import Any
 from grader.checks.check import Check
 from grader.course.course import Course
 from grader.course.question import Question
+from grader.course.reference import REFERENCE_LIMITS
 from grader.course.rubric import Rubric
 from grader.doctor.definitions import needed_text
 from grader.doctor.fixed_probe import fixed_probes
@@ -20,7 +21,6 @@ from grader.doctor.tried import Tried
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
 from grader.grading.judge import judge
-from grader.grading.live import REFERENCE_LIMITS
 from grader.grading.scoring import is_passed
 from grader.graphs.picture import text_of
 from grader.memory import Memory, fingerprint

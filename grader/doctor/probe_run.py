@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from grader.checks.failed_cell import FailedCell
 from grader.course.course import Course
 from grader.course.probes import Probe
+from grader.course.reference import REFERENCE_LIMITS, reference_cells, stub_cells
 from grader.course.rubric import Rubric
 from grader.doctor.known_answers import Answer, read_answers
 from grader.doctor.probe_file import left_out, read_probes
 from grader.doctor.written_lines import in_file
 from grader.errors import GraderError
-from grader.grading.live import REFERENCE_LIMITS, reference_cells, stub_cells
 from grader.grading.preload import modules_of_answers
 from grader.notebooks.reader import Cell
-from grader.results.failed_cell import FailedCell
 from grader.sandbox.evidence import UNANSWERED, Evidence, Fault, Outcome
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import Questionnaire

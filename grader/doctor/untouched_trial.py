@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment
 from grader.doctor.reused_worker import Looks
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.results.failed_cell import FailedCell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import Limits, Questionnaire
 

@@ -14,16 +14,16 @@ from typing import Any, Self
 
 from grader.course.course import Course
 from grader.course.handout import texts_in_common
-from grader.course.rubric import Rubric
-from grader.errors import CourseError
-from grader.grading.broken_probe import broken_probes
-from grader.grading.live import (
+from grader.course.reference import (
     REFERENCE_LIMITS,
     asked_of_oracles,
     asked_of_stubs,
     reference_cells,
     stub_cells,
 )
+from grader.course.rubric import Rubric
+from grader.errors import CourseError
+from grader.grading.broken_probe import broken_probes
 from grader.grading.reference_check import require_sound_checks
 from grader.grading.submission import Submission
 from grader.notebooks.reader import NotebookError

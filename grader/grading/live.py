@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from grader.checks.observation import Observation
 from grader.course.course import Course
-from grader.course.rubric import Rubric
+from grader.course.reference import observe_reference, reference_cells
 from grader.grading.preload import modules_to_preload
-from grader.notebooks.reader import Cell, cells_of, read_notebook
+from grader.notebooks.reader import Cell, read_notebook
 from grader.sandbox.evidence import UNANSWERED, Evidence, Fault
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits, Questionnaire
 from grader.sandbox.zygote import Zygote
 
-REFERENCE_LIMITS = Limits(cell=60, question=120, notebook=600)
 _SEED = 0  # a check run by hand is run again and again by its author: the same inputs every time
 
 
@@ -90,36 +88,3 @@ class LiveSubjects:
     def close(self) -> None:
         """End the zygote, if it was started."""
         self._stack.close()
-
-
-def reference_cells(course: Course, stem: str) -> tuple[Cell, ...]:
-    """The code cells of an assignment's master, answers in place."""
-    sources = course.assignment(stem).reference
-    return cells_of(sources)
-
-
-def stub_cells(course: Course, stem: str) -> tuple[Cell, ...]:
-    """The code cells of an assignment as they are handed out."""
-    sources = course.assignment(stem).handed_out
-    return cells_of(sources)
-
-
-def asked_of_stubs(rubric: Rubric, seed: int) -> Questionnaire:
-    """What to ask the stubs: all that an answer is asked, because nothing counts as a stub."""
-    asked = rubric.questionnaire(seed)
-    return replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
-
-
-def asked_of_oracles(rubric: Rubric, seed: int) -> Questionnaire:
-    """What to ask the reference itself where an oracle answers in its place."""
-    asked, of_oracles = rubric.questionnaire(seed), {p.name for p in rubric.probes.values() if p.oracle}
-    probes = {f: tuple(p for p in probes if p.name in of_oracles) for f, probes in asked.probes.items()}
-    return replace(asked, probes=probes)
-
-
-def observe_reference(
-    zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
-) -> Evidence:
-    """Observe the reference exactly like a submission; with ``oracle``, one may take its answer's place."""
-    questionnaire = course.rubric(stem).questionnaire(seed, oracle=oracle)
-    return observe(zygote, reference_cells(course, stem), questionnaire, REFERENCE_LIMITS)

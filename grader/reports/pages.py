@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.question import END_TASK, name_of
 from grader.course.settings import Feedback
 from grader.grading.scoring import remarks
@@ -14,7 +15,6 @@ from grader.graphs.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
 from grader.reports.causes import Diagnosis, diagnoses_of
 from grader.reports.templates import HTML, MARKDOWN
-from grader.results.failed_cell import MAX_TOLD, FailedCell
 from grader.results.gradebook import number
 from grader.results.result import Result, all_questions
 from grader.results.row import end_task_standing

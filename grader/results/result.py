@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.checks.check import Check
+from grader.checks.failed_cell import as_stored
 from grader.course.question import END_TASK, Question
 from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, earned_by_check, is_passed
 from grader.grading.submission import Submission
-from grader.results.failed_cell import as_stored
 from grader.sandbox.evidence import UNANSWERED, Evidence
 from grader.sandbox.reason import UNJUDGED
 from grader.scores import total

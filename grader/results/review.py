@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.results.failed_cell import stopped_cells
+from grader.checks.failed_cell import stopped_cells
 from grader.results.row import Answer, Row
 from grader.sandbox.reason import UNJUDGED, tells_of_an_end
 from grader.text import some

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from grader.results.failed_cell import RAISED
+from grader.checks.failed_cell import RAISED
 
 T = TypeVar("T")
 

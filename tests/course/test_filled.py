@@ -11,12 +11,12 @@ from grader.cli import main
 from grader.course.build import build, outdated
 from grader.course.course import Course
 from grader.course.filled import filled
+from grader.course.reference import observe_reference
 from grader.course.scaffold import Scaffold
 from grader.course.unfinished import blanks_of
 from grader.doctor.known_answers import read_answers
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.grading.judge import judge
-from grader.grading.live import observe_reference
 
 STEM = "01_tiny"
 FILES = (f"solutions/{STEM}.py", f"tests/hidden/test_{STEM}.py", f"tests/answers/{STEM}.py")

@@ -12,10 +12,10 @@ from tiny_course import CHECKS, RIGHT, write_course
 
 import grader
 from grader.course.course import Course
+from grader.course.reference import observe_reference
 from grader.doctor.examine import examine
 from grader.errors import CourseError
 from grader.grading.judge import judge
-from grader.grading.live import observe_reference
 from grader.graphs.diagram import MAX_LINES, Box, Diagram, Line, diagram_of
 from grader.graphs.graph_facts import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.graphs.legend import LEGEND_HTML

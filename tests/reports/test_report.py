@@ -12,6 +12,7 @@ from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
 
+from grader.checks.failed_cell import MAX_TOLD
 from grader.course.rubric import Rubric
 from grader.grading.outcome import Outcome
 from grader.grading.scoring import PartialCredit
@@ -23,7 +24,6 @@ from grader.reports.charts import CHARTS, Charts
 from grader.reports.class_report import report_html
 from grader.reports.pages import failed_cells
 from grader.reports.terminal import print_class
-from grader.results.failed_cell import MAX_TOLD
 from grader.results.folder import ResultsFolder
 from grader.results.index import INDEX, Index
 from grader.results.result import graded

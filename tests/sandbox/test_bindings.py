@@ -10,8 +10,8 @@ from student_notebooks import code, handed_out, worked, write, write_work
 
 from grader.checks.diagnosis import diagnose
 from grader.course.course import Course
+from grader.course.reference import REFERENCE_LIMITS, observe_reference, reference_cells
 from grader.grading.judge import judge
-from grader.grading.live import REFERENCE_LIMITS, observe_reference, reference_cells
 from grader.notebooks.bindings import bound
 from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe

@@ -13,7 +13,7 @@ import pytest
 from observing import SECRET, look, probe
 
 from grader.course.course import Course
-from grader.grading.live import observe_reference
+from grader.course.reference import observe_reference
 from grader.sandbox.plan import Limits
 from grader.sandbox.worker import syscalls
 from grader.sandbox.zygote import Zygote

@@ -18,9 +18,9 @@ from grader.checks.comparison import assert_close
 from grader.checks.gradients import assert_gradients
 from grader.checks.observation import Observation, is_gradients
 from grader.course.course import Course
+from grader.course.reference import observe_reference
 from grader.grading.flags import flags_of
 from grader.grading.judge import judge
-from grader.grading.live import observe_reference
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import NotebookError, read_notebook

@@ -19,7 +19,7 @@ from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out,
 
 from grader.cli import main
 from grader.course.course import Course
-from grader.grading.live import reference_cells
+from grader.course.reference import reference_cells
 from grader.integrations.export import reporter
 from grader.student.checking import check
 from grader.student.child import Child

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from grader.course.course import Course
+from grader.course.reference import observe_reference, reference_cells
 from grader.doctor.known_answers import Answer, answers_of
 from grader.doctor.mutation.equal_edits import Equal, read_equals
 from grader.doctor.mutation.mutants import Mutant, gist, mutants, nameless, places_of_edits
 from grader.grading.judge import MAX_BATCH, judge
-from grader.grading.live import observe_reference, reference_cells
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
 from grader.notebooks.reader import Cell
