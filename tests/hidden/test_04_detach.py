@@ -550,7 +550,8 @@ def assert_taught(case, network, hint, calls=None):
     seen, expected = case[f"of {network}"]
     made, rounds = len(seen["steps"]), len(case.expected["calls"])
     times = "once" if made == 1 else f"{made} times"
-    assert made == rounds, f"In {rounds} calls of your function, o{network}.step() was called {times}."
+    within = "a single call" if rounds == 1 else f"{rounds} calls"
+    assert made == rounds, f"In {within} of your function, o{network}.step() was called {times}."
     others = {"what was in .grad before your call": expected["before"]}
     if network == "G":
         others |= case.expected["others"]
