@@ -735,7 +735,7 @@ def lessons():
         "With two networks and large rewards": lesson("own", many, torch.float64, None, 1000.0),
         "With q as its own target": lesson("same", many),
         "With q as its own target and gamma = 1": lesson("same", few, torch.float64, 1.0),
-        "With a single sample": lesson("same", 1),
+        "With a single sample": lesson("same", 1, torch.float64),
         "With networks that share a layer": lesson("trunk", few, torch.float64),
     }
 
