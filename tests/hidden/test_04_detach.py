@@ -421,7 +421,7 @@ def game(dtype, lr_g, lr_d, logits=0.0):
     G = nn.Sequential(nn.Linear(latent, hidden), nn.Tanh(), nn.Linear(hidden, features)).to(dtype)
     D = nn.Sequential(nn.Linear(features, width), nn.LeakyReLU(0.2), nn.Linear(width, 1)).to(dtype)
     for parameter in [*G.parameters(), *D.parameters()]:
-        nn.init.normal_(parameter, std=0.7)
+        nn.init.normal_(parameter, std=0.5)
         parameter.grad = torch.randn_like(parameter)
     n, more = sizes(2)
     n += 1
