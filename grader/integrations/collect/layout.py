@@ -84,7 +84,8 @@ class Layout:
         except UnreadableError as reason:
             self.outcome.left.append((item.path, str(reason)))
             return
-        self._record.remember(target, sha256, path.stat().st_mtime)
+        modified = path.stat().st_mtime
+        self._record.remember(target.student, target.name, target.handed.owner, item.path, sha256, modified)
 
     @staticmethod
     def _require_room(path: Path) -> None:
@@ -97,7 +98,7 @@ class Layout:
             raise GraderError(f"{path} is no ordinary file, where a notebook belongs: move it away.")
 
     def _require_better(self, target: Target, path: Path, sha256: str) -> None:
-        if self._record.sha256_of(target) != sha256:
+        if self._record.sha256_of(target.student, target.name) != sha256:
             raise UnreadableError(
                 f"was not taken: {target.student}/{target.name} was changed or put there by somebody, so it"
                 " is kept; move it away to have this one"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.collect.known import Known, recorded
-from grader.integrations.collect.targets import Target
+from grader.integrations.collect.handed import Owner
 from grader.text import encodable
 
 _COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
@@ -43,17 +43,16 @@ class Record:
         """Whose the folders that are there are, as far as a system told."""
         return Known(folders, self._rows.values())
 
-    def sha256_of(self, target: Target) -> str | None:
-        """The hash of what was laid out in this place."""
-        row: Mapping[str, str] = self._rows.get((recorded(target.student), recorded(target.name)), {})
+    def sha256_of(self, student: str, name: str) -> str | None:
+        """The hash of what was laid out under a name in a student's folder."""
+        row: Mapping[str, str] = self._rows.get((recorded(student), recorded(name)), {})
         return row.get("sha256")
 
-    def remember(self, target: Target, sha256: str, modified: float) -> None:
-        """Note what lies in its place now; `modified` is in seconds since 1970."""
+    def remember(self, student: str, name: str, owner: Owner, origin: str, sha256: str, modified: float) -> None:
+        """Note what lies under a name in a student's folder now; `modified` is in seconds since 1970."""
         when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
-        owner = target.handed.owner
         known = (owner.scope, owner.id) if owner.id else ("", "")
-        values = (target.student, target.name, *known, when, sha256, target.handed.item.path)
+        values = (student, name, *known, when, sha256, origin)
         self._add({column: recorded(value) for column, value in zip(_COLUMNS, values, strict=True)})
 
     def content(self) -> bytes:
