@@ -30,16 +30,16 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
     from grader.integrations.collect import collect as lay_out
 
     collected = lay_out(source, out, prefixes or None)
-    outcome = collected.outcome
+    changes = collected.changes
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
     click.echo(
-        f"{out}: {students} from {source}. Notebooks: {len(outcome.written)} new,"
-        f" {len(outcome.replaced)} replaced, {len(outcome.unchanged)} unchanged,"
-        f" {len(outcome.left)} left aside."
+        f"{out}: {students} from {source}. Notebooks: {len(changes.written)} new,"
+        f" {len(changes.replaced)} replaced, {len(changes.unchanged)} unchanged,"
+        f" {len(changes.skipped)} left aside."
     )
     _tell(collected.notes)
-    _tell([f"replaced by a newer one: {place}" for place in outcome.replaced])
-    _tell([f"left aside: {place} {why}" for place, why in outcome.left])
+    _tell([f"replaced by a newer one: {place}" for place in changes.replaced])
+    _tell([f"left aside: {place} {why}" for place, why in changes.skipped])
     _tell([f"no notebook: {name}" for name in collected.empty])
 
 

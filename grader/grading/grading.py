@@ -43,7 +43,7 @@ from grader.sandbox.plan import Limits
 from grader.suggestion import nearest
 
 _STUBS = ""  # a name that no submission has
-RELEASED = ".handout/release.json"  # what a release leaves; see grader/integrations/release/folder.py
+RELEASED = ".handout/release.json"  # what a release leaves; see grader/integrations/release/__init__.py
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from grader.errors import ProtectionError
 from grader.grading import grading
 from grader.grading.grading import RELEASED
 from grader.grading.submission import find_submissions
-from grader.integrations.release import folder
+from grader.integrations.release import MANIFEST
 from grader.sandbox import executor as station
 
 
@@ -163,7 +163,7 @@ def test_who_is_not_on_the_roster_is_named(klass):
 
 def test_a_release_is_known_by_the_file_it_leaves():
     """What grading refuses to write into is what a release writes."""
-    assert folder.MANIFEST == RELEASED
+    assert MANIFEST == RELEASED
 
 
 def test_a_changed_probe_observes_again(klass):

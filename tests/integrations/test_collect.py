@@ -372,7 +372,7 @@ def test_a_second_download_replaces_nobody_by_another_of_the_name(tmp_path, both
     assert b"eleven" in (tmp_path / "out/lovelaceada/a.ipynb").read_bytes()
     assert b"sixtysix" in (tmp_path / "out/lovelaceada-66/a.ipynb").read_bytes()
     assert len(notes) == 1 and "lovelaceada" in notes[0]
-    assert not collect(second, tmp_path / "out").outcome.written
+    assert not collect(second, tmp_path / "out").changes.written
     assert laid_out(tmp_path / "out") == ["lovelaceada-66/a.ipynb", "lovelaceada/a.ipynb"]
 
 
@@ -557,7 +557,7 @@ def test_no_path_leads_out_of_the_zip(tmp_path, name, reason):
     """A member whose path climbs, or begins anywhere else, is left aside and written nowhere."""
     source = pack(tmp_path / "in.zip", [("ada/01_tiny.ipynb", text()), (zip_info(name), text("evil"))])
     collected = collect(source, tmp_path / "deep/er/out")
-    assert [why for _, why in collected.outcome.left if reason in why]
+    assert [why for _, why in collected.changes.skipped if reason in why]
     assert not list(tmp_path.rglob("*evil*"))
     assert laid_out(tmp_path / "deep/er/out") == ["ada/01_tiny.ipynb"]
 
@@ -583,7 +583,7 @@ def test_links_devices_and_locked_members_of_a_zip_are_left_aside(tmp_path):
     at = content.index(b"ben/damaged.ipynb") + len("ben/damaged.ipynb")
     content[at + 2] ^= 0xFF
     source.write_bytes(content)
-    left = dict(collect(source, tmp_path / "out").outcome.left)
+    skipped = dict(collect(source, tmp_path / "out").changes.skipped)
     assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb"]
     for name, reason in {
         "link": "a link",
@@ -592,8 +592,8 @@ def test_links_devices_and_locked_members_of_a_zip_are_left_aside(tmp_path):
         "packed": "unusual",
         "damaged": "damaged",
     }.items():
-        assert reason in left[f"ben/{name}.ipynb"]
-    assert "unpack it" in left["ben/all.zip"]
+        assert reason in skipped[f"ben/{name}.ipynb"]
+    assert "unpack it" in skipped["ben/all.zip"]
 
 
 def test_encrypted_members_and_nul_in_names_are_left_aside(tmp_path):
@@ -609,15 +609,15 @@ def test_encrypted_members_and_nul_in_names_are_left_aside(tmp_path):
             if content[name_at:].startswith(b"b/locked"):
                 content = content[: at + offset] + struct.pack("<H", 1) + content[at + offset + 2 :]
     source.write_bytes(content)
-    left = collect(source, tmp_path / "out").outcome.left
+    skipped = collect(source, tmp_path / "out").changes.skipped
     assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
-    assert sorted(why.split(":")[0] for _, why in left) == ["has a NUL in its name", "is encrypted"]
+    assert sorted(why.split(":")[0] for _, why in skipped) == ["has a NUL in its name", "is encrypted"]
 
 
 def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
     """What unpacks to far more than it is, to too much in all, or to too many, is not unpacked."""
     source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/bomb.ipynb", b"0" * (20 << 20))])
-    assert "bomb" in dict(collect(source, tmp_path / "out").outcome.left)["ben/bomb.ipynb"]
+    assert "bomb" in dict(collect(source, tmp_path / "out").changes.skipped)["ben/bomb.ipynb"]
     monkeypatch.setattr(zip_source, "MAX_MEMBERS", 1)
     with pytest.raises(GraderError, match="2 members"):
         collect(source, tmp_path / "out")
@@ -644,13 +644,13 @@ def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, size):
     source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/liar.ipynb", b"0" * 50_000)])
     content = source.read_bytes().replace(struct.pack("<I", 50_000), struct.pack("<I", size))
     source.write_bytes(content)
-    assert "damaged" in dict(collect(source, tmp_path / "out").outcome.left)["ben/liar.ipynb"]
+    assert "damaged" in dict(collect(source, tmp_path / "out").changes.skipped)["ben/liar.ipynb"]
 
 
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_one_students_large_files_cost_the_others_nothing(tmp_path, monkeypatch, kind):
     """What is more than one student may have is left aside, the latest first, and all others are laid out."""
-    monkeypatch.setattr("grader.integrations.collect.targets.MAX_STUDENT_BYTES", 3000)
+    monkeypatch.setattr("grader.integrations.collect.layout.MAX_STUDENT_BYTES", 3000)
     members = [(f"ada/{n}.ipynb", os.urandom(1000)) for n in range(5)] + [("ben/a.ipynb", text())]
     source = pack(tmp_path / "in.zip", members)
     if kind == "folder":
@@ -658,9 +658,9 @@ def test_one_students_large_files_cost_the_others_nothing(tmp_path, monkeypatch,
             clone(tmp_path / "in", name, git=False)
             (tmp_path / "in" / name).write_bytes(content)
         source = tmp_path / "in"
-    left = collect(source, tmp_path / "out").outcome.left
+    skipped = collect(source, tmp_path / "out").changes.skipped
     assert "ben/a.ipynb" in laid_out(tmp_path / "out") and len(laid_out(tmp_path / "out")) == 4
-    assert len(left) == 2 and all("MiB of notebooks taken of ada" in why for _, why in left)
+    assert len(skipped) == 2 and all("MiB of notebooks taken of ada" in why for _, why in skipped)
 
 
 def test_thousands_of_notebooks_of_one_student_are_a_few_and_cost_little(tmp_path):
@@ -668,10 +668,10 @@ def test_thousands_of_notebooks_of_one_student_are_a_few_and_cost_little(tmp_pat
     members = [(f"mallory/{n}/a.ipynb", b"{}") for n in range(6000)] + [("ben/a.ipynb", text())]
     source = pack(tmp_path / "in.zip", members)
     before = time.process_time()
-    outcome = collect(source, tmp_path / "out").outcome
+    changes = collect(source, tmp_path / "out").changes
     assert time.process_time() - before < 5  # it was ten, and grew with the square
-    assert len(laid_out(tmp_path / "out")) == 201 and len(outcome.left) == 5800
-    assert "mallory/a.ipynb" in outcome.written
+    assert len(laid_out(tmp_path / "out")) == 201 and len(changes.skipped) == 5800
+    assert "mallory/a.ipynb" in changes.written
 
 
 def test_a_zip_of_one_students_copy_adds_to_nobodys_folder(tmp_path):
@@ -687,7 +687,7 @@ def test_a_zip_of_one_students_copy_adds_to_nobodys_folder(tmp_path):
     with pytest.raises(GraderError, match=r"ada, ben: there already.*--prefix"):
         collect(fake, tmp_path / "out")
     assert b"true" in (tmp_path / "out/ada/a.ipynb").read_bytes()
-    assert collect(fake, tmp_path / "out", [""]).outcome.replaced == ["ada/a.ipynb", "ben/a.ipynb"]
+    assert collect(fake, tmp_path / "out", [""]).changes.replaced == ["ada/a.ipynb", "ben/a.ipynb"]
 
 
 def test_links_and_pipes_in_a_folder_are_not_followed(tmp_path):
@@ -698,9 +698,9 @@ def test_links_and_pipes_in_a_folder_are_not_followed(tmp_path):
     (ada / "folder").symlink_to(secret.parent)
     (ada / "hard.ipynb").hardlink_to(secret)
     os.mkfifo(ada / "pipe.ipynb")
-    left = dict(collect(tmp_path / "in", tmp_path / "out").outcome.left)
+    skipped = dict(collect(tmp_path / "in", tmp_path / "out").changes.skipped)
     assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb"]
-    assert set(left) == {"ada/link.ipynb", "ada/hard.ipynb", "ada/pipe.ipynb"}
+    assert set(skipped) == {"ada/link.ipynb", "ada/hard.ipynb", "ada/pipe.ipynb"}
 
 
 def test_nothing_is_written_through_a_link(tmp_path):
@@ -779,9 +779,9 @@ def test_collecting_again_changes_nothing(tmp_path):
     def files():
         return [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
 
-    first = collect(tmp_path / "in", tmp_path / "out").outcome
+    first = collect(tmp_path / "in", tmp_path / "out").changes
     before = state()
-    again = collect(tmp_path / "in", tmp_path / "out").outcome
+    again = collect(tmp_path / "in", tmp_path / "out").changes
     assert state() == before
     assert len(first.written) == len(again.unchanged) == 4 and not again.written + again.replaced
 
@@ -791,8 +791,8 @@ def test_a_newer_version_replaces_and_an_older_one_does_not(tmp_path):
     old = pack(tmp_path / "old.zip", [("ada_1_2_a.ipynb", text("old"))], when=(2026, 1, 1, 0, 0, 0))
     new = pack(tmp_path / "new.zip", [("ada_1_3_a.ipynb", text("new"))], when=(2026, 2, 1, 0, 0, 0))
     collect(old, tmp_path / "out")
-    assert collect(new, tmp_path / "out").outcome.replaced == ["ada/a.ipynb"]
-    assert "is older than" in collect(old, tmp_path / "out").outcome.left[0][1]
+    assert collect(new, tmp_path / "out").changes.replaced == ["ada/a.ipynb"]
+    assert "is older than" in collect(old, tmp_path / "out").changes.skipped[0][1]
     assert b"new" in (tmp_path / "out/ada/a.ipynb").read_bytes()
 
 
@@ -802,8 +802,8 @@ def test_what_somebody_changed_here_is_kept(tmp_path):
     write_notebook(tmp_path / "out/ben/a.ipynb", ["by_hand = 1"])
     collect(source, tmp_path / "out")
     mended = write_notebook(tmp_path / "out/ada/a.ipynb", ["mended = 1"])
-    left = collect(source, tmp_path / "out").outcome.left
-    assert len(left) == 2 and all("is kept" in why for _, why in left)
+    skipped = collect(source, tmp_path / "out").changes.skipped
+    assert len(skipped) == 2 and all("is kept" in why for _, why in skipped)
     assert b"mended" in mended.read_bytes()
 
 

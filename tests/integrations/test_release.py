@@ -24,8 +24,7 @@ from grader.course.build import build
 from grader.course.course import Course
 from grader.course.scaffold import Scaffold
 from grader.errors import GraderError
-from grader.integrations.release import release
-from grader.integrations.release.folder import MANIFEST
+from grader.integrations.release import MANIFEST, release
 from grader.integrations.release.wheel import SOURCES, build_wheel
 
 ROOT = Path(__file__).parents[2]

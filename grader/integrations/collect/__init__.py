@@ -12,13 +12,10 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.grading.roster import ROSTER
 from grader.integrations.collect.folder_source import list_folder
-from grader.integrations.collect.handed import Owner
-from grader.integrations.collect.known import Known
-from grader.integrations.collect.layout import Layout, Outcome
-from grader.integrations.collect.listing import MOST_NAMED, REPOSITORY, Listing, Place
-from grader.integrations.collect.owners import assign
-from grader.integrations.collect.students import students_of
-from grader.integrations.collect.targets import targets_of
+from grader.integrations.collect.layout import Changes, SubmissionsFolder, plan_targets
+from grader.integrations.collect.owners import find_owners
+from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Owner, Parts, Source
+from grader.integrations.collect.students import KnownStudents, student_folders
 from grader.integrations.collect.zip_source import list_zip
 from grader.text import inert, some
 
@@ -42,7 +39,7 @@ class Collected:
     """
 
     students: int
-    outcome: Outcome
+    changes: Changes
     notes: tuple[str, ...]
     empty: tuple[str, ...]
 
@@ -61,31 +58,31 @@ def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -
     _require_apart(source, folder)
     with _listed(source) as listing:
         if not listing.items:
-            more = f" {listing.left[0][0]} {listing.left[0][1]}." if listing.left else ""
+            more = f" {listing.skipped[0][0]} {listing.skipped[0][1]}." if listing.skipped else ""
             raise GraderError(
                 f"there is no notebook in {source}: name the folder or zip that came back.{more}"
             )
         _require_more_than_a_clone(source, listing)
-        handed = assign(listing, prefixes)
+        handed = find_owners(listing, prefixes)
         called: dict[Owner, set[str]] = defaultdict(set)
         for one in handed.notebooks:
             called[one.owner].add(one.name)
-        with Layout(folder) as layout:
+        with SubmissionsFolder(folder) as layout:
             known = layout.known()
-            found = students_of(called, known)
+            found = student_folders(called, known)
             if prefixes is None:
                 _require_nobodys(handed.guessed, found.folders, known)
-            wanted = targets_of(handed.notebooks, found.folders)
+            wanted = plan_targets(handed.notebooks, found.folders)
             if listing.is_archive and wanted.size > MAX_BYTES:
                 raise GraderError(
                     f"the notebooks of {source} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
                 )
             for target in wanted.taken:
                 layout.put(target)
-        layout.outcome.left += wanted.left + listing.left
-    names = {name.partition("/")[0] for name in layout.outcome.all}
+        layout.changes.skipped += wanted.skipped + listing.skipped
+    names = {name.partition("/")[0] for name in layout.changes.all}
     notes = (*handed.notes, *found.notes, *_note_of_a_roster(source, folder))
-    return Collected(len(names), layout.outcome, notes, tuple(handed.empty))
+    return Collected(len(names), layout.changes, notes, tuple(handed.empty))
 
 
 def _note_of_a_roster(source: Path, folder: Path) -> Iterator[str]:
@@ -93,14 +90,16 @@ def _note_of_a_roster(source: Path, folder: Path) -> Iterator[str]:
         yield f"{ROSTER} in {source} was not taken; `grade` looks for it in {folder}."
 
 
-def _require_more_than_a_clone(source: Path, listing: Listing) -> None:
+def _require_more_than_a_clone(source: Path, listing: Source) -> None:
     """Refuse one student's repository, whose notebooks would be taken for students."""
     is_repository = any((source / name).exists() for name in REPOSITORY)
     if is_repository and any(len(item.place) == 1 for item in listing.items):
         raise GraderError(f"{source} is a single repository: name the folder that holds it, {source.parent}.")
 
 
-def _require_nobodys(guessed: Mapping[Owner, Place], folders: Mapping[Owner, str], known: Known) -> None:
+def _require_nobodys(
+    guessed: Mapping[Owner, Parts], folders: Mapping[Owner, str], known: KnownStudents
+) -> None:
     """Refuse to add to folders whose owners only names tell that a student may have chosen."""
     there = set(known.folders)
     taken = sorted(
@@ -125,7 +124,7 @@ def _require_apart(source: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _listed(source: Path) -> Iterator[Listing]:
+def _listed(source: Path) -> Iterator[Source]:
     if source.is_dir():
         yield list_folder(source)
     elif source.is_file() and zipfile.is_zipfile(source):

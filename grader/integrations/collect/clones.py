@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from grader.integrations.collect.listing import Listing, Place
+from grader.integrations.collect.source import Parts, Source
 
 _CONTAINER = "-submissions"
 
@@ -43,11 +43,11 @@ class Prefixes:
         return [prefix for prefix in self.known if name.startswith(prefix) and name != prefix]
 
 
-def unit_of(listing: Listing) -> dict[Place, Place]:
+def unit_of(listing: Source) -> dict[Parts, Parts]:
     """The folder that stands for a student, for each place of a notebook that lies in a folder."""
     places = [item.place for item in listing.items if len(item.place) > 1]
     tops = {place[0] for place in places} | {unit[0] for unit in listing.repositories}
-    inner: dict[str, set[Place]] = defaultdict(set)
+    inner: dict[str, set[Parts]] = defaultdict(set)
     for place in places:
         inner[place[0]].add(place[:2])
     # A clone is no container, nor is a folder in which notebooks lie.
@@ -65,14 +65,14 @@ def unit_of(listing: Listing) -> dict[Place, Place]:
     return {place: place[:2] if place[0] in containers else place[:1] for place in places}
 
 
-def _is_named_container(top: str, inner: Collection[Place]) -> bool:
+def _is_named_container(top: str, inner: Collection[Parts]) -> bool:
     """Whether a folder and all in it are called as ``gh classroom clone`` calls them."""
     begin = top.removesuffix(_CONTAINER) + "-"
     return top.endswith(_CONTAINER) and all(place[1].startswith(begin) for place in inner)
 
 
 def prefixes_of(
-    units: Mapping[Place, Collection[str]], listing: Listing, given: Sequence[str] | None
+    units: Mapping[Parts, Collection[str]], listing: Source, given: Sequence[str] | None
 ) -> Prefixes:
     """The prefixes of folders which lie beside each other.
 
@@ -115,7 +115,7 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def _by_notebooks(units: Mapping[Place, Collection[str]]) -> tuple[str, ...]:
+def _by_notebooks(units: Mapping[Parts, Collection[str]]) -> tuple[str, ...]:
     """Prefixes of several assignments, cloned side by side, that have no notebook in common.
 
     A prefix has two clones at least, and none begins as another does: nobody makes one alone.

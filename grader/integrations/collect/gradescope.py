@@ -11,7 +11,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from grader.errors import GraderError
-from grader.integrations.collect.listing import METADATA, Item, UnreadableError
+from grader.integrations.collect.source import METADATA, SourceFile, UnreadableError
 from grader.text import inert
 
 FOLDER = re.compile(r"submission_\d+")
@@ -55,7 +55,7 @@ class Entry:
     modified: int | None
 
 
-def read_metadata(item: Item) -> dict[str, Entry]:
+def read_metadata(item: SourceFile) -> dict[str, Entry]:
     """Read who handed in each folder, by the folder's name.
 
     Raises:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from grader.integrations.collect.gradescope import FOLDER, Entry, Submitter
-from grader.integrations.collect.handed import Handed, HandedIn, Owner
-from grader.integrations.collect.listing import (
+from grader.integrations.collect.source import (
     METADATA,
     MOST_NAMED,
     NOTEBOOK,
-    Item,
-    Listing,
+    Attribution,
+    OwnedNotebook,
+    Owner,
+    Source,
+    SourceFile,
     stem_of,
 )
 from grader.text import some
@@ -47,17 +49,17 @@ def moodle_person(name: str) -> tuple[str, str]:
     return (found["name"], found["id"]) if found else (name, "")
 
 
-def moodle(item: Item) -> HandedIn | None:
+def moodle(item: SourceFile) -> OwnedNotebook | None:
     """``Full Name_123_assignsubmission_file_/name.ipynb``, or the same with ``_`` for the slash."""
     first = _MOODLE.fullmatch(item.place[0])
     if first is None:
         return None
     name = item.place[-1] if len(item.place) > 1 else first["file"] or item.place[0]
     owner = Owner(first["name"], first["id"], "moodle", first["id"])
-    return HandedIn(item, owner, name, item.modified)
+    return OwnedNotebook(item, owner, name, item.modified)
 
 
-def canvas(item: Item) -> HandedIn | None:
+def canvas(item: SourceFile) -> OwnedNotebook | None:
     """``lastfirst_LATE_123_456_name-1.ipynb``, where ``-1`` counts the times it was handed in again."""
     text = item.place[0]
     anonymous = _CANVAS_ANONYMOUS.fullmatch(text)
@@ -70,10 +72,10 @@ def canvas(item: Item) -> HandedIn | None:
     if parts and again:
         name, attempt = again["stem"] + parts["suffix"], int(again["attempt"])
     owner = Owner(student, named["id"], "canvas", named["id"])
-    return HandedIn(item, owner, name, item.modified, attempt)
+    return OwnedNotebook(item, owner, name, item.modified, attempt)
 
 
-def gradescope(listing: Listing, entries: dict[str, Entry]) -> Handed:
+def gradescope(listing: Source, entries: dict[str, Entry]) -> Attribution:
     """``submission_123/name.ipynb``; what a group handed in is laid out for each of its members."""
     notebooks, notes, unknown = [], [], set()
     for item in listing.items:
@@ -85,7 +87,7 @@ def gradescope(listing: Listing, entries: dict[str, Entry]) -> Handed:
         modified = item.modified if entry.modified is None else entry.modified
         for person in entry.submitters:
             owner = Owner(person.name, person.identity, "gradescope", person.identity)
-            notebooks.append(HandedIn(item, owner, item.place[-1], modified))
+            notebooks.append(OwnedNotebook(item, owner, item.place[-1], modified))
     if unknown:
         notes.append(
             f"{METADATA} does not say whose these are: {', '.join(some(sorted(unknown), MOST_NAMED))}."
@@ -98,4 +100,4 @@ def gradescope(listing: Listing, entries: dict[str, Entry]) -> Handed:
         else folder
         for folder in sorted(folders - holding)
     ]
-    return Handed(notebooks, notes, empty)
+    return Attribution(notebooks, notes, empty)

@@ -12,8 +12,6 @@ from dataclasses import replace
 
 from grader.integrations.collect.clones import Prefixes, prefixes_of, unit_of
 from grader.integrations.collect.gradescope import EXPORT, FOLDER, read_metadata
-from grader.integrations.collect.handed import Handed, HandedIn, Owner
-from grader.integrations.collect.listing import METADATA, MOST_NAMED, Item, Listing, Place, stem_of
 from grader.integrations.collect.lms_names import (
     canvas,
     gradescope,
@@ -23,10 +21,21 @@ from grader.integrations.collect.lms_names import (
     moodle_person,
     without_moodle,
 )
+from grader.integrations.collect.source import (
+    METADATA,
+    MOST_NAMED,
+    Attribution,
+    OwnedNotebook,
+    Owner,
+    Parts,
+    Source,
+    SourceFile,
+    stem_of,
+)
 from grader.text import some
 
 
-def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
+def find_owners(listing: Source, prefixes: Sequence[str] | None) -> Attribution:
     """Find out who handed in each notebook.
 
     Args:
@@ -51,8 +60,8 @@ def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
         return gradescope(inner, read_metadata(listing.metadata[exported]))
     flat = [item.place[-1] for item in inner.items if len(item.place) == 1]
     from_canvas = bool(flat) and all(map(is_canvas, flat))
-    notebooks: list[HandedIn] = []
-    rest: list[Item] = []
+    notebooks: list[OwnedNotebook] = []
+    rest: list[SourceFile] = []
     for item in inner.items:
         found = moodle(item) or (canvas(item) if from_canvas and len(item.place) == 1 else None)
         if found is None:
@@ -69,7 +78,7 @@ def assign(listing: Listing, prefixes: Sequence[str] | None) -> Handed:
     return replace(handed, notebooks=notebooks, empty=_empty(inner, units, begin))
 
 
-def _exported(listing: Listing) -> tuple[Place | None, list[str]]:
+def _exported(listing: Source) -> tuple[Parts | None, list[str]]:
     """The folder that Gradescope exported, None where it is none, and why one is not believed.
 
     Whoever chose the name of a folder could have written the metadata in it, and others' names into that.
@@ -85,16 +94,16 @@ def _exported(listing: Listing) -> tuple[Place | None, list[str]]:
     return None, some(sorted(doubts), 1)
 
 
-def _tops(listing: Listing) -> set[str]:
+def _tops(listing: Source) -> set[str]:
     return {item.place[0] for item in listing.items}
 
 
-def _wrapper(listing: Listing) -> Place:
+def _wrapper(listing: Source) -> Parts:
     """The one folder that a zip wraps around everything."""
     tops = _tops(listing)
     if len(tops) != 1 or any(len(item.place) == 1 for item in listing.items):
         return ()
-    root: Place = (tops.pop(),)
+    root: Parts = (tops.pop(),)
     if root in listing.repositories or is_moodle(root[0]):
         return ()
     seconds = {item.place[1] for item in listing.items}
@@ -102,20 +111,20 @@ def _wrapper(listing: Listing) -> Place:
 
 
 def _folders(
-    listing: Listing, given: Sequence[str] | None
-) -> tuple[Handed, set[Place], Mapping[Place, Prefixes]]:
+    listing: Source, given: Sequence[str] | None
+) -> tuple[Attribution, set[Parts], Mapping[Parts, Prefixes]]:
     """A folder for each student, or for each student and assignment; or notebooks that name the students.
 
     Returns:
         What was handed in, the folders that stand for students, and their prefixes by where they lie.
     """
     units = unit_of(listing)
-    beside: dict[Place, dict[Place, set[str]]] = defaultdict(lambda: defaultdict(set))
+    beside: dict[Parts, dict[Parts, set[str]]] = defaultdict(lambda: defaultdict(set))
     for place, unit in units.items():
         beside[unit[:-1]][unit].add(place[-1])
     prefixes = {p: prefixes_of(found, listing, given) for p, found in beside.items()}
     owners = {unit: _owner(unit, prefixes[unit[:-1]]) for unit in set(units.values())}
-    newest: dict[Place, int] = defaultdict(int)
+    newest: dict[Parts, int] = defaultdict(int)
     for item in listing.items:
         if item.place in units:
             newest[units[item.place]] = max(newest[units[item.place]], item.modified)
@@ -126,18 +135,18 @@ def _folders(
         modified = item.modified
         if unit in listing.repositories - listing.dated and newest[unit] - modified < 60 * 10**9:
             modified = newest[unit]  # these times say in which order they were cloned, no more
-        notebooks.append(HandedIn(item, owner, item.place[-1], modified))
+        notebooks.append(OwnedNotebook(item, owner, item.place[-1], modified))
     guessed = {owner: unit for unit, owner in owners.items() if prefixes[unit[:-1]].is_guess}
-    return Handed(notebooks, list(_notes(prefixes, given, owners)), [], guessed), set(owners), prefixes
+    return Attribution(notebooks, list(_notes(prefixes, given, owners)), [], guessed), set(owners), prefixes
 
 
-def _owner(unit: Place, prefixes: Prefixes) -> Owner:
+def _owner(unit: Parts, prefixes: Prefixes) -> Owner:
     _, student = prefixes.split(unit[-1])
     return Owner(student, unit[-1], "/".join((*unit[:-1], prefixes.scope(unit[-1]))))
 
 
 def _notes(
-    prefixes: dict[Place, Prefixes], given: Sequence[str] | None, owners: dict[Place, Owner]
+    prefixes: dict[Parts, Prefixes], given: Sequence[str] | None, owners: dict[Parts, Owner]
 ) -> Iterator[str]:
     known = sorted({prefix for found in prefixes.values() for prefix in found.known})
     if known and given is None:
@@ -151,7 +160,7 @@ def _notes(
         yield f"all folders begin with {prefix} (--prefix {prefix.rstrip('-')} leaves that out of the names)."
 
 
-def _empty(listing: Listing, units: set[Place], prefixes: Mapping[Place, Prefixes]) -> list[str]:
+def _empty(listing: Source, units: set[Parts], prefixes: Mapping[Parts, Prefixes]) -> list[str]:
     """The students of folders beside those of others, in which there is no notebook."""
     depths = {unit[:-1] for unit in units} or {()}
     holding = units | {item.place[:1] for item in listing.items}

@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.collect.listing import (
+from grader.integrations.collect.source import (
     A_LINK,
     MAX_NOTEBOOK_BYTES,
     NOT_ORDINARY,
     SKIPPED,
     TOO_LARGE,
-    Item,
-    Listing,
-    Place,
+    Parts,
+    Source,
+    SourceFile,
     UnreadableError,
 )
 from grader.text import inert
@@ -40,7 +40,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, Valu
 
 
 @contextmanager
-def list_zip(path: Path) -> Iterator[Listing]:
+def list_zip(path: Path) -> Iterator[Source]:
     """What a zip holds; its members can be read while the context lasts.
 
     Raises:
@@ -56,15 +56,15 @@ def list_zip(path: Path) -> Iterator[Listing]:
         members = archive.infolist()
         if len(members) > MAX_MEMBERS:
             raise GraderError(f"{path} has {len(members)} members: is it a zip of submissions?")
-        listing = Listing(is_archive=True)
+        listing = Source(is_archive=True)
         for member in members:
-            _take(listing, archive, member)
+            _add_member(listing, archive, member)
         yield listing
 
 
-def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+def _add_member(listing: Source, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     name = _name(member)
-    place: Place = tuple(part for part in name.split("/") if part not in {"", "."})
+    place: Parts = tuple(part for part in name.split("/") if part not in {"", "."})
     for at, part in enumerate(place):
         listing.mark(place[:at], part)
     is_folder = name.endswith("/")  # a name may be empty, over which zipfile's own is_dir() falls
@@ -74,7 +74,9 @@ def _take(listing: Listing, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -
     if problem:
         listing.leave(place, problem)
     else:
-        listing.add(Item(place, _modified(member), member.file_size, partial(_read, archive, member)))
+        listing.add(
+            SourceFile(place, _modified(member), member.file_size, partial(_read_member, archive, member))
+        )
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -86,7 +88,7 @@ def _name(member: zipfile.ZipInfo) -> str:
     return name.replace("\\", "/")
 
 
-def _problem(name: str, place: Place, member: zipfile.ZipInfo) -> str | None:
+def _problem(name: str, place: Parts, member: zipfile.ZipInfo) -> str | None:
     """Why a member is not taken, before anything of it is read."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, member.compress_size
@@ -120,7 +122,7 @@ def _modified(member: zipfile.ZipInfo) -> int:
         return 0
 
 
-def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The member's bytes, of which no more are unpacked than it said that it has."""
     try:
         with archive.open(member) as file:

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.integrations.autograder import autograder
-from grader.integrations.collect.collected import numbers
+from grader.integrations.collect.students import student_ids
 from grader.integrations.export import canvas, classroom50, github_files, gradescope, junit, moodle
 from grader.integrations.export.exported import Export, exportable
 from grader.integrations.export.sheet import Sheet, read_sheet
@@ -95,7 +95,7 @@ def _export(asked: Asked, out: Path, chosen: Mapping[str, Sequence[Stored]], not
 
 def _canvas(done: Export, asked: Asked) -> None:
     students = {one.student for found in done.results.values() for one in found}
-    canvas.export(done, asked.sheet(), asked.column, numbers(asked.results, "canvas", students))
+    canvas.export(done, asked.sheet(), asked.column, student_ids(asked.results, "canvas", students))
 
 
 def _gradescope(done: Export, asked: Asked) -> None:

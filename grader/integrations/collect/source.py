@@ -32,7 +32,7 @@ A_LINK = "is a link, and links are not followed"
 NOT_ORDINARY = "is not an ordinary file"
 TOO_LARGE = f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB"
 
-Place = tuple[str, ...]
+Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
 
 
@@ -41,7 +41,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True)
-class Item:
+class SourceFile:
     """A notebook in a source.
 
     Attributes:
@@ -52,11 +52,11 @@ class Item:
         above: the folder around all of them that is left out of `place`.
     """
 
-    place: Place
+    place: Parts
     modified: int
     size: int
     read: Callable[[], bytes]
-    above: Place = ()
+    above: Parts = ()
 
     @property
     def path(self) -> str:
@@ -65,7 +65,7 @@ class Item:
 
 
 @dataclass
-class Listing:
+class Source:
     """Everything in a source that matters.
 
     Attributes:
@@ -80,27 +80,27 @@ class Listing:
     """
 
     is_archive: bool
-    items: list[Item] = field(default_factory=list)
-    metadata: dict[Place, Item] = field(default_factory=dict)
-    repositories: set[Place] = field(default_factory=set)
-    clones: set[Place] = field(default_factory=set)
-    dated: set[Place] = field(default_factory=set)
-    folders: set[Place] = field(default_factory=set)
-    left: list[tuple[str, str]] = field(default_factory=list)
+    items: list[SourceFile] = field(default_factory=list)
+    metadata: dict[Parts, SourceFile] = field(default_factory=dict)
+    repositories: set[Parts] = field(default_factory=set)
+    clones: set[Parts] = field(default_factory=set)
+    dated: set[Parts] = field(default_factory=set)
+    folders: set[Parts] = field(default_factory=set)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
 
-    def mark(self, folder: Place, name: str) -> None:
+    def mark(self, folder: Parts, name: str) -> None:
         """Note what a name in a folder tells of the folder."""
         if folder and name in REPOSITORY:
             self.repositories.add(folder)
             if name == _GIT:
                 self.clones.add(folder)
 
-    def leave(self, place: Place, why: str) -> None:
+    def leave(self, place: Parts, why: str) -> None:
         """Note what is not taken, if anybody will miss it."""
         if is_notebook(place[-1]) or _ARCHIVE.fullmatch(place[-1]):
-            self.left.append((shown(place), why))
+            self.skipped.append((shown(place), why))
 
-    def add(self, item: Item) -> None:
+    def add(self, item: SourceFile) -> None:
         """Take an ordinary file for what its name says."""
         for depth in range(1, min(len(item.place), 3)):
             self.folders.add(item.place[:depth])
@@ -113,7 +113,7 @@ class Listing:
             self.leave(item.place, "is an archive: unpack it, and collect what was in it")
 
 
-def shown(place: Place) -> str:
+def shown(place: Parts) -> str:
     """A place, fit to be shown."""
     path = inert("/".join(place))
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
@@ -128,3 +128,61 @@ def stem_of(name: str) -> str:
     """A notebook's name without its suffixes."""
     parts = NOTEBOOK.fullmatch(name)
     return parts["stem"] if parts else name
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A student, as a source names one.
+
+    Attributes:
+        name: how the student is called.
+        identity: what tells the student from others of that name within `scope`.
+        scope: what one system has named: a zip, or the clones of one assignment.
+        id: the identity, where people know it.
+    """
+
+    name: str
+    identity: str
+    scope: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class OwnedNotebook:
+    """A notebook and whose it is.
+
+    Attributes:
+        item: the notebook.
+        owner: the student.
+        name: what it is called.
+        rank: which of several is the latest, where it was handed in several times under one name.
+        modified: nanoseconds since 1970.
+    """
+
+    item: SourceFile
+    owner: Owner
+    name: str
+    modified: int
+    attempt: int = 0
+
+    @property
+    def rank(self) -> tuple[int, int, int, Parts]:
+        """Orders versions of one notebook; the greatest is the latest."""
+        return self.modified, self.attempt, -len(self.item.place), self.item.place
+
+
+@dataclass
+class Attribution:
+    """All that was handed in.
+
+    Attributes:
+        notebooks: whose they are.
+        notes: what a person should know of how students were named.
+        empty: folders of students that hold no notebook.
+        guessed: owners whose names a student may have chosen, and where theirs lies below the source.
+    """
+
+    notebooks: list[OwnedNotebook]
+    notes: list[str]
+    empty: list[str]
+    guessed: dict[Owner, Parts] = field(default_factory=dict)
