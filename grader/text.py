@@ -23,6 +23,7 @@ _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.
 _CODE = re.compile(r"`([^`]+)`")
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
+_COMMAND_AT_START = re.compile(r"\A(\s*:)(?=:)|(?<=#)(?=#\[)")
 
 
 def encodable(text: str) -> str:
@@ -46,6 +47,11 @@ def printable(text: str) -> str:
 def inert(text: str) -> str:
     """Return the text as a log may show it: printable, and a command to no runner of workflows."""
     return _COMMAND.sub(" ", printable(text))
+
+
+def inert_line(text: str) -> str:
+    """Return the same for text that begins a line of its own: ``x[::-1]`` stays as it is."""
+    return _COMMAND_AT_START.sub(r"\1 ", printable(text))
 
 
 def coded(text: str) -> str:

@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.sandbox.plan import Limits
 
 if TYPE_CHECKING:
-    from grader.student.finding import Findings
+    from grader.student.report import Findings
 
 seconds_option = click.option(
     "--seconds",
@@ -40,7 +40,7 @@ def check(notebook: str, question: str | None, seconds: float, verbose: bool, gi
     if github:
         findings = _for_github(notebook, question, seconds)
     else:
-        from grader.student.telling import console, tell
+        from grader.student.display import console, tell
 
         findings = _look(notebook, question, seconds, shows=verbose)
         tell(console(), findings)
@@ -49,11 +49,11 @@ def check(notebook: str, question: str | None, seconds: float, verbose: bool, gi
 
 
 def _look(notebook: str, question: str | None, seconds: float, *, shows: bool) -> Findings:
-    from grader.student.checking import check as look
-    from grader.student.exercise import open_exercise
-    from grader.student.naming import find_notebook
-    from grader.student.supply import Supply
-    from grader.student.telling import working
+    from grader.student.check import check as look
+    from grader.student.display import working
+    from grader.student.find import find_notebook
+    from grader.student.notebook import open_exercise
+    from grader.student.process import Supply
 
     exercise = open_exercise(find_notebook(notebook))
     tasks = (exercise.task(question),) if question else exercise.tasks

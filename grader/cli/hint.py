@@ -16,10 +16,9 @@ def hint(notebook: str, question: str, number: int) -> None:
     what the public check looks at.
     """
     from grader.errors import GraderError
-    from grader.student.exercise import exercise_handed_out, open_exercise
+    from grader.student.find import UnreadableError, argument_of, find_notebook
     from grader.student.hints import hints_to
-    from grader.student.naming import argument_of, find_notebook
-    from grader.student.unreadable import UnreadableError
+    from grader.student.notebook import exercise_handed_out, open_exercise
     from grader.text import inert
 
     path = find_notebook(notebook)

@@ -16,10 +16,9 @@ def reset(notebook: str, question: str, yes: bool) -> None:
     file beside the notebook.
     """
     from grader.errors import GraderError
-    from grader.student.exercise import open_exercise
-    from grader.student.naming import find_notebook
+    from grader.student.find import find_notebook
+    from grader.student.notebook import cell_name, open_exercise
     from grader.student.reset import carry_out, plan
-    from grader.student.wording import cell_name
     from grader.text import inert
 
     exercise = open_exercise(find_notebook(notebook))

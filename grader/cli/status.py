@@ -18,10 +18,10 @@ def status(folder: Path, seconds: float) -> None:
     Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
     notebook. The points are those of the public checks; the graded ones look more closely.
     """
-    from grader.student.naming import notebooks_in, renamed_in
-    from grader.student.supply import Supply
-    from grader.student.table import look_at_all, tell_all
-    from grader.student.telling import console, working
+    from grader.student.check import look_at_all
+    from grader.student.display import console, tell_all, working
+    from grader.student.find import notebooks_in, renamed_in
+    from grader.student.process import Supply
     from grader.text import inert
 
     paths = notebooks_in(folder)

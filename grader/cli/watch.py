@@ -19,9 +19,9 @@ def watch(folder: Path, seconds: float) -> None:
     Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
     begins with the one that was saved last.
     """
-    from grader.student.naming import notebooks_in
-    from grader.student.supply import Supply
-    from grader.student.telling import console
+    from grader.student.display import console
+    from grader.student.find import notebooks_in
+    from grader.student.process import Supply
     from grader.student.watch import Watcher
 
     paths = notebooks_in(folder)
@@ -38,7 +38,7 @@ def _saved(watched: Path) -> Iterator[set[Path]]:
     """The notebooks that were saved; an empty set now and then, the first one at once."""
     from watchfiles import watch as changes_in
 
-    from grader.student.naming import is_notebook
+    from grader.student.find import is_notebook
 
     folder = watched.parent if watched.is_file() else watched
 

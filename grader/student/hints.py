@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.results.gradebook import number
-from grader.student.task import Task
+from grader.student.notebook import Task
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)

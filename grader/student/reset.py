@@ -14,8 +14,7 @@ from grader.errors import GraderError
 from grader.notebooks.bindings import binds
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.json_text import inserted, items, members, replaced, whole
-from grader.student.exercise import Exercise
-from grader.student.task import Task
+from grader.student.notebook import Exercise, Task
 from grader.text import file_name, inert
 
 

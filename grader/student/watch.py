@@ -10,11 +10,11 @@ from rich.control import Control
 from rich.text import Text
 
 from grader.errors import GraderError
-from grader.student.checking import check
-from grader.student.exercise import open_exercise
-from grader.student.finding import Findings
-from grader.student.supply import Supply
-from grader.student.telling import mark, tell, working
+from grader.student.check import check
+from grader.student.display import mark, tell, working
+from grader.student.notebook import open_exercise
+from grader.student.process import Supply
+from grader.student.report import Findings
 from grader.text import inert
 
 

@@ -13,9 +13,9 @@ from grader.course.assignment import read_assignment
 from grader.course.build import build
 from grader.course.course import Course
 from grader.errors import CourseError
-from grader.student.exercise import open_exercise
-from grader.student.finding import Findings, TaskFinding
-from grader.student.telling import closing
+from grader.student.display import closing
+from grader.student.notebook import open_exercise
+from grader.student.report import Findings, TaskFinding
 
 STEM = "01_tiny"
 AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'

@@ -15,9 +15,9 @@ from grader.grading.judge import judge
 from grader.notebooks.bindings import bound
 from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe
-from grader.student.checking import check
-from grader.student.child import Child
-from grader.student.exercise import open_exercise
+from grader.student.check import check
+from grader.student.notebook import open_exercise
+from grader.student.process import Child
 
 COURSE = Course.find()
 HELPER = "def step(x):\n    return 2 * x\ndef f():\n    return step(21)"

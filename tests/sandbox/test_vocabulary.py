@@ -45,7 +45,7 @@ sys.path.insert(0, '')
 paths = [path.relative_to("grader") for path in pathlib.Path("grader").rglob("*.py")]
 stems = [path.parent if path.stem == "__init__" else path.with_suffix("") for path in paths]
 names = {".".join(("grader", *stem.parts)) for stem in stems if stem.name != "__main__"}
-outside = sorted(n for n in names - {"grader.student.stage"} if not n.startswith(INSIDE))
+outside = sorted(n for n in names - {"grader.student.runner_cells"} if not n.startswith(INSIDE))
 for name in outside:
     importlib.import_module(name)
 
@@ -201,7 +201,7 @@ FORBIDDEN = {
         "dill",
         "cloudpickle",
     ),
-    *("joblib", "execnet", "multiprocessing", "grader.student.stage"),
+    *("joblib", "execnet", "multiprocessing", "grader.student.runner_cells"),
 }
 #: What imports by a name that no reader of the text knows.
 BY_NAME = {

@@ -21,13 +21,11 @@ from grader.cli import main
 from grader.course.course import Course
 from grader.course.reference import reference_cells
 from grader.integrations.export import reporter
-from grader.student.checking import check
-from grader.student.child import Child
-from grader.student.ended import Ended
-from grader.student.exercise import open_exercise
-from grader.student.log import Log
-from grader.student.telling import trouble_lines
-from grader.student.wording import shown
+from grader.student.check import Log, check
+from grader.student.display import trouble_lines
+from grader.student.notebook import open_exercise
+from grader.student.process import Child, Ended
+from grader.text import inert_line
 
 COURSE = Course.find(Path(__file__).parent)
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,9 +276,9 @@ def test_a_long_error_of_a_student_is_cut(tmp_path):
 @pytest.mark.parametrize("name", ["::error::x", " \u3000::error::x", "##[error]x", "::"])
 def test_no_line_is_a_command(name):
     """What a runner of workflows would carry out at the beginning of a line is taken apart there."""
-    assert not shown(name).lstrip().startswith("::")
-    assert "##[" not in shown(name)
-    assert shown(f"x{name}"[:5]) == f"x{name}"[:5].replace("##[", "# #[")
+    assert not inert_line(name).lstrip().startswith("::")
+    assert "##[" not in inert_line(name)
+    assert inert_line(f"x{name}"[:5]) == f"x{name}"[:5].replace("##[", "# #[")
 
 
 @pytest.mark.parametrize(
@@ -415,7 +413,7 @@ for name in ("fcntl", "resource", "pwd", "grp", "termios"):
     sys.modules[name] = None
 import grader.cli, grader.student
 for module in pkgutil.iter_modules(grader.student.__path__):
-    if module.name != "stage":  # it is the inside of a process that has torch
+    if module.name != "runner_cells":  # it is the inside of a process that has torch
         importlib.import_module(f"grader.student.{module.name}")
 assert "torch" not in sys.modules
 """

@@ -15,10 +15,9 @@ from grader.course.public_check import otter_test
 from grader.course.public_test import read_public_test
 from grader.errors import GraderError
 from grader.notebooks.document import read_document
-from grader.student.exercise import open_exercise
+from grader.student.find import find_notebook
 from grader.student.hints import hints_to
-from grader.student.naming import find_notebook
-from grader.student.task import tasks_of
+from grader.student.notebook import open_exercise, tasks_of
 
 COURSE = Course.find(Path(__file__).parent)
 

@@ -13,7 +13,7 @@ from student_notebooks import ANSWERS, STEM, STUBS, code, document, handed_out, 
 from grader.cli import main
 from grader.errors import GraderError
 from grader.notebooks.json_text import inserted, items, members, replaced, whole
-from grader.student.exercise import open_exercise
+from grader.student.notebook import open_exercise
 from grader.student.reset import carry_out, plan
 
 JSON = st.recursive(

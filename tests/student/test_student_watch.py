@@ -15,9 +15,10 @@ from rich.console import Console
 from student_notebooks import ANSWERS, STEM, handed_out, worked, write
 
 from grader.cli import main
-from grader.student.naming import notebooks_in
-from grader.student.supply import Supply
-from grader.student.table import Line, tell_all
+from grader.student.check import Line
+from grader.student.display import tell_all
+from grader.student.find import notebooks_in
+from grader.student.process import Supply
 from grader.student.watch import Watcher
 
 ROOT = Path(__file__).resolve().parents[2]

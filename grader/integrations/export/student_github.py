@@ -10,11 +10,10 @@ import click
 from grader.errors import GraderError
 from grader.integrations.export.exports_github import action_output, quoted
 from grader.integrations.export.scored import Scored, Status
-from grader.student.exercise import question_handed_out
-from grader.student.finding import Findings, TaskFinding
-from grader.student.telling import trouble_lines
-from grader.student.wording import shown
-from grader.text import inert
+from grader.student.display import trouble_lines
+from grader.student.notebook import question_handed_out
+from grader.student.report import Findings, TaskFinding
+from grader.text import inert, inert_line
 
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
 
@@ -80,7 +79,7 @@ def _lines(findings: Findings, found: TaskFinding) -> list[str]:
         if case.trouble is not None:
             lines += [f"Not yet: {inert(case.title)}", *trouble_lines(case)]
     lines += [
-        f"C{findings.cell_name(cell)[1:]} failed: {shown(' '.join(trouble.text.split()))}"
+        f"C{findings.cell_name(cell)[1:]} failed: {inert_line(' '.join(trouble.text.split()))}"
         for cell, trouble in findings.cells
     ]
     return lines

@@ -1,19 +1,52 @@
-"""On a student's machine: what was said about a notebook's run, over as many processes as it took."""
+"""On a student's machine: runs a notebook and its public tests, whatever ends their process."""
 
 from __future__ import annotations
 
 import ast
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from grader.errors import BrokenRunError
-from grader.student.ended import Ended
-from grader.student.exercise import Exercise
-from grader.student.finding import CaseFinding, Standing, TaskFinding, Trouble
-from grader.student.task import Task
+from grader.errors import BrokenRunError, GraderError
+from grader.student.notebook import Exercise, Task, open_exercise
+from grader.student.process import Child, Ended, Supply
+from grader.student.report import CaseFinding, Findings, Standing, TaskFinding, Trouble
+
+_GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
+
+Start = Callable[[], Child]
+
+
+def check(exercise: Exercise, tasks: Sequence[Task], seconds: float, start: Start) -> Findings:
+    """Run a notebook's cells and the public tests of some of its questions.
+
+    Args:
+        exercise: the notebook.
+        tasks: the questions.
+        seconds: how long a cell, or a test, may take.
+        start: gives a fresh process; more than one where a cell or a test ends its own.
+
+    Raises:
+        GraderError: this Python cannot run notebooks of the course.
+    """
+    log = Log(seconds)
+    while (asked := log.request(exercise, tasks)) is not None:
+        child = start()
+        try:
+            for event in child.run(asked, seconds + _GRACE):
+                log.note(event)
+            break
+        except Ended as ended:
+            log.note_end(ended, exercise)
+        finally:
+            child.end()
+    troubles = tuple(sorted(log.cells.items()))
+    return Findings(exercise, troubles, tuple(log.finding(task) for task in tasks))
+
 
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
 
@@ -159,3 +192,43 @@ def _at(trouble: Trouble, place: tuple[int, int] | None, exercise: Exercise) -> 
     number, line = place
     lines = cells[number - 1].source.splitlines()
     return replace(trouble, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
+
+
+@dataclass(frozen=True)
+class Line:
+    """One notebook: what was found, or why nothing was."""
+
+    path: Path
+    findings: Findings | None
+    problem: str = ""
+
+
+def look_at_all(
+    paths: Sequence[Path], seconds: float, supply: Supply, about_to: Callable[[int, Path], None]
+) -> Iterator[Line]:
+    """Check one notebook after the other; one that cannot be read costs only itself.
+
+    Args:
+        paths: the notebooks.
+        seconds: how long a cell, or a test, may take.
+        supply: where processes come from.
+        about_to: is told the place and the path of the notebook that is looked at next.
+    """
+    for place, path in enumerate(paths):
+        about_to(place, path)
+        try:
+            exercise = open_exercise(path)
+            start = partial(_start, supply, is_last=place + 1 == len(paths))
+            findings = check(exercise, exercise.tasks, seconds, start)
+        except GraderError as error:
+            yield Line(path, None, str(error))
+        else:
+            yield Line(path, findings)
+
+
+def _start(supply: Supply, *, is_last: bool) -> Child:
+    """A process for this notebook; the one for the next imports torch meanwhile."""
+    child = supply.take()
+    if not is_last:
+        supply.prepare()
+    return child

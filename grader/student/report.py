@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from grader.student.exercise import Exercise
-from grader.student.task import Task
-from grader.student.wording import cell_name
+from grader.student.notebook import Exercise, Task, cell_name
 from grader.text import encodable, straight
 
 Standing = Literal["passes", "fails", "untouched", "missing", "unchecked"]

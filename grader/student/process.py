@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from grader.errors import BrokenRunError
-from grader.student.ended import Ended, how_it_ended, no_start, no_torch
+from grader import signals as interrupt
+from grader.errors import BrokenRunError, GraderError
 
 _START_SECONDS = 180.0  # a slow disk that reads torch for the first time
 _TICK = 0.02
@@ -158,3 +158,101 @@ def _a_group_of_its_own() -> dict[str, Any]:
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
+
+
+class Ended(Exception):  # noqa: N818 - it is an end, and mostly the student's doing
+    """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
+
+    Args:
+        how: the words.
+        place: the cell and its line where it was, if that is known.
+        entry: the cell that ran, and its line from which it came there, likewise.
+        is_late: whether time was up.
+    """
+
+    def __init__(
+        self,
+        how: str,
+        place: tuple[int, int] | None = None,
+        entry: tuple[int, int] | None = None,
+        *,
+        is_late: bool = False,
+    ) -> None:
+        super().__init__(how)
+        self.place = place
+        self.entry = entry
+        self.is_late = is_late
+
+
+def how_it_ended(status: int) -> str:
+    """In words that follow "it", from the status of a process."""
+    if status >= 0:
+        return f"ended Python (exit status {status})"
+    try:
+        return f"ended Python ({signal.Signals(-status).name})"
+    except ValueError:
+        return f"ended Python (signal {-status})"
+
+
+def no_start(status: int | None) -> BrokenRunError:
+    """The error of a process that did not get as far as to run anything; no status: it took too long."""
+    how = "took too long" if status is None else how_it_ended(status)
+    return BrokenRunError(
+        f"the Python that should run your notebook did not start: it {how}."
+        f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
+    )
+
+
+def no_torch(why: str) -> GraderError:
+    """The error of a Python in which something is missing that the course needs."""
+    return GraderError(
+        f"your notebook cannot be run by {sys.executable}: {why}. Install what the course needs,"
+        f" with `{sys.executable} -m pip install -r requirements.txt`, or use the Python which has it."
+    )
+
+
+class Supply:
+    """Gives processes that run notebooks, and ends all of them with itself.
+
+    Args:
+        shows: whether what notebooks print is shown.
+        sentence: what is said on Ctrl-C.
+    """
+
+    def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
+        self._shows = shows
+        self._spare: Child | None = None
+        self._children: list[Child] = []
+        interrupt.when_interrupted(lambda: self._end_and_say(sentence))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.end()
+
+    def take(self) -> Child:
+        """A process that nobody used."""
+        child, self._spare = self._spare or self._start(), None
+        return child
+
+    def prepare(self) -> None:
+        """Start the next one now: to import torch takes longer than most checks."""
+        self._spare = self._spare or self._start()
+
+    def _start(self) -> Child:
+        try:
+            child = Child(shows=self._shows)
+        except OSError as error:
+            raise BrokenRunError(
+                f"your notebook cannot be run ({error.strerror}): make room in {tempfile.gettempdir()}, close"
+                " other programs, and run this again."
+            ) from error
+        self._children = [*self._children[-2:], child]  # those before have been ended by who took them
+        return child
+
+    def _end_and_say(self, sentence: str) -> str:
+        for child in self._children:
+            child.kill()
+        return sentence

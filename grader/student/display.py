@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from grader.course.question import END_TASK
 from grader.results.gradebook import number
-from grader.student.finding import CaseFinding, Findings, TaskFinding
-from grader.student.wording import shown
-from grader.text import inert
+from grader.student.check import Line
+from grader.student.find import argument_of
+from grader.student.report import CaseFinding, Findings, TaskFinding
+from grader.text import inert, inert_line
 
 _MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", "unchecked": "-"}
 _PLAIN_MARKS = {"passes": "+", "fails": "x", "untouched": ".", "missing": "x", "unchecked": "-"}
@@ -107,13 +111,13 @@ def _tell_cell(to: Console, cell: int, findings: Findings) -> None:
     trouble = dict(findings.cells)[cell]
     here = trouble.cell in {cell, None}
     where = findings.cell_name(cell) + (f", line {trouble.line}," if here and trouble.line else "")
-    to.print(Text(f"  ! {where} ", "yellow"), Text(shown(" ".join(trouble.text.split()))), sep="")
+    to.print(Text(f"  ! {where} ", "yellow"), Text(inert_line(" ".join(trouble.text.split()))), sep="")
     for kind, reason in _REASONS.items():
         if trouble.text.startswith(f"stopped with {kind}"):
             to.print(Text(f"      {reason}"))
     if trouble.code:
         elsewhere = "" if here else f" (code cell {trouble.cell}, line {trouble.line})"
-        to.print(Text(f"      {shown(trouble.code)}{elsewhere}", "dim"))
+        to.print(Text(f"      {inert_line(trouble.code)}{elsewhere}", "dim"))
 
 
 def _tell_task(to: Console, found: TaskFinding, findings: Findings) -> None:
@@ -160,11 +164,63 @@ def trouble_lines(case: CaseFinding) -> Iterator[str]:
     lines = trouble.text.splitlines() or ["it failed without a word"]
     if not trouble.said:
         lines[0] = f"your code {lines[0]}"
-    yield from map(shown, lines)
+    yield from map(inert_line, lines)
     if trouble.cell is not None:
-        yield shown(f"at code cell {trouble.cell}, line {trouble.line}: {trouble.code}")
+        yield inert_line(f"at code cell {trouble.cell}, line {trouble.line}: {trouble.code}")
 
 
 def points_of(tasks: list[TaskFinding] | tuple[TaskFinding, ...]) -> str:
     """Points of the public checks, as in ``11 of 31``."""
     return f"{number(sum(one.points for one in tasks))} of {number(sum(one.task.points for one in tasks))}"
+
+
+def tell_all(to: Console, lines: Sequence[Line], renamed: Sequence[tuple[Path, str]] = ()) -> None:
+    """A row for each notebook, then what the signs mean and where to go on.
+
+    Args:
+        to: where to say it.
+        lines: the notebooks.
+        renamed: those that are not called as the course calls them, each with its assignment.
+    """
+    table = Table("notebook", box=None, pad_edge=False, header_style="bold")
+    table.add_column("points", justify="right")
+    table.add_column("questions")
+    for line in lines:
+        name = Text(inert(line.path.name.removesuffix(".ipynb")))
+        if line.findings is None:
+            table.add_row(name, "-", Text("cannot be checked, see below", "red"))
+        else:
+            table.add_row(name, points_of(line.findings.tasks), _signs(to, line.findings))
+    to.print(table)
+    to.print()
+    key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
+    to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
+    for line in lines:
+        if line.findings is None:
+            to.print(Text(inert_line(line.problem), "red"))
+    for path, stem in renamed:
+        to.print(
+            f"{inert_line(path.name)} is not in this table: it answers {inert_line(stem)} under a name of"
+            f" its own. Have a look at it: python -m grader check {argument_of(path)}"
+        )
+    to.print(_next_step([line for line in lines if not _is_a_copy(line, lines)]))
+
+
+def _signs(to: Console, findings: Findings) -> Text:
+    return Text("  ").join(Text.assemble(one.task.id, " ", mark(to, one.standing)) for one in findings.tasks)
+
+
+def _is_a_copy(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether it is called after another one, as `01_x-Copy1` and `01_x (1)` are after `01_x`."""
+    return any(re.match(rf"{re.escape(other.path.stem)}\W", line.path.stem) for other in lines)
+
+
+def _next_step(lines: Sequence[Line]) -> str:
+    for line in lines:
+        if line.findings is None:
+            return f"Next: mend {inert_line(line.path.name)}, as said above."
+        following = line.findings.next_task
+        if following:
+            argument = line.findings.exercise.argument
+            return f"Next: python -m grader check {argument} {following.task.id}"
+    return "Everything passes. Well done! Hand your notebooks in."

@@ -19,7 +19,6 @@ from grader.sandbox.worker.facts import describe_error
 from grader.sandbox.worker.rebound import rebound
 from grader.sandbox.worker.standins import install
 from grader.sandbox.worker.status import answer_status
-from grader.student import alarm  # first: on Windows the worker's cells need it
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -40,8 +39,7 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
     notebook.begin(request["handed_out"])
     for number, source in request["cells"]:
         say({"cell": number})
-        if not alarm.IS_THERE:
-            _watch(request["seconds"], whereabouts)
+        _watch(request["seconds"], whereabouts)
         error = notebook.run(number, source, request["seconds"])
         faulthandler.cancel_dump_traceback_later()
         if error is not None:
