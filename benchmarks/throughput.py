@@ -18,7 +18,6 @@ from report import Section
 from rounds import Spread, interleaved
 
 from grader.course.course import Course
-from grader.course.handout import texts_in_common
 from grader.notebooks.reader import read_notebook
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import Limits
@@ -79,8 +78,7 @@ class _Warm:
         self._cells = read_notebook(NOTEBOOK).cells
         self._asked = course.rubric(STEM).questionnaire(1)
         self._group = stack.enter_context(Group())
-        texts = texts_in_common(course, [course.rubric(STEM)])
-        self._zygote = stack.enter_context(MeteredZygote(texts=texts))
+        self._zygote = stack.enter_context(MeteredZygote())
         self._group.add(self._zygote.pid)
         observe(self._zygote, self._cells, self._asked, _PLENTY)
 

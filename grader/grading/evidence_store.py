@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any, Self
 
 from grader.course.course import Course
-from grader.course.handout import texts_in_common
 from grader.course.reference import (
     REFERENCE_LIMITS,
     asked_of_oracles,
@@ -87,8 +86,7 @@ class Observatory:
         # Who has read feedback may know the inputs and hands in again: a run that came to its end is over.
         self._seed = known[0] if known and not folder.run().get("finished") else secrets.randbits(63)
         self._earlier_seeds = [seed for seed in known if seed != self._seed]
-        texts = lambda: texts_in_common(course, rubrics.values())  # noqa: E731
-        self._station = station or _station(conditions, texts)
+        self._station = station or _station(conditions)
 
     def __enter__(self) -> Self:
         self._station.__enter__()
@@ -293,14 +291,14 @@ def _sha256(known: list[Any]) -> str:
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def _station(conditions: Conditions, texts: Callable[[], dict[str, Any]]) -> Station:
+def _station(conditions: Conditions) -> Station:
     settings = {
         "preload": conditions.preload,
         "sandbox": conditions.sandbox,
         "cpu_seconds": int(conditions.limits.notebook) + 60,
     }
     if conditions.scheduler is None:
-        return ThisMachine(settings, conditions.jobs, texts)
+        return ThisMachine(settings, conditions.jobs)
     from grader.sandbox.cluster import Cluster  # noqa: PLC0415 - half a second, for those who ask for it
 
-    return Cluster(conditions.scheduler, settings, texts)
+    return Cluster(conditions.scheduler, settings)

@@ -8,11 +8,10 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from grader.errors import BrokenRunError
@@ -38,15 +37,12 @@ class Cluster:
     Args:
         address: the scheduler's, as in ``tcp://host:8786``.
         settings: what every zygote is started with.
-        texts: gives what a zygote compiles once for all workers; asked when zygotes start.
     """
 
     most_threads = 1_000  # each only waits for one notebook
 
-    def __init__(
-        self, address: str, settings: Settings, texts: Callable[[], Mapping[str, Any]] = dict
-    ) -> None:
-        self._address, self._given, self._texts = address, settings, texts
+    def __init__(self, address: str, settings: Settings) -> None:
+        self._address, self._settings = address, outpost.packed(settings)
         self._lock = threading.Lock()
         self._protection: Protection | None = None
         self._brought: dict[bytes, Future[bytes]] = {}
@@ -81,10 +77,6 @@ class Cluster:
             if self._protection is None:
                 self._protection = self._crew.protection(self._settings)
             return self._protection
-
-    @cached_property
-    def _settings(self) -> bytes:
-        return outpost.packed({**self._given, "texts": self._texts()})
 
     @property
     def appetite(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
@@ -73,12 +73,11 @@ class ThisMachine:
     Args:
         settings: what the zygote is started with.
         jobs: workers at a time.
-        texts: gives what the zygote compiles once for all workers; asked when it starts.
     """
 
-    def __init__(self, settings: Settings, jobs: int, texts: Callable[[], Mapping[str, Any]] = dict) -> None:
+    def __init__(self, settings: Settings, jobs: int) -> None:
         self.most_threads, self.appetite = jobs, 2 * jobs
-        self._settings, self._texts = settings, texts
+        self._settings = settings
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._zygote: Zygote | None = None
@@ -111,7 +110,7 @@ class ThisMachine:
     def _started(self) -> Zygote:
         with self._lock:
             if self._zygote is None:
-                self._zygote = self._stack.enter_context(Zygote(**self._settings, texts=self._texts()))
+                self._zygote = self._stack.enter_context(Zygote(**self._settings))
             return self._zygote
 
 

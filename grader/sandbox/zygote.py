@@ -58,7 +58,6 @@ class Zygote:
         preload: modules to import before the first fork, besides those every worker has.
         sandbox: False forgoes all protection, which every result then says.
         cpu_seconds: CPU time after which the kernel ends a worker.
-        texts: what most notebooks will meet, compiled once; see ``worker.child.prepare``.
 
     Raises:
         ProtectionError: the cage cannot be had, or one of the preflight's attacks got through.
@@ -66,22 +65,12 @@ class Zygote:
     """
 
     def __init__(
-        self,
-        *,
-        preload: Collection[str] = (),
-        sandbox: bool = True,
-        cpu_seconds: int = 600,
-        texts: Mapping[str, Any] | None = None,
+        self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600
     ) -> None:
         _require_linux()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        settings = {
-            "preload": sorted(preload),
-            "sandbox": sandbox,
-            "cpu_seconds": cpu_seconds,
-            "texts": dict(texts or {}),
-        }
+        settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
                 [sys.executable, "-I", "-B", "-c", _BOOT, str(theirs.fileno())],

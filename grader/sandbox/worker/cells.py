@@ -19,7 +19,7 @@ import time
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -49,38 +49,12 @@ def _as_python(source: str) -> str:
     return source if source.endswith("\n") else source + "\n"
 
 
-class _Piece(NamedTuple):
-    """A piece of a notebook, compiled, and what it does as a text."""
-
-    code: types.CodeType
-    text: str
-
-
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_prepared: dict[str, _Piece] = {}  # by text
-_handed_out: dict[str, _Piece] = {}  # the same by source: to transform one takes longer than to look it up
 
 
-def prepare(source: str) -> None:
-    """In the zygote: compile a cell that most notebooks have, because it was handed out with the others."""
-    with suppress(SyntaxError, RecursionError, ValueError):
-        text = _as_python(source)
-        _prepared[text] = _handed_out[source] = _compiled(text, "<cell>", _FLAGS)
-
-
-def _compiled(text: str, file: str, flags: int) -> _Piece:
-    code = _compile(text, file, "exec", flags, dont_inherit=True)
-    return _Piece(code, text_of(code))
-
-
-def _placed(piece: _Piece, file: str) -> _Piece:
-    """What was prepared, in the cell where it stands: errors and sources are found by its name."""
-    return piece._replace(code=_renamed(piece.code, file))
-
-
-def _renamed(code: types.CodeType, file: str) -> types.CodeType:
-    inner = (_renamed(c, file) if isinstance(c, types.CodeType) else c for c in code.co_consts)
-    return code.replace(co_filename=file, co_consts=tuple(inner))
+def _compiled(piece: str | ast.Module, file: str, flags: int) -> types.CodeType:
+    code: types.CodeType = _compile(piece, file, "exec", flags, dont_inherit=True)
+    return code
 
 
 class CellTimeout(BaseException):
@@ -112,10 +86,11 @@ class Notebook:
 
     def begin(self, handed_out: Iterable[str]) -> None:
         """Before the first cell: the sources of the cells that were handed out, other than stubs."""
+        texts = []
         for source in handed_out:
-            if source not in _handed_out:
-                prepare(source)
-        self.bindings.begin(_handed_out[source].text for source in handed_out if source in _handed_out)
+            with suppress(SyntaxError, RecursionError, ValueError):
+                texts.append(text_of(_compiled(_as_python(source), "<cell>", _FLAGS)))
+        self.bindings.begin(texts)
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run one cell; returns what it raised, or None. Raises CellTimeout in the cell when time is up."""
@@ -137,9 +112,8 @@ class Notebook:
         remember_source(file, text)
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
         self._trees.pop(file, None)
-        known = _prepared.get(text) if self._flags == _FLAGS else None
-        piece = _placed(known, file) if known else _compiled(text, file, self._flags)
-        self.bindings.run(piece.code, piece.text, lambda: self._run(piece.code, text, file))
+        code = _compiled(text, file, self._flags)
+        self.bindings.run(code, text_of(code), lambda: self._run(code, text, file))
 
     def tree(self, file: str) -> ast.Module:
         """The syntax tree of a piece of the notebook, by its file; SyntaxError where it has none."""
@@ -159,7 +133,7 @@ class Notebook:
             with suppress(Exception):
                 body = ast.parse(piece).body if isinstance(piece, str) else piece.body
                 below = ast.Module(self._below(body, code, error), [])
-                self._run(_compile(below, file, "exec", self._flags, dont_inherit=True), below, file)
+                self._run(_compiled(below, file, self._flags), below, file)
             raise
 
     def _below(self, body: list[ast.stmt], code: types.CodeType, error: Exception) -> list[ast.stmt]:

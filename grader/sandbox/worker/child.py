@@ -14,7 +14,7 @@ import signal
 import struct
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from . import attributes, audit, cells, facts, guard, plain, standins, status, toolbox
@@ -38,16 +38,8 @@ _notebook = cells.Notebook()  # every worker's own, once it is forked
 _modules: list[str] = []  # what is imported of this package
 
 
-def prepare(texts: Mapping[str, Any]) -> None:
-    """In the zygote, before the first fork: everything that is the same for all workers.
-
-    Args:
-        texts: what most notebooks will meet: ``stubs`` and ``cells``.
-    """
-    for stub in texts.get("stubs", ()):
-        status.prepare(stub)
-    for source in texts.get("cells", ()):
-        cells.prepare(source)
+def prepare() -> None:
+    """In the zygote, before the first fork: everything that is the same for all workers."""
     toolbox.begin_probe(0)
     guard.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import types
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from .cells import POSTPONED, Notebook
@@ -33,15 +32,9 @@ def answer_status(stub: str, name: str, notebook: Notebook) -> str:
     return "untouched" if untouched else "answered"
 
 
-def prepare(stub: str) -> None:
-    """In the zygote: parse a stub that every notebook of a class is compared with."""
-    _parsed_stub(stub)
-
-
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-@cache
 def _parsed_stub(stub: str) -> tuple[ast.stmt, list[_Names]]:
     """The syntax of a stub, and the names that a function uses, with and without postponed annotations."""
     definition = ast.parse(stub).body[0]

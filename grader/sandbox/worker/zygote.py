@@ -100,7 +100,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     from .preflight import preflight
 
     gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
-    child.prepare(settings["texts"])
+    child.prepare()
     hello["torch"] = torch.__version__.partition("+")[0]
     try:
         cage = Cage.prepare(
