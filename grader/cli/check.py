@@ -63,11 +63,7 @@ def _look(notebook: str, question: str | None, seconds: float, *, shows: bool) -
 
 def _for_github(notebook: str, question: str | None, seconds: float) -> Findings:
     """The same, told to the workflow, also where the notebook cannot be read."""
-    from grader.integrations.export.student_github import (
-        require_output,
-        write_output,
-        write_unreadable,
-    )
+    from grader.integrations.export.github_check import require_output, write_output, write_unreadable
 
     output = require_output(question)
     try:

@@ -60,7 +60,7 @@ class CagedResults(GradingResults):  # type: ignore[misc]
 
 
 class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
-    """Grades one submission; see ``grader.integrations.autograder`` for the zip it is a part of."""
+    """Grades one submission; ``grader.integrations.gradescope_autograder`` makes the zip it is a part of."""
 
     def before_grading(self, config: Any) -> None:
         """Leave only the notebook and our placeholder where Otter reads and its kernel imports."""

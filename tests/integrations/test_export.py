@@ -22,18 +22,16 @@ from grader.cli import main
 from grader.course.scaffold import Scaffold
 from grader.course.settings import Feedback
 from grader.integrations.collect import collect
-from grader.integrations.export import gradescope, reporter
-from grader.integrations.export.exports_github import (
+from grader.integrations.export import feedback_text, gradescope, reporter
+from grader.integrations.export.github import (
     MAX_SUMMARY,
+    QuestionScore,
     action_output,
     notices,
     quoted,
     step_summary,
 )
-from grader.integrations.export.people import match
-from grader.integrations.export.scored import Scored
-from grader.integrations.export.sheet import read_sheet
-from grader.integrations.export.wording import told
+from grader.integrations.export.gradebooks import match, read_sheet
 from grader.results.stored import Stored, StoredAnswer, StoredCheck
 
 FORMATS = ["classroom50", "github", "gradescope", "junit"]
@@ -117,13 +115,13 @@ def test_a_summary_shows_a_strangers_text_as_text(desk):
 
 def test_what_several_questions_are_told_stands_once():
     """A notebook in error has one reason, not one for each question."""
-    same = [Scored(f"q{number}", "", 0, 1, "error", "It is not a notebook.") for number in (1, 2)]
+    same = [QuestionScore(f"q{number}", "", 0, 1, "error", "It is not a notebook.") for number in (1, 2)]
     assert step_summary(same, "Tiny").count("It is not a notebook.") == 1
 
 
 def test_a_summary_is_cut_to_what_github_shows():
     """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
-    long = Scored("q1", "Long", 0, 1, "fail", "\n".join(["🐉" * 1000] * 1000))
+    long = QuestionScore("q1", "Long", 0, 1, "fail", "\n".join(["🐉" * 1000] * 1000))
     summary = step_summary([long], "Long")
     assert len(summary.encode()) <= MAX_SUMMARY
     assert summary.endswith("shows no more than 1 MiB.\n")
@@ -145,8 +143,8 @@ def told_to_reporter(*scored):
     return {"RUNNERS": ",".join(one.id for one in scored), **environment}
 
 
-FULL = Scored("q1_01_tiny", "Full", 8, 8, "pass")
-PART = Scored("q2_01_tiny", "Part", 4.5, 8, "fail", HOSTILE)
+FULL = QuestionScore("q1_01_tiny", "Full", 8, 8, "pass")
+PART = QuestionScore("q2_01_tiny", "Part", 4.5, 8, "fail", HOSTILE)
 
 
 @pytest.mark.parametrize(("scored", "status"), [([FULL], 0), ([FULL, PART], 1), ([PART], 1)])
@@ -277,7 +275,7 @@ def test_a_cap_is_told_where_there_is_one(score, points, has_a_cap):
     answer = StoredAnswer("q1", "One", "answered", score, 4.0, checks)
     shown = gradescope.results_json(Stored("a", "b", "b", "c", None, score, 4.0, (answer,), ""), Feedback())
     said = f"A question of which a check fails earns at most {score:g} of its 4 points."
-    assert (said in (told(answer, Feedback()) or "")) is has_a_cap
+    assert (said in (feedback_text(answer, Feedback()) or "")) is has_a_cap
     assert (said in shown["tests"][0]["output"]) is has_a_cap
 
 

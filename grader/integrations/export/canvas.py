@@ -10,9 +10,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from grader.errors import GraderError
-from grader.integrations.export.exported import Export
-from grader.integrations.export.people import match
-from grader.integrations.export.sheet import Cell, Sheet
+from grader.integrations.export import Export
+from grader.integrations.export.gradebooks import Cell, CsvSheet, match
 from grader.results.gradebook import number
 from grader.results.stored import Stored
 from grader.text import some
@@ -25,7 +24,7 @@ _READ_ONLY = "(read only)"
 _ROUNDING = 1e-6
 
 
-def export(export: Export, sheet: Sheet, column: str | None, numbers: Mapping[str, str]) -> None:
+def export(export: Export, sheet: CsvSheet, column: str | None, numbers: Mapping[str, str]) -> None:
     """Fill a column of the teacher's own gradebook for each assignment, and write it as ``canvas.csv``.
 
     Args:
@@ -60,7 +59,7 @@ def export(export: Export, sheet: Sheet, column: str | None, numbers: Mapping[st
     export.write(FILE_NAME, sheet.filled(values))
 
 
-def _check(export: Export, sheet: Sheet) -> None:
+def _check(export: Export, sheet: CsvSheet) -> None:
     """Refuse what is no gradebook of Canvas, and to write over it."""
     headings = sheet.headings
     if "Student" not in headings or "ID" not in headings:
@@ -72,7 +71,7 @@ def _check(export: Export, sheet: Sheet) -> None:
         raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
 
 
-def _count(export: Export, sheet: Sheet, column: int, filled: Mapping[tuple[int, int], str]) -> None:
+def _count(export: Export, sheet: CsvSheet, column: int, filled: Mapping[tuple[int, int], str]) -> None:
     """Say how many scores were filled in, and how many of them stand in the place of others."""
     before = {at: sheet.value(sheet.rows[at[0]], column) for at in filled}
     changed = sum(before[at] not in {"", value} for at, value in filled.items())
@@ -84,7 +83,7 @@ def _count(export: Export, sheet: Sheet, column: int, filled: Mapping[tuple[int,
     )
 
 
-def _column(sheet: Sheet, stem: str, title: str | None, column: str | None) -> int | None:
+def _column(sheet: CsvSheet, stem: str, title: str | None, column: str | None) -> int | None:
     """The column of an assignment; None where there is none."""
     titles = (stem, title, f"{int(stem[:2])}. {title}") if title else (stem,)
     wanted = {name.strip().casefold() for name in ((column,) if column is not None else titles) if name}
@@ -112,17 +111,17 @@ def _called(heading: str) -> set[str]:
     return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
 
 
-def _holds_points(sheet: Sheet, at: int) -> bool:
+def _holds_points(sheet: CsvSheet, at: int) -> bool:
     """Whether a column is an assignment's: Canvas numbers it, or says how many points are possible."""
     possible = next((row for row in sheet.rows[1:] if _is_points_possible(sheet, row)), [])
     return bool(_TITLE.fullmatch(sheet.headings[at].strip()) or sheet.value(possible, at)) and at > 0
 
 
-def _is_points_possible(sheet: Sheet, row: list[Cell]) -> bool:
+def _is_points_possible(sheet: CsvSheet, row: list[Cell]) -> bool:
     return sheet.value(row, 0).casefold() == _POINTS_POSSIBLE
 
 
-def _others(sheet: Sheet) -> str:
+def _others(sheet: CsvSheet) -> str:
     """The columns of assignments that there are, as the end of a sentence."""
     there = [heading.strip() for at, heading in enumerate(sheet.headings) if _holds_points(sheet, at)]
     if not there:
@@ -133,7 +132,7 @@ def _others(sheet: Sheet) -> str:
 
 
 def _fill(
-    export: Export, sheet: Sheet, column: int, results: Sequence[Stored], numbers: Mapping[str, str]
+    export: Export, sheet: CsvSheet, column: int, results: Sequence[Stored], numbers: Mapping[str, str]
 ) -> dict[tuple[int, int], str]:
     """The scores, by their cells; notes of whoever is left out, and of points that differ."""
     heading = sheet.headings[column]
@@ -168,7 +167,7 @@ def _compare(export: Export, heading: str, possible: str, max_score: float) -> N
         )
 
 
-def _people(sheet: Sheet, numbers: Mapping[str, str]) -> dict[int, list[str]]:
+def _people(sheet: CsvSheet, numbers: Mapping[str, str]) -> dict[int, list[str]]:
     """What each row calls its person, with the student of its number; rows above these are no people."""
     columns = [sheet.headings.index(name) for name in _NAMED_BY if name in sheet.headings]
     identity = sheet.headings.index("ID")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from grader.integrations.export.exported import Export
+from grader.integrations.export import Export
 from grader.results.gradebook import number
 from grader.results.stored import Stored, StoredAnswer
 from grader.text import encodable, straight

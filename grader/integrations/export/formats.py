@@ -9,11 +9,19 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.errors import GraderError
-from grader.integrations.autograder import autograder
 from grader.integrations.collect.students import student_ids
-from grader.integrations.export import canvas, classroom50, github_files, gradescope, junit, moodle
-from grader.integrations.export.exported import Export, exportable
-from grader.integrations.export.sheet import Sheet, read_sheet
+from grader.integrations.export import (
+    Export,
+    canvas,
+    classroom50,
+    exportable,
+    github,
+    gradescope,
+    junit,
+    moodle,
+)
+from grader.integrations.export.gradebooks import CsvSheet, read_sheet
+from grader.integrations.gradescope_autograder import autograder
 from grader.results.stored import Stored, read_results, still_handed_in, was_stopped
 from grader.text import some
 
@@ -41,7 +49,7 @@ class Asked:
         """The assignments."""
         return self.course.select([self.stem] if self.stem else [])
 
-    def sheet(self) -> Sheet:
+    def sheet(self) -> CsvSheet:
         """The teacher's own export.
 
         Raises:
@@ -112,7 +120,7 @@ def _gradescope(done: Export, asked: Asked) -> None:
 _WRITERS: Mapping[str, Callable[[Export, Asked], None]] = {
     "canvas": _canvas,
     "classroom50": lambda done, _: classroom50.export(done, os.environ),
-    "github": lambda done, _: github_files.export(done),
+    "github": lambda done, _: github.export(done),
     "gradescope": _gradescope,
     "junit": lambda done, _: junit.export(done),
     "moodle": lambda done, asked: moodle.export(done, asked.sheet()),

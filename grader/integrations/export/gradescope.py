@@ -9,8 +9,8 @@ import json
 from typing import Any
 
 from grader.course.settings import Feedback
-from grader.integrations.export.exported import Export
-from grader.integrations.export.scored import plain
+from grader.integrations.export import Export
+from grader.integrations.export.github import plain
 from grader.reports.templates import markdown_text
 from grader.results.gradebook import number
 from grader.results.stored import Stored, StoredAnswer

@@ -10,7 +10,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from grader.course.settings import Feedback
-from grader.integrations.export.exported import Export
+from grader.integrations.export import Export
 from grader.results.gradebook import number
 from grader.results.stored import Stored, StoredAnswer, StoredCheck
 from grader.text import encodable, straight

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.integrations.export.exported import MOST, Export
-from grader.integrations.export.people import match
-from grader.integrations.export.sheet import Sheet
-from grader.integrations.export.wording import told
+from grader.integrations.export import MOST, Export, feedback_text
+from grader.integrations.export.gradebooks import CsvSheet, match
 from grader.results.gradebook import harmless, number
 from grader.results.stored import Stored
 from grader.text import encodable, some, straight
@@ -26,7 +24,7 @@ _GIVEN, _FAMILY = ("first name",), ("last name", "surname")
 _MAX_FEEDBACK = 2000  # characters
 
 
-def export(export: Export, sheet: Sheet) -> None:
+def export(export: Export, sheet: CsvSheet) -> None:
     """Write ``<stem>.csv``, of whoever has a result and is in the teacher's export.
 
     Args:
@@ -74,7 +72,7 @@ def _find(headings: Sequence[str], names: Sequence[str]) -> int | None:
     return next((at for at, heading in enumerate(headings) if heading in names), None)
 
 
-def _people(sheet: Sheet, headings: Sequence[str]) -> dict[int, list[str]]:
+def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
     """What each row calls its person."""
     columns = [_find(headings, names) for names in (_ADDRESSES, _NUMBERS, *((name,) for name in _NAMES))]
     given, family = _find(headings, _GIVEN), _find(headings, _FAMILY)
@@ -90,7 +88,7 @@ def _feedback(one: Stored, shows: Feedback) -> str:
     """What the student reads, on one line, as a cell that is no formula."""
     parts = [one.error] if one.error else []
     for answer in () if one.error else one.answers:
-        why = told(answer, shows)
+        why = feedback_text(answer, shows)
         points = f"{answer.id}: {number(answer.score)} of {number(answer.max_score)}"
         parts.append(f"{points}. {why}" if why else f"{points}.")
     line = " ".join(encodable(straight(" ".join(parts))).split())

@@ -19,8 +19,15 @@ from typing import Any
 import click
 
 from grader.errors import GraderError
-from grader.integrations.export.exports_github import notices, quoted, step_summary
-from grader.integrations.export.scored import Scored, Status, plain, total
+from grader.integrations.export.github import (
+    QuestionScore,
+    Status,
+    notices,
+    plain,
+    quoted,
+    step_summary,
+    total,
+)
 from grader.results.gradebook import number
 
 HEADING = "Public checks"
@@ -72,7 +79,7 @@ def _runners(environment: Mapping[str, str]) -> list[str]:
     return runners
 
 
-def _scored(runner: str, environment: Mapping[str, str]) -> Scored | None:
+def _scored(runner: str, environment: Mapping[str, str]) -> QuestionScore | None:
     """What a step found, or None where it said nothing that can be understood."""
     try:
         result = json.loads(base64.b64decode(environment[f"{runner.upper()}_RESULTS"], validate=True))
@@ -87,7 +94,7 @@ def _scored(runner: str, environment: Mapping[str, str]) -> Scored | None:
     if score > of:
         return None
     title = "" if title == runner else title.removeprefix(f"{runner} ")
-    return Scored(runner, title, score, of, status, "\n".join(messages) or None, seconds)
+    return QuestionScore(runner, title, score, of, status, "\n".join(messages) or None, seconds)
 
 
 def _points(value: Any) -> float:
@@ -101,7 +108,7 @@ def _points(value: Any) -> float:
     return plain(value)
 
 
-def _line(one: Scored) -> str:
+def _line(one: QuestionScore) -> str:
     points = f"{number(one.score)}/{number(one.max_score)}"
     name = f"{one.id} ({one.title})" if one.title else one.id
     return f"{points:>9}  {one.status:5}  {name}"

@@ -11,10 +11,15 @@ import base64
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from grader.integrations.export.scored import Scored, plain, total
+from grader.course.settings import Feedback
+from grader.integrations.export import Export, feedback_text
 from grader.reports.templates import markdown_text
 from grader.results.gradebook import number
+from grader.results.stored import Stored
+from grader.scores import total as sum_of
 from grader.text import encodable, straight
 
 #: What GitHub shows of one step's summary, in bytes; of a longer one it shows nothing.
@@ -24,7 +29,7 @@ _SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
 _CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
 
 
-def action_output(one: Scored) -> str:
+def action_output(one: QuestionScore) -> str:
     """One question as the output ``result`` of an action: base64 of JSON, on one line."""
     titled = f"{one.id} {straight(encodable(one.title))}".rstrip()
     name = f"{titled} ({number(one.score)}/{number(one.max_score)})"
@@ -42,7 +47,7 @@ def action_output(one: Scored) -> str:
     return base64.b64encode(json.dumps(result, allow_nan=False).encode()).decode()
 
 
-def notices(scored: Sequence[Scored]) -> list[str]:
+def notices(scored: Sequence[QuestionScore]) -> list[str]:
     """The two lines by which points leave a workflow; nothing of a student's is in them."""
     points, of = total(scored)
     report = json.dumps({"totalPoints": plain(points), "maxPoints": plain(of)}, separators=(",", ":"))
@@ -58,7 +63,7 @@ def quoted(text: str) -> str:
     return f"::stop-commands::{token}\n{encodable(straight(text))}\n::{token}::"
 
 
-def step_summary(scored: Sequence[Scored], heading: str) -> str:
+def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``: a table, then what failed and why; at most 1 MiB.
 
     Args:
@@ -83,7 +88,7 @@ def step_summary(scored: Sequence[Scored], heading: str) -> str:
     return _cut("\n".join(lines))
 
 
-def _row(one: Scored) -> str:
+def _row(one: QuestionScore) -> str:
     name = f"{markdown_text(one.id)} · {markdown_text(one.title)}" if one.title else markdown_text(one.id)
     return f"| {_SIGNS[one.status]} | {name} | {number(one.score)} of {number(one.max_score)} |"
 
@@ -99,3 +104,70 @@ def _cut(text: str) -> str:
         return content.decode()
     kept = content[: MAX_SUMMARY - len(_CUT.encode())]
     return kept[: kept.rfind(b"\n")].decode() + _CUT
+
+
+Status = Literal["pass", "fail", "error"]
+
+
+@dataclass(frozen=True)
+class QuestionScore:
+    """One question, scored.
+
+    Attributes:
+        id: ``q1``, or what else tells it from others.
+        title: its heading.
+        score: points earned.
+        max_score: points that can be earned.
+        status: ``pass`` only where all points were earned; ``error`` where nothing could be judged.
+        message: what the student is told, or None; it may hold text of a stranger.
+        seconds: how long it took.
+    """
+
+    id: str
+    title: str
+    score: float
+    max_score: float
+    status: Status
+    message: str | None = None
+    seconds: float = 0.0
+
+
+def total(scored: Sequence[QuestionScore]) -> tuple[float, float]:
+    """Points earned, and points that can be earned."""
+    return sum_of(one.score for one in scored), sum_of(one.max_score for one in scored)
+
+
+def plain(value: float) -> int | float:
+    """The number as JSON writes it best: ``4`` and ``4.5``."""
+    return int(value) if float(value).is_integer() else value
+
+
+def export(export: Export) -> None:
+    """Write ``<student>/<stem>/``: the outputs, one a line as for ``$GITHUB_OUTPUT``, notices and summary."""
+    for stem, results in export.results.items():
+        for one in results:
+            scored = scored_of(one, export.shows)
+            folder = f"{one.student}/{stem}"
+            outputs = (f"{answer.id}_{stem}={action_output(answer)}\n" for answer in scored)
+            export.write(f"{folder}/outputs.txt", "".join(outputs))
+            export.write(f"{folder}/notices.txt", "\n".join([*notices(scored), ""]))
+            summary = step_summary(scored, export.titles.get(stem, stem))
+            told_first = (
+                f"**This notebook could not be graded.** {markdown_text(one.error)}\n\n" if one.error else ""
+            )
+            export.write(f"{folder}/summary.md", told_first + summary)
+
+
+def scored_of(one: Stored, shows: Feedback) -> list[QuestionScore]:
+    """The questions of a result."""
+    return [
+        QuestionScore(
+            answer.id,
+            answer.title,
+            answer.score,
+            answer.max_score,
+            "error" if one.error else "pass" if answer.in_full else "fail",
+            feedback_text(answer, shows),
+        )
+        for answer in one.answers
+    ]

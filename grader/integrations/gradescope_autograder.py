@@ -53,7 +53,7 @@ def test_nothing():
 _RUN = '''\
 """Run Otter's autograder, which is given nothing of the student's to read; its plugin grades in the cage."""
 
-from grader.otter_plugin import set_aside
+from grader.integrations.otter_plugin import set_aside
 from otter.run.run_autograder import main
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from grader.errors import GraderError
-from grader.integrations.export.exports_github import action_output, quoted
-from grader.integrations.export.scored import Scored, Status
+from grader.integrations.export.github import QuestionScore, Status, action_output, quoted
 from grader.student.display import trouble_lines
 from grader.student.notebook import question_handed_out
 from grader.student.report import Findings, TaskFinding
@@ -48,11 +47,11 @@ def write_unreadable(output: Path, notebook: Path, question: str, why: GraderErr
     """Append that a question could not be checked, if it is one that was handed out."""
     task = question_handed_out(notebook, question)
     if task is not None:
-        one = Scored(task.id, inert(task.title), 0.0, task.points, "error", inert(str(why)))
+        one = QuestionScore(task.id, inert(task.title), 0.0, task.points, "error", inert(str(why)))
         _append(output, one)
 
 
-def _append(output: Path, one: Scored) -> None:
+def _append(output: Path, one: QuestionScore) -> None:
     try:
         with output.open("a", encoding="utf-8", newline="\n") as file:
             file.write(f"result={action_output(one)}\n")
@@ -60,13 +59,13 @@ def _append(output: Path, one: Scored) -> None:
         raise GraderError(f"GITHUB_OUTPUT ({output}) cannot be written: {error.strerror}") from error
 
 
-def scored(findings: Findings, found: TaskFinding) -> Scored:
+def scored(findings: Findings, found: TaskFinding) -> QuestionScore:
     """The points of a public check: all that its file gives, or none."""
     status: Status = "pass" if found.standing in ("passes", "unchecked") else "fail"
     lines = list(_lines(findings, found))
     message = "\n".join(lines) or None
     task = found.task
-    return Scored(
+    return QuestionScore(
         task.id, inert(task.title), found.points, task.points, status, message, round(found.seconds, 3)
     )
 
