@@ -19,7 +19,7 @@ from rounds import tell
 from grader.course.course import Course
 from grader.course.reference import reference_cells
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 MOST_ROUNDS, IDLE_WORKERS = 60, 10
 
@@ -39,7 +39,7 @@ def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
     cells, asked = reference_cells(course, STEM), course.rubric(STEM).questionnaire(1, oracle=True)
     work: dict[str, Task] = {
         f"{IDLE_WORKERS} idle workers": _idle,
-        f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, Limits()),
+        f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, TimeLimits()),
     }
     with MeteredZygote() as caged, MeteredZygote(sandbox=False) as free:
         rounds = {name: list(_rounds(task, caged, free, seconds / 2)) for name, task in work.items()}

@@ -20,12 +20,12 @@ from rounds import Spread, interleaved
 from grader.course.course import Course
 from grader.notebooks.reader import read_notebook
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 OURS = "`grade`, a class of {size}"
 WARM = "the warm limit"
 _WARM_NOTEBOOKS = 50
-_PLENTY = Limits(60, 60, 600)
+_PLENTY = TimeLimits(60, 60, 600)
 
 
 @dataclass(frozen=True)

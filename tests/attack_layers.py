@@ -19,18 +19,18 @@ from grader.reports import templates as templating
 from grader.reports import terminal as class_table
 from grader.results import gradebook
 from grader.sandbox import observer, wire, zygote
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 Patch = pytest.MonkeyPatch
 
-LIMITS = Limits(cell=1, question=2, notebook=20)
+LIMITS = TimeLimits(cell=1, question=2, notebook=20)
 #: Without deadlines nothing would ever end; what has not ended by then counts as hanging.
-NO_LIMITS = Limits(cell=8, question=8, notebook=8)
+NO_LIMITS = TimeLimits(cell=8, question=8, notebook=8)
 _MOST_OUTPUT = 400 << 20
 
 
 @contextmanager
-def without(layer: str | None) -> Iterator[Limits]:
+def without(layer: str | None) -> Iterator[TimeLimits]:
     """Switch a layer off (None: none) for as long as the block lasts; gives the limits to grade with."""
     with pytest.MonkeyPatch.context() as patch:
         if layer in INSIDE:
@@ -89,9 +89,9 @@ def _wire(patch: Patch) -> None:
     patch.setattr(wire, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)
     patch.setattr(observer._Observer, "_ended_well", lambda *_: True)
-    patch.setattr(observer, "readable_answer", _believed)
-    patch.setattr(observer, "readable_error", lambda answer: answer["raised"])
-    patch.setattr(observer, "readable_survey", lambda answer, _: (answer["names"], answer["patched"]))
+    patch.setattr(observer, "parse_answer", _believed)
+    patch.setattr(observer, "parse_cell_error", lambda answer: answer["raised"])
+    patch.setattr(observer, "parse_survey", lambda answer, _: (answer["names"], answer["patched"]))
 
 
 def _drain(self: wire.Wire) -> bool:

@@ -6,9 +6,9 @@ from textwrap import dedent, indent
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Assigned, Limits, Questionnaire
+from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 
-QUICK = Limits(cell=1, question=2, notebook=20)
+QUICK = TimeLimits(cell=1, question=2, notebook=20)
 # Long enough to be found in memory by its halves; stands in the environment of this process.
 SECRET = "the-outside-keeps-this-" + "to-itself-whatever-a-notebook-does"  # whole in no file
 
@@ -41,7 +41,7 @@ def probe(name, body, *, seed=1, seconds=5.0, **options):
     lines = dedent(body).strip()
     if "\n" not in lines and not lines.startswith(("return", "raise")):
         lines = f"return {lines}"
-    return Assigned(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
+    return PlannedProbe(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
 
 
 def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), **probes):
@@ -54,10 +54,10 @@ def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), **probes):
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
     asked = {name: _probes(name, given) for name, given in probes.items()}
     stubs = {name: f"def {name}():\n    ..." for name in asked} | (stubs or {})
-    return Seen(observe(zygote, numbered, Questionnaire(stubs, asked, tuple(handed_out)), limits))
+    return Seen(observe(zygote, numbered, ProbePlan(stubs, asked, tuple(handed_out)), limits))
 
 
 def _probes(name, given):
     if isinstance(given, str):
         return (probe(name, given),)
-    return (given,) if isinstance(given, Assigned) else tuple(given)
+    return (given,) if isinstance(given, PlannedProbe) else tuple(given)

@@ -16,7 +16,7 @@ from grader.checks.observation import (
     sentence,
 )
 from grader.errors import CourseError
-from grader.sandbox.evidence import Stopped
+from grader.sandbox.evidence import ProbeRaised
 from grader.sandbox.facts import Raised
 
 #: Probes, cases, and pairs of what was seen and what is expected; or a dict of these by name.
@@ -45,7 +45,7 @@ class Case(Sides):
             NothingSeenError: they have another form.
         """
         if isinstance(self._came, Raised) and not isinstance(self.expected, Raised):
-            raise StoppedError(Stopped(self._came))
+            raise StoppedError(ProbeRaised(self._came))
         if mismatch := other_form(self._came, self.expected):
             raise NothingSeenError(sentence(mismatch))
         return self._came

@@ -9,7 +9,7 @@ from typing import Any
 from grader.checks.check import WithoutHintError, describe, instead
 from grader.checks.diagnosis import diagnose
 from grader.errors import CourseError
-from grader.sandbox.evidence import Fault, Outcome, Stopped
+from grader.sandbox.evidence import NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 
 
@@ -20,14 +20,14 @@ class NothingSeenError(WithoutHintError):
 class StoppedError(NothingSeenError):
     """The probe came to no end, so its check judged nothing; `outcome` is what it came to instead."""
 
-    def __init__(self, outcome: Stopped | Fault) -> None:
+    def __init__(self, outcome: ProbeRaised | NoFacts) -> None:
         super().__init__(why_no_facts(outcome))
         self.outcome = outcome
 
 
-def why_no_facts(outcome: Stopped | Fault) -> str:
+def why_no_facts(outcome: ProbeRaised | NoFacts) -> str:
     """Why a probe has none, in a sentence."""
-    return sentence(outcome.reason if isinstance(outcome, Fault) else diagnose(outcome.error))
+    return sentence(outcome.reason if isinstance(outcome, NoFacts) else diagnose(outcome.error))
 
 
 class Sides:
@@ -57,7 +57,7 @@ class Observation(Sides):
         expected: what it saw of the reference.
     """
 
-    def __init__(self, probe: str, seen: Outcome, expected: Outcome) -> None:
+    def __init__(self, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
         self._probe, self._seen, self._expected = probe, seen, expected
 
     @property
@@ -67,9 +67,9 @@ class Observation(Sides):
         Raises:
             CourseError: the probe fails on the reference, which is the author's to mend.
         """
-        if isinstance(self._expected, Fault):
+        if isinstance(self._expected, NoFacts):
             raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
-        if isinstance(self._expected, Stopped):
+        if isinstance(self._expected, ProbeRaised):
             raise CourseError(f"probe {self._probe} fails on the reference: {why_no_facts(self._expected)}")
         return self._expected
 
@@ -94,7 +94,7 @@ class Observation(Sides):
             StoppedError: there are none.
         """
         _ = self.expected
-        if isinstance(self._seen, Stopped | Fault):
+        if isinstance(self._seen, ProbeRaised | NoFacts):
             raise StoppedError(self._seen)
         return self._seen
 

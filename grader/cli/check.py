@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.errors import GraderError
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 if TYPE_CHECKING:
     from grader.student.report import Findings
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 seconds_option = click.option(
     "--seconds",
     type=click.FloatRange(min=0.1),
-    default=Limits.cell,
+    default=TimeLimits.cell,
     show_default=True,
     help="The longest a cell, or a test, may take.",
 )

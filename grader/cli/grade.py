@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.processors import cores
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 _SECONDS = click.FloatRange(min=0.1)
 
@@ -46,17 +46,17 @@ _SECONDS = click.FloatRange(min=0.1)
 @click.option(
     "--cell-seconds",
     type=_SECONDS,
-    help=f"The longest a cell may take.  [default: as course.toml says, else {Limits.cell:g}]",
+    help=f"The longest a cell may take.  [default: as course.toml says, else {TimeLimits.cell:g}]",
 )
 @click.option(
     "--question-seconds",
     type=_SECONDS,
-    help=f"The same for a question.  [default: as course.toml says, else {Limits.question:g}]",
+    help=f"The same for a question.  [default: as course.toml says, else {TimeLimits.question:g}]",
 )
 @click.option(
     "--notebook-seconds",
     type=_SECONDS,
-    help=f"The same for a notebook.  [default: as course.toml says, else {Limits.notebook:g}]",
+    help=f"The same for a notebook.  [default: as course.toml says, else {TimeLimits.notebook:g}]",
 )
 def grade(  # noqa: PLR0913, PLR0917 - one for each option
     submissions: Path,
@@ -91,7 +91,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
         jobs=jobs,
         force=force,
         sandbox=not no_sandbox,
-        limits=Limits(
+        limits=TimeLimits(
             cell_seconds or usual.cell, question_seconds or usual.question, notebook_seconds or usual.notebook
         ),
         scheduler=scheduler,

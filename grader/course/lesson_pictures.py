@@ -28,7 +28,7 @@ from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Assigned, Questionnaire
+from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.sandbox.zygote import Zygote
 
 Pictures = Mapping[int, "LessonPicture"]
@@ -104,8 +104,8 @@ def _drawn(assignment: Assignment, before: list[str], cell: Cell, zygote: Zygote
     *statements, last = ast.parse(cell.source).body
     call = ast.unparse(last)
     own = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
-    probe = Assigned("drawn", _PROBE, 0, REFERENCE_LIMITS.question, picture=True)
-    asked = Questionnaire({_NAMED: "pass"}, {_NAMED: (probe,)})
+    probe = PlannedProbe("drawn", _PROBE, 0, REFERENCE_LIMITS.question, picture=True)
+    asked = ProbePlan({_NAMED: "pass"}, {_NAMED: (probe,)})
     evidence = observe(zygote, cells_of([*before, "\n".join(own)]), asked, REFERENCE_LIMITS)
     where = f"{assignment.path}, line {cell.line}"
     picture = picture_of(evidence, "drawn", "")

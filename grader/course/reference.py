@@ -9,10 +9,10 @@ from grader.course.rubric import Rubric
 from grader.notebooks.reader import Cell, cells_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Zygote
 
-REFERENCE_LIMITS = Limits(cell=60, question=120, notebook=600)
+REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
 
 
 def reference_cells(course: Course, stem: str) -> tuple[Cell, ...]:
@@ -27,13 +27,13 @@ def stub_cells(course: Course, stem: str) -> tuple[Cell, ...]:
     return cells_of(sources)
 
 
-def asked_of_stubs(rubric: Rubric, seed: int) -> Questionnaire:
+def asked_of_stubs(rubric: Rubric, seed: int) -> ProbePlan:
     """What to ask the stubs: all that an answer is asked, because nothing counts as a stub."""
     asked = rubric.questionnaire(seed)
     return replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
 
 
-def asked_of_oracles(rubric: Rubric, seed: int) -> Questionnaire:
+def asked_of_oracles(rubric: Rubric, seed: int) -> ProbePlan:
     """What to ask the reference itself where an oracle answers in its place."""
     asked, of_oracles = rubric.questionnaire(seed), {p.name for p in rubric.probes.values() if p.oracle}
     probes = {f: tuple(p for p in probes if p.name in of_oracles) for f, probes in asked.probes.items()}

@@ -21,7 +21,7 @@ from grader.course.probes import PictureProbe, Probe, pictures_of, probes_of
 from grader.course.question import Question
 from grader.course.unfinished import blanks_in
 from grader.errors import CourseError
-from grader.sandbox.plan import Assigned, Questionnaire
+from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.scores import total
 from grader.suggestion import nearest
 
@@ -74,7 +74,7 @@ class Rubric:
         """What a question is worth: the sum of its checks' points."""
         return total(check.points for check in self.checks_of(question))
 
-    def questionnaire(self, seed: int, *, only: str | None = None, oracle: bool = False) -> Questionnaire:
+    def questionnaire(self, seed: int, *, only: str | None = None, oracle: bool = False) -> ProbePlan:
         """What to ask a notebook.
 
         Args:
@@ -84,22 +84,22 @@ class Rubric:
         """
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
-        asked: dict[str, list[Assigned]] = {question.function: [] for question in questions}
+        asked: dict[str, list[PlannedProbe]] = {question.function: [] for question in questions}
         questions_of = {**self.asks, **self.shows}
         for probe in [*self.probes.values(), *self.pictures.values()]:
             function = functions.get(questions_of[probe.name])
             if function is not None:
                 asked[function].append(self._assigned(probe, function, seed, oracle=oracle))
-        return Questionnaire(
+        return ProbePlan(
             stubs={question.function: question.stub for question in questions},
             probes={function: tuple(probes) for function, probes in asked.items()},
             handed_out=self.handed_out if only is None else (),  # who asks for one question has only that
         )
 
-    def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> Assigned:
+    def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> PlannedProbe:
         """An oracle probe of the reference gets a worker of its own, the oracle in the answer's place."""
         replaced = oracle and probe.oracle is not None
-        return Assigned(
+        return PlannedProbe(
             name=probe.name,
             source=probe.bundle_with_oracle if replaced else probe.bundle,
             seed=probe.seed(seed, self.stem),

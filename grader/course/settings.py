@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import CourseError
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 FILE_NAME = "course.toml"
 
@@ -51,7 +51,7 @@ class Settings:
 
     partial_credit: float = 0.5
     points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: TimeLimits = field(default_factory=TimeLimits)
     feedback: Feedback = field(default_factory=Feedback)
 
 
@@ -85,12 +85,12 @@ def _settings(file: _Table, questions: Callable[[], Questions]) -> Settings:
     file.allow("score", "points", "limits", "feedback")
     score, limits, feedback = file.table("score"), file.table("limits"), file.table("feedback")
     score.allow("partial_credit")
-    limits.allow(*(limit.name for limit in fields(Limits)))
+    limits.allow(*(limit.name for limit in fields(TimeLimits)))
     feedback.allow(*(shown.name for shown in fields(Feedback)))
     return Settings(
         partial_credit=score.number("partial_credit", 0.0, 1.0, Settings.partial_credit),
         points=_points(file.table("points"), questions),
-        limits=Limits(**{key: limits.number(key, *_SECONDS) for key in limits.content}),
+        limits=TimeLimits(**{key: limits.number(key, *_SECONDS) for key in limits.content}),
         feedback=Feedback(**{key: feedback.switch(key) for key in feedback.content}),
     )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from grader.course.probes import Probe
-from grader.sandbox.evidence import Evidence, Fault, Stopped
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 
 #: What draws random numbers, by the last part of its name: functions of torch, methods, words.
 _RANDOM = {
@@ -37,7 +37,7 @@ def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:
     return [
         name
         for name, (first, second) in outcomes.items()
-        if first == second and not isinstance(first, Stopped | Fault)
+        if first == second and not isinstance(first, ProbeRaised | NoFacts)
     ]
 
 

@@ -25,8 +25,8 @@ from grader.grading.scoring import is_passed
 from grader.graphs.picture import text_of
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.evidence import Evidence, Fault, Stopped
-from grader.sandbox.plan import Questionnaire
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
+from grader.sandbox.plan import ProbePlan
 
 REFERENCE, STUB, DRAWS = "", "the stub", "the drawing reference"  # answers are called as functions are
 
@@ -149,7 +149,7 @@ class HiddenTrial:
         drawn = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
         oracles = [rubric.questionnaire(seed, only=only, oracle=True) for seed in drawn]
 
-        def look(name: str, sources: Sequence[str], questions: list[Questionnaire]) -> list[Future[Evidence]]:
+        def look(name: str, sources: Sequence[str], questions: list[ProbePlan]) -> list[Future[Evidence]]:
             cells, own = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits
             return [self.looks.look(cells, one, own, alone=alone) for one in questions]
 
@@ -186,7 +186,9 @@ class HiddenTrial:
     def _refuse_broken(self, rubric: Rubric, expected: Evidence, sources: Sequence[str]) -> None:
         """Nothing can be judged where the reference has no facts; the first reason is why others follow."""
         broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
-        without = [name for name in rubric.probes if isinstance(expected.outcome(name), Stopped | Fault)]
+        without = [
+            name for name in rubric.probes if isinstance(expected.outcome(name), ProbeRaised | NoFacts)
+        ]
         if without:
             raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
 

@@ -17,9 +17,9 @@ from grader.doctor.written_lines import in_file
 from grader.errors import GraderError
 from grader.grading.preload import modules_of_answers
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import UNANSWERED, Evidence, Fault, Outcome
+from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts, ProbeOutcome
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Questionnaire
+from grader.sandbox.plan import ProbePlan
 from grader.sandbox.reason import NOT_REACHED
 from grader.sandbox.zygote import Zygote
 from grader.suggestion import nearest
@@ -53,7 +53,7 @@ class Seen:
         placed: puts a file's line in the place of a cell, in what is said of a known answer.
     """
 
-    outcome: Outcome
+    outcome: ProbeOutcome
     printed: tuple[str, ...] = ()
     placed: Callable[[str], str] = str
 
@@ -122,7 +122,7 @@ def _look(  # noqa: PLR0913 - what is looked at, and how
     return {name: replace(one, placed=notebook.placed) for name, one in seen.items()}
 
 
-def _printing(asked: Questionnaire, probes: Sequence[Probe]) -> Questionnaire:
+def _printing(asked: ProbePlan, probes: Sequence[Probe]) -> ProbePlan:
     """Some probes only, which say what they print; nothing counts as a stub."""
     names = {probe.name for probe in probes}
     only = {
@@ -133,16 +133,16 @@ def _printing(asked: Questionnaire, probes: Sequence[Probe]) -> Questionnaire:
         )
         for function, all_ in asked.probes.items()
     }
-    return Questionnaire(dict.fromkeys(asked.stubs, "pass"), only)
+    return ProbePlan(dict.fromkeys(asked.stubs, "pass"), only)
 
 
 def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
     outcome = evidence.outcome(probe)
     if evidence.names.get(function) == "missing":
         failed = [FailedCell.of(cell).sentence for cell in evidence.cells]
-        return Seen(Fault(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
-    if outcome == Fault(NOT_REACHED) and evidence.fault:
-        return Seen(Fault(evidence.fault))
+        return Seen(NoFacts(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
+    if outcome == NoFacts(NOT_REACHED) and evidence.fault:
+        return Seen(NoFacts(evidence.fault))
     match outcome:
         case {"facts": facts, "printed": [*printed]}:
             lines = "\n".join(map(str, printed)).splitlines()

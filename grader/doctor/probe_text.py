@@ -12,7 +12,7 @@ from grader.doctor.picture_text import pictured
 from grader.doctor.probe_run import ORACLE, Seen
 from grader.doctor.side_by_side import side_by_side
 from grader.grading.broken_probe import place_in_probe, said_in_probe
-from grader.sandbox.evidence import Fault, Stopped
+from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
 from grader.text import printable
 
@@ -68,8 +68,8 @@ def _prints(name: str, seen: Mapping[str, Seen]) -> Iterator[str]:
 def _why_none(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
     """Why there are no facts, with the probe's line where it stopped; None where there are."""
     match seen.outcome:
-        case Fault(reason):
+        case NoFacts(reason):
             return f"has no facts: {reason}"
-        case Stopped(error) | (Raised() as error):
+        case ProbeRaised(error) | (Raised() as error):
             return f"stops: {place_in_probe(probe, error, oracle=oracle)} raised {said_in_probe(error)}"
     return None

@@ -14,7 +14,7 @@ from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import Raised, decode_raised
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
@@ -34,7 +34,7 @@ class PublicTrial:
     """
 
     question: Question
-    limits: Limits
+    limits: TimeLimits
     looks: Looks
     memory: Memory
 
@@ -71,7 +71,7 @@ class PublicTrial:
 
     def _look(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
         cells = cells_of([*sources, *self._check()])
-        return self.looks.look(cells, Questionnaire({}, {}), self.limits, alone=alone)
+        return self.looks.look(cells, ProbePlan({}, {}), self.limits, alone=alone)
 
     def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[Told, bool]:
         """What is told of one notebook, and whether another look would find the same."""

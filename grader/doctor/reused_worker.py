@@ -18,7 +18,7 @@ from grader.notebooks.reader import Cell
 from grader.sandbox.confined import Worker
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
 from grader.sandbox.zygote import Zygote
 
@@ -39,7 +39,7 @@ class ReusedWorker:
         self._notebooks = 0
         self._is_lent = False
 
-    def observe(self, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits) -> Evidence:
         """As `grader.sandbox.observer.observe`."""
         self._is_lent = False
         try:
@@ -116,7 +116,7 @@ class Looks:
             worker.close()
 
     def look(
-        self, cells: Sequence[Cell], asked: Questionnaire, limits: Limits, *, alone: bool = False
+        self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, *, alone: bool = False
     ) -> Future[Evidence]:
         """Evidence of a notebook, some time later.
 
@@ -128,7 +128,7 @@ class Looks:
         """
         return self._pool.submit(self._look, cells, asked, limits, alone)
 
-    def _look(self, cells: Sequence[Cell], asked: Questionnaire, limits: Limits, alone: bool) -> Evidence:
+    def _look(self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, alone: bool) -> Evidence:
         if alone:
             return observe(self._zygote(), cells, asked, limits)
         return self._own_worker().observe(cells, asked, limits)

@@ -9,7 +9,7 @@ from typing import Any
 from grader.checks.closeness import TOLERANCE, are_close
 from grader.checks.difference import how_it_differs
 from grader.reports.format_facts import Entry, entries_of
-from grader.sandbox.evidence import Outcome
+from grader.sandbox.evidence import ProbeOutcome
 from grader.sandbox.facts import Tensor
 
 # Among the parts of a tensor's entry; right answers differ in the names of their nodes.
@@ -23,7 +23,7 @@ _NO_GRADIENT = Entry(None, ("None",), is_gradient=True)
 _GAP = "   "
 
 
-def side_by_side(probe: str, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+def side_by_side(probe: str, outcomes: Mapping[str, ProbeOutcome]) -> Iterator[str]:
     """A line for each entry of what a probe returned; what is the same everywhere stands once.
 
     A dict or a list below the whole is one line where everything in it is the same.

@@ -11,14 +11,14 @@ from grader.doctor.reused_worker import Looks
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 
 
 def begin_untouched(  # noqa: PLR0913, PLR0917 - what a trial needs
     assignment: Assignment,
     points: Mapping[str, float],
-    asked: Questionnaire,
-    limits: Limits,
+    asked: ProbePlan,
+    limits: TimeLimits,
     looks: Looks,
     memory: Memory,
 ) -> Callable[[], list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 from grader.checks.diagnosis import quoted
 from grader.course.assignment import Assignment
 from grader.course.probes import PictureProbe, Probe
-from grader.sandbox.evidence import Evidence, Fault, Stopped
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised, decode_raised
 
 
@@ -29,7 +29,7 @@ def broken_probes(
     """
     for name in probes if names is None else names:
         outcome = reference.outcome(name)
-        if isinstance(outcome, Stopped | Fault):
+        if isinstance(outcome, ProbeRaised | NoFacts):
             yield broken_probe(probes[name], outcome, oracle=oracle)
         elif probes[name].cases is not None:
             yield from _broken_cases(probes[name], outcome, oracle=oracle)
@@ -39,7 +39,7 @@ def _broken_cases(probe: Probe, facts: Any, *, oracle: bool) -> Iterator[str]:
     """One sentence on the first case in which the reference stopped."""
     broken = [(case, fact) for case, fact in facts.items() if isinstance(fact, Raised)]
     for case, error in broken[:1]:
-        yield f"{broken_probe(probe, Stopped(error), oracle=oracle)} (case {case!r})"
+        yield f"{broken_probe(probe, ProbeRaised(error), oracle=oracle)} (case {case!r})"
 
 
 def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:
@@ -60,7 +60,7 @@ def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evid
         yield f"{assignment.path}, line {line}: a cell of the reference stopped with {said}"
 
 
-def broken_probe(probe: Probe, outcome: Stopped | Fault, *, oracle: bool = True) -> str:
+def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool = True) -> str:
     """As in ``.../test_01_leaves.py, line 44: probe grown fails on the reference with KeyError: 'w'``.
 
     Args:
@@ -68,7 +68,7 @@ def broken_probe(probe: Probe, outcome: Stopped | Fault, *, oracle: bool = True)
         outcome: what became of it.
         oracle: whether its oracle, if it has one, took the place of the answer.
     """
-    if isinstance(outcome, Fault):
+    if isinstance(outcome, NoFacts):
         where = f"{probe.source.path}, line {probe.source.tree.lineno}"
         return f"{where}: {_kind(probe)} {probe.name} got no facts of the reference: {outcome.reason}"
     error = outcome.error
@@ -115,7 +115,7 @@ def _errors_in(facts: Any) -> Iterator[Raised]:
 def broken_picture(picture: PictureProbe, reference: Evidence) -> str:
     """Why a picture shows no graph of the reference."""
     outcome = reference.outcome(picture.name)
-    if isinstance(outcome, Stopped | Fault):
+    if isinstance(outcome, ProbeRaised | NoFacts):
         return broken_probe(picture, outcome)
     where = f"{picture.source.path}, line {picture.source.tree.lineno}"
     return f"{where}: picture {picture.name} shows no graph of the reference: return graph(name=tensor, ...)"

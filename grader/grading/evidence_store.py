@@ -29,7 +29,7 @@ from grader.notebooks.reader import NotebookError
 from grader.results.folder import ResultsFolder
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Station, ThisMachine, torch_of
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 
 
@@ -49,7 +49,7 @@ class Conditions:
     jobs: int
     force: bool
     sandbox: bool
-    limits: Limits
+    limits: TimeLimits
     preload: tuple[str, ...]
     scheduler: str | None = None
 

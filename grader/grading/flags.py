@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from grader.grading.dotted_paths import Paths, paths_in
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import Trace
+from grader.sandbox.evidence import Notice
 
 #: What a trace is called, and the dotted paths that are one, written as in `dotted_paths`. A path that begins
 #: with a dot counts on anything, also as a name alone or in a text.
@@ -100,14 +100,14 @@ _MAX_RESOLVED = 20
 _read_once = lru_cache(maxsize=1_000)(paths_in)  # most cells of a class are the handed-out ones
 
 
-def traces_in(cells: Sequence[Cell]) -> tuple[Trace, ...]:
+def traces_in(cells: Sequence[Cell]) -> tuple[Notice, ...]:
     """The traces in the code of a notebook, each with its cell."""
     read = list(_read(cells))
     aliases = {name: [path] for name, path in _USUAL_ALIASES.items()}
     for name, path in dict.fromkeys(alias for paths in read for alias in paths.aliases):
         aliases.setdefault(name, []).append(path)
     rebound = {name for paths in read for name in paths.rebound} - _USUAL_ALIASES.keys()
-    found: list[Trace] = []
+    found: list[Notice] = []
     times: Counter[str] = Counter()
     for cell, paths in zip(cells, read, strict=True):
         resolved = (other for path in paths.named for other in _resolved(path, aliases, rebound))
@@ -152,7 +152,7 @@ def _means(path: str) -> Iterator[str]:
 
 
 def flags_of(
-    cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Trace] = ()
+    cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Notice] = ()
 ) -> list[dict[str, object]]:
     """The flags of a notebook.
 

@@ -9,7 +9,7 @@ from grader.grading.flags import traces_in
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import NotebookError, NotebookFile, parse_notebook
-from grader.sandbox.evidence import Trace
+from grader.sandbox.evidence import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Gist:
     assignment: str | None
     error: str | None = None
     preload: frozenset[str] = frozenset()
-    traces: tuple[Trace, ...] = ()
+    traces: tuple[Notice, ...] = ()
 
 
 def gist_of(file: NotebookFile, file_stem: str, functions: Mapping[str, Collection[str]]) -> Gist:

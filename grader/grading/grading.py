@@ -39,7 +39,7 @@ from grader.results.gradebook import gradebook
 from grader.results.index import Index
 from grader.results.result import Result, failed, graded
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 from grader.suggestion import nearest
 
 _STUBS = ""  # a name that no submission has
@@ -65,7 +65,7 @@ class Options:
     jobs: int = 1
     force: bool = False
     sandbox: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: TimeLimits = field(default_factory=TimeLimits)
     scheduler: str | None = None
 
 

@@ -20,7 +20,7 @@ from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
-from grader.sandbox.evidence import Evidence, Outcome, Stopped
+from grader.sandbox.evidence import Evidence, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import MalformedError, decode_raised
 from grader.sandbox.reason import tells_of_time
 
@@ -114,7 +114,7 @@ class _Subject:
     """A submission whose evidence is at hand."""
 
     def __init__(
-        self, name: str, evidence: Evidence, expected: Callable[[str], Outcome], reference: Evidence
+        self, name: str, evidence: Evidence, expected: Callable[[str], ProbeOutcome], reference: Evidence
     ) -> None:
         self.name, self._evidence, self._expected = name, evidence, expected
         self._reference = reference
@@ -148,7 +148,7 @@ class _Subject:
         """
         if not isinstance(error, StoppedError):
             return None
-        if isinstance(error.outcome, Stopped):
+        if isinstance(error.outcome, ProbeRaised):
             return error.outcome.error.type
         raised = [cell["raised"] for cell in self._evidence.cells if cell["raised"] is not None]
         if raised:

@@ -13,7 +13,7 @@ from grader.course.course import Course
 from grader.course.reference import observe_reference, reference_cells
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.reader import Cell, read_notebook
-from grader.sandbox.evidence import UNANSWERED, Evidence, Fault
+from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts
 from grader.sandbox.observer import observe
 from grader.sandbox.zygote import Zygote
 
@@ -38,7 +38,7 @@ class LiveSubject:
         status = self._evidence.names.get(function, "missing")
         seen = self._evidence.outcome(probe)
         if status != "answered":
-            seen = Fault(UNANSWERED[status].format(name=function))
+            seen = NoFacts(UNANSWERED[status].format(name=function))
         return Observation(probe, seen, expected.outcome(probe))
 
     @cached_property

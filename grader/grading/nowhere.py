@@ -9,7 +9,7 @@ from typing import Self
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import surroundings
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection
 
 
@@ -30,7 +30,7 @@ class Nowhere:
         """The packages here."""
         return surroundings()
 
-    def observe(self, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
         """Nobody is observed.
 
         Raises:

@@ -23,7 +23,7 @@ from grader.results.lookup import stored_result
 from grader.results.result import Result, graded
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import surroundings, torch_of
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 
 _MOST_REFERENCES = 30  # that are tried where nobody knows the right one; each takes a moment
@@ -111,14 +111,14 @@ class _Past:
         return self._by_the_best_reference(evidence)
 
     @property
-    def _limits(self) -> Iterator[Limits]:
+    def _limits(self) -> Iterator[TimeLimits]:
         """Those of the last run, then the course's: one of them the notebook was observed with, mostly."""
         stored = self._run.get("limits")
-        if isinstance(stored, dict) and set(stored) == set(vars(Limits())):
-            yield Limits(**stored)
+        if isinstance(stored, dict) and set(stored) == set(vars(TimeLimits())):
+            yield TimeLimits(**stored)
         yield self._course.settings.limits
 
-    def _observatory(self, limits: Limits) -> Observatory:
+    def _observatory(self, limits: TimeLimits) -> Observatory:
         conditions = Conditions(1, force=False, sandbox=True, limits=limits, preload=())
         station = Nowhere(Protection(self._provenance["protection"], self._provenance["torch"]))
         rubrics = {self._stem: self._rubric}

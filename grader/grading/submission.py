@@ -14,7 +14,7 @@ from grader.notebooks.discover import Found, find_notebooks
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import Notebook, NotebookError, read_file, read_notebook
 from grader.results.memory import Memory
-from grader.sandbox.evidence import Trace
+from grader.sandbox.evidence import Notice
 from grader.text import distinct_file_name, file_name, some
 
 __all__ = ["Submission", "find_submissions", "read_roster"]
@@ -49,7 +49,7 @@ class Submission:
     superseded: tuple[str, ...] = ()
     error: str | None = None
     preload: frozenset[str] = frozenset()
-    traces: tuple[Trace, ...] = ()
+    traces: tuple[Notice, ...] = ()
 
     def read(self) -> Notebook:
         """Read the notebook again.

@@ -18,7 +18,7 @@ from grader.reports.line import Line, entry
 from grader.reports.pages import failed_cells
 from grader.results.gradebook import number
 from grader.results.result import all_questions
-from grader.sandbox.evidence import Evidence, Outcome
+from grader.sandbox.evidence import Evidence, ProbeOutcome
 from grader.sandbox.facts import MalformedError
 from grader.scores import is_capped, total
 from grader.text import some
@@ -149,7 +149,7 @@ class Explanation:
             yield from _source(self.replay.rubric, probe)
 
 
-def _outcome(evidence: Evidence | None, probe: str) -> Outcome | None:
+def _outcome(evidence: Evidence | None, probe: str) -> ProbeOutcome | None:
     return None if evidence is None else evidence.outcome(probe)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.sandbox.evidence import Fault, Outcome, Stopped
+from grader.sandbox.evidence import NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Other, Raised, Tensor
 
 MAX_ENTRIES = 60
@@ -16,7 +16,7 @@ _MAX_TEXT = 200
 _PARTS = " | "
 
 
-def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
+def compared(seen: ProbeOutcome, expected: ProbeOutcome | None) -> Iterator[str]:
     """Lines that show the facts of a probe, entry by entry; what is the same on both sides stands once.
 
     Args:
@@ -45,7 +45,7 @@ def compared(seen: Outcome, expected: Outcome | None) -> Iterator[str]:
         yield f"and {len(entries) - MAX_ENTRIES} more entries"
 
 
-def _texts(outcome: Outcome) -> dict[str, str]:
+def _texts(outcome: ProbeOutcome) -> dict[str, str]:
     return {name: _PARTS.join(entry.parts) for name, entry in entries_of(outcome).items()}
 
 
@@ -68,7 +68,7 @@ class Entry:
     is_gradient: bool = False
 
 
-def entries_of(outcome: Outcome, *, gradients: bool = False) -> dict[str, Entry]:
+def entries_of(outcome: ProbeOutcome, *, gradients: bool = False) -> dict[str, Entry]:
     """Every entry of what a probe returned, by the way that leads to it.
 
     Args:
@@ -96,7 +96,7 @@ class _Side:
         self._storages: dict[int, str] = {}
 
     def entries(
-        self, value: Outcome, name: str, within: tuple[str, ...] = (), *, is_gradient: bool = False
+        self, value: ProbeOutcome, name: str, within: tuple[str, ...] = (), *, is_gradient: bool = False
     ) -> Iterator[tuple[str, Entry]]:
         inner = (*within, name) if name else within
         if isinstance(value, dict) and value:
@@ -137,11 +137,11 @@ def _is_numbers(value: list[Any] | tuple[Any, ...]) -> bool:
     return all(type(item) in (int, float, bool) for item in value)
 
 
-def _text(value: Outcome) -> str:  # noqa: PLR0911 - one for each kind
+def _text(value: ProbeOutcome) -> str:  # noqa: PLR0911 - one for each kind
     match value:
-        case Fault():
+        case NoFacts():
             return f"no facts: {value.reason}"
-        case Stopped():
+        case ProbeRaised():
             return f"the probe stopped with {_raised(value.error)}"
         case Raised():
             return f"raised {_raised(value)}"

@@ -18,9 +18,9 @@ from grader.errors import BrokenRunError
 from grader.notebooks.reader import Cell
 from grader.sandbox import dask_worker as outpost
 from grader.sandbox.crew import GO_ON, Crew, unless_problem
-from grader.sandbox.evidence import Evidence, readable_evidence
+from grader.sandbox.evidence import Evidence, parse_evidence
 from grader.sandbox.executor import Settings
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Cluster:
         self._look()
         return min(self.most_threads, max(1, self._threads) * _FOR_EACH_THREAD)
 
-    def observe(self, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
         """What a worker sees.
 
         Raises:
@@ -104,7 +104,7 @@ class Cluster:
             seen = unless_problem(answer["worker"], answer)
             if (seen["digest"], seen["protection"]) != (self._common.digest, protection.name):
                 self._refuse(seen["worker"])
-            return readable_evidence(seen["evidence"])
+            return parse_evidence(seen["evidence"])
         except (KeyError, TypeError, ValueError):
             raise BrokenRunError(f"a Dask worker of {self._address} sent no evidence. {GO_ON}") from None
         finally:

@@ -21,7 +21,7 @@ from grader.errors import BrokenRunError, GraderError, ProtectionError
 from grader.notebooks.reader import Cell
 from grader.sandbox.executor import surroundings
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Assigned, Limits, Questionnaire
+from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.zygote import Zygote, ZygoteGoneError
 from grader.version import own_code_sha256
 
@@ -66,7 +66,7 @@ def observe_here(settings: bytes, asked: bytes, cells: bytes, limits: bytes) -> 
             try:
                 with _zygotes.borrowed(settings) as zygote:
                     answer["protection"] = zygote.protection.name
-                    seen = observe(zygote, numbered, _questionnaire(asked), Limits(*json.loads(limits)))
+                    seen = observe(zygote, numbered, _questionnaire(asked), TimeLimits(*json.loads(limits)))
                 break
             except ZygoteGoneError:
                 if not attempts_left:
@@ -95,17 +95,17 @@ def _kind(error: GraderError) -> str:
 
 
 @lru_cache(maxsize=32)
-def _questionnaire(asked: bytes) -> Questionnaire:
+def _questionnaire(asked: bytes) -> ProbePlan:
     """The same for a whole class, so read once."""
     stubs, questions, handed_out = json.loads(asked)
     probes = {
         name: tuple(
-            Assigned(**{**probe, "oracle": tuple(probe["oracle"]) if probe["oracle"] else None})
+            PlannedProbe(**{**probe, "oracle": tuple(probe["oracle"]) if probe["oracle"] else None})
             for probe in of_function
         )
         for name, of_function in questions.items()
     }
-    return Questionnaire(stubs, probes, tuple(handed_out))
+    return ProbePlan(stubs, probes, tuple(handed_out))
 
 
 class _Lent:

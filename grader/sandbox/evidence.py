@@ -18,33 +18,33 @@ UNANSWERED = {
 
 
 #: What a worker noticed (one of the words below), and the cell it happened in, or None.
-Trace = tuple[str, int | None]
-_Noticed = TypeVar("_Noticed", bound=str | Trace)
+Notice = tuple[str, int | None]
+_Noticed = TypeVar("_Noticed", bound=str | Notice)
 _NOTICED = {
     *("code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch", "patched"),
     "settrace",
 }
 _MAX_UNITED = 100  # kept of each kind of what the workers of one notebook noticed: more nobody reads
 _MAX_TRACES = 20 * len(_NOTICED)  # a worker tells of twenty cells for each
-_WRITTEN_BY_OTHERS: Trace = ("raw descriptors", None)
+_WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
 
 
 @dataclass(frozen=True)
-class Fault:
+class NoFacts:
     """Why a probe has no facts: its time ran out, the process ended, ... One sentence for the student."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class Stopped:
+class ProbeRaised:
     """The probe stopped with an error; one that it caught itself is a fact like any other."""
 
     error: Raised
 
 
 #: What a probe saw: facts of any form, or why there are none.
-Outcome = Any | Stopped | Fault
+ProbeOutcome = Any | ProbeRaised | NoFacts
 
 
 class Answer(dict[str, Any]):
@@ -54,7 +54,7 @@ class Answer(dict[str, Any]):
         outcome: the facts, or what was raised.
     """
 
-    outcome: Outcome
+    outcome: ProbeOutcome
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,19 @@ class Evidence:
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
     cells: list[dict[str, Any]] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
-    traces: list[Trace] = field(default_factory=list)
+    traces: list[Notice] = field(default_factory=list)
     fault: str | None = None
     starved: bool = False
     size: int = 0
 
-    def outcome(self, probe: str) -> Outcome:
+    def outcome(self, probe: str) -> ProbeOutcome:
         """What a probe saw, decoded."""
         answer = self.probes.get(probe, {"fault": NOT_REACHED})
         if isinstance(answer, Answer):
             return answer.outcome
         if "fault" in answer:
-            return Fault(answer["fault"])
-        return Stopped(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
+            return NoFacts(answer["fault"])
+        return ProbeRaised(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
 
     def returned_none(self, probe: str, function: str) -> bool:
         """Whether a function returned nothing but None, whenever this probe called it."""
@@ -107,7 +107,7 @@ class Evidence:
         return cls(**{**stored, "traces": [(what, cell) for what, cell in stored["traces"]]})
 
 
-def readable_answer(answer: Any) -> Answer:
+def parse_answer(answer: Any) -> Answer:
     """A worker's answer to a probe, decoded.
 
     Raises:
@@ -122,7 +122,7 @@ def readable_answer(answer: Any) -> Answer:
         raise MalformedError("the answer is malformed")
     if answer["raised"] is not None:
         found = Answer(raised=answer["raised"])
-        found.outcome = Stopped(decode_raised(answer["raised"]))
+        found.outcome = ProbeRaised(decode_raised(answer["raised"]))
     else:
         found = Answer(facts=answer["facts"])
         found.outcome = decode(answer["facts"])
@@ -131,7 +131,7 @@ def readable_answer(answer: Any) -> Answer:
     return found
 
 
-def readable_error(answer: Any) -> Any:
+def parse_cell_error(answer: Any) -> Any:
     """A worker's answer about a cell: None or an error's fields.
 
     Raises:
@@ -144,7 +144,7 @@ def readable_error(answer: Any) -> Any:
     return answer["raised"]
 
 
-def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
+def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
     """A worker's survey: which of the functions are there, and what was patched.
 
     Raises:
@@ -164,7 +164,7 @@ def readable_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], l
     return names, answer["patched"]
 
 
-def readable_evidence(answer: Any) -> Evidence:
+def parse_evidence(answer: Any) -> Evidence:
     """Another machine's evidence, once it is known that it can be decoded.
 
     What cannot is that notebook's fault, and costs no other notebook anything.
@@ -185,7 +185,7 @@ def _is_good(evidence: Evidence) -> bool:
             decode_raised(cell["raised"])
     return (
         {*evidence.names.values()} <= {"answered", "untouched", "missing"}
-        and all(_is_sentence(outcome.reason) for outcome in outcomes if isinstance(outcome, Fault))
+        and all(_is_sentence(outcome.reason) for outcome in outcomes if isinstance(outcome, NoFacts))
         and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
         and all(what in {*_NOTICED, "raw descriptors"} for what, _ in evidence.traces)
         and _is_words(evidence.patched)
@@ -201,18 +201,18 @@ def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed
     return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]
 
 
-def readable_traces(notices: bytes, *, closed: bool) -> set[Trace]:
+def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:
     """What a worker noticed.
 
     What is no notice, or is one too many, was written by the notebook, which is a trace as well; so is a
     pipe that the notebook has closed. Thus nothing can be put into it that hides what comes later.
     """
     *lines, rest = notices.decode("ascii", "replace").split("\n")
-    traces = {_trace(line) for line in lines[:_MAX_TRACES]}
+    traces = {_notice(line) for line in lines[:_MAX_TRACES]}
     return traces | ({_WRITTEN_BY_OTHERS} if rest or closed or len(lines) > _MAX_TRACES else set())
 
 
-def _trace(line: str) -> Trace:
+def _notice(line: str) -> Notice:
     what, _, number = line.partition("\t")
     if what not in _NOTICED or not (number == "" or (number.isdecimal() and len(number) < 6)):
         return _WRITTEN_BY_OTHERS

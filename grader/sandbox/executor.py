@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote
 from grader.version import own_code_sha256
 
@@ -52,7 +52,7 @@ class Station(Protocol):
     def appetite(self) -> int:
         """How many notebooks to have at hand just now, so that no worker ever waits for the next."""
 
-    def observe(self, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
         """What ``grader.sandbox.observer.observe`` sees.
 
         Raises:
@@ -100,7 +100,7 @@ class ThisMachine:
     def protection(self) -> Protection:
         return self._started().protection
 
-    def observe(self, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
         return observe(self._started(), cells, questionnaire, limits)
 
     def abandon(self) -> None:

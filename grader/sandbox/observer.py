@@ -20,15 +20,15 @@ from grader.sandbox.clock import Clock
 from grader.sandbox.confined import Worker, killed_for_memory
 from grader.sandbox.evidence import (
     Evidence,
-    Trace,
-    readable_answer,
-    readable_error,
-    readable_survey,
-    readable_traces,
+    Notice,
+    parse_answer,
+    parse_cell_error,
+    parse_notices,
+    parse_survey,
     united,
 )
 from grader.sandbox.facts import MalformedError
-from grader.sandbox.plan import Assigned, Limits, Questionnaire
+from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.reason import ENDED, TOO_LATE, TOO_LATE_FOR_NOTEBOOK, UNREACHED
 from grader.sandbox.wire import WireError
 
@@ -47,7 +47,7 @@ class Workers(Protocol):
         """A worker in which no cell has run; it may be used until its block ends."""
 
 
-def observe(zygote: Workers, cells: Sequence[Cell], questionnaire: Questionnaire, limits: Limits) -> Evidence:
+def observe(zygote: Workers, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
     """Run a notebook and its probes; whatever the notebook does, there is evidence.
 
     Raises:
@@ -74,7 +74,7 @@ class _NothingObservedError(Exception):
 class _Observer:
     """The state of observing one notebook: the time left and what is known about its cells."""
 
-    def __init__(self, zygote: Workers, cells: Sequence[Cell], asked: Questionnaire, limits: Limits) -> None:
+    def __init__(self, zygote: Workers, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits) -> None:
         self._zygote, self._cells, self._asked, self._limits = zygote, cells, asked, limits
         self._begun = time.monotonic()
         self._deadline = self._begun + limits.notebook
@@ -91,7 +91,7 @@ class _Observer:
         self._place = 0  # of the cell that is run, among all
         self._names: dict[str, str] = {}  # the status of each function
         self._patched: list[str] = []
-        self._traces: list[Trace] = []
+        self._traces: list[Notice] = []
         self._shared: dict[
             str, dict[str, Any]
         ] = {}  # answers of the shared worker that nobody can have forged
@@ -126,7 +126,7 @@ class _Observer:
             found.update(self._ask_alone(probes))
         return self.evidence(found)
 
-    def _has_shared(self, probes: Sequence[Assigned]) -> bool:
+    def _has_shared(self, probes: Sequence[PlannedProbe]) -> bool:
         """Whether the shared worker answered a question, before anything was wrong with it."""
         return all(probe.name in self._shared for probe in probes if not probe.alone)
 
@@ -144,18 +144,18 @@ class _Observer:
             size=self._size,
         )
 
-    def _worth_asking(self) -> list[list[Assigned]]:
+    def _worth_asking(self) -> list[list[PlannedProbe]]:
         """The probes of answered functions; an untouched or missing one earns nothing whatever it does."""
         return [[p for p in probes if not p.picture] for probes in self._of_answered()]
 
-    def _worth_seeing(self) -> list[list[Assigned]]:
+    def _worth_seeing(self) -> list[list[PlannedProbe]]:
         """The pictures of the same functions, in the same order."""
         return [[p for p in probes if p.picture] for probes in self._of_answered()]
 
-    def _of_answered(self) -> list[tuple[Assigned, ...]]:
+    def _of_answered(self) -> list[tuple[PlannedProbe, ...]]:
         return [probes for f, probes in self._asked.probes.items() if self._names.get(f) == "answered"]
 
-    def _ask_alone(self, probes: Sequence[Assigned]) -> dict[str, dict[str, Any]]:
+    def _ask_alone(self, probes: Sequence[PlannedProbe]) -> dict[str, dict[str, Any]]:
         """The probes that asked for a worker of their own."""
         found: dict[str, dict[str, Any]] = {}
         for probe in probes:
@@ -164,7 +164,7 @@ class _Observer:
         return found
 
     def _in_own_worker(
-        self, probes: list[Assigned], pictures: Sequence[Assigned] = ()
+        self, probes: list[PlannedProbe], pictures: Sequence[PlannedProbe] = ()
     ) -> dict[str, dict[str, Any]]:
         """One question's probes; each fault costs its probe and a new worker for the others.
 
@@ -198,7 +198,7 @@ class _Observer:
         return found
 
     def _ask_all(
-        self, worker: Worker, probes: list[Assigned], before: dict[str, dict[str, Any]]
+        self, worker: Worker, probes: list[PlannedProbe], before: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
         """One question's probes in the worker it shares with the others.
 
@@ -214,7 +214,7 @@ class _Observer:
         for probe in probes:
             try:
                 raw = self._put(worker, "probe", _request(probe), self._patience(probe))
-                found[probe.name] = readable_answer(raw)
+                found[probe.name] = parse_answer(raw)
             except (_KilledError, MalformedError, WireError) as error:
                 if isinstance(error, WireError) and error.kind == "forged":
                     self._shared = {}  # then the answers before this one may be forged too
@@ -225,7 +225,7 @@ class _Observer:
                 raise _NeedsIsolationError
         return found
 
-    def _pictures(self, worker: Worker, pictures: Sequence[Assigned]) -> dict[str, dict[str, Any]]:
+    def _pictures(self, worker: Worker, pictures: Sequence[PlannedProbe]) -> dict[str, dict[str, Any]]:
         """What a worker shows once it has answered everything, by one request.
 
         By then nothing it does can reach a probe. So a fault is nobody's, and costs only the pictures.
@@ -236,7 +236,7 @@ class _Observer:
         try:
             raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
             for picture, one in zip(pictures, raw if type(raw) is list else (), strict=False):
-                answer = readable_answer(one)
+                answer = parse_answer(one)
                 self._patched = united(self._patched, one["patched"])
                 if one["patched"]:
                     break
@@ -247,17 +247,17 @@ class _Observer:
             return found
         return found
 
-    def _patience(self, *probes: Assigned) -> float:
+    def _patience(self, *probes: PlannedProbe) -> float:
         longest = max(probe.seconds for probe in probes)
         return min(_PATIENCE_SECONDS, longest, self._limits.question, self._seconds_left())
 
-    def _ask(self, worker: Worker, probe: Assigned, question_end: float) -> dict[str, Any]:
+    def _ask(self, worker: Worker, probe: PlannedProbe, question_end: float) -> dict[str, Any]:
         """One probe's answer, in a worker of its question's own."""
         seconds = min(probe.seconds, self._seconds_left(question_end))
         begun = worker.clock()
         try:
             raw = self._put(worker, "probe", _request(probe), seconds)
-            answer = readable_answer(raw)
+            answer = parse_answer(raw)
         except WireError as error:
             if error.kind == "forged":  # then the answers before this one may be forged too
                 raise _NeedsIsolationError from None
@@ -316,7 +316,7 @@ class _Observer:
     def _take_stock(self, worker: Worker) -> None:
         self._size += worker.wire.received
         noticed, closed = worker.notices()
-        self._traces = united(self._traces, readable_traces(noticed, closed=closed))
+        self._traces = united(self._traces, parse_notices(noticed, closed=closed))
 
     def _give_up_cells(self, place: int) -> None:
         """The cells before this one took all the time that cells may take; what is defined by now counts.
@@ -342,7 +342,7 @@ class _Observer:
         answers = worker.wire.ask("cells", asked, seconds)
         if type(answers) is not list or len(answers) != len(asked):
             raise WireError("malformed")
-        errors = [readable_error(answer) for answer in answers]
+        errors = [parse_cell_error(answer) for answer in answers]
         if any(error is not None and "CellTimeout" in error["types"] for error in errors):
             raise WireError("timeout")
         for cell, error in zip(self._cells, errors, strict=True):
@@ -371,7 +371,7 @@ class _Observer:
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
         begun = worker.clock()
         try:
-            raised = readable_error(self._put(worker, "cell", request, seconds + _GRACE_SECONDS))
+            raised = parse_cell_error(self._put(worker, "cell", request, seconds + _GRACE_SECONDS))
         except WireError as error:
             if error.kind == "timeout":
                 self._blame(worker, begun)
@@ -384,7 +384,7 @@ class _Observer:
 
     def _survey(self, worker: Worker) -> dict[str, str]:
         answer = self._put(worker, "survey", {"stubs": self._asked.stubs}, self._limits.cell)
-        names, patched = readable_survey(answer, set(self._asked.stubs))
+        names, patched = parse_survey(answer, set(self._asked.stubs))
         self._patched = united(self._patched, patched)
         return names
 
@@ -440,7 +440,7 @@ class _KilledError(Exception):
     """A worker was killed, and another is worth a try."""
 
 
-def _request(probe: Assigned) -> dict[str, Any]:
+def _request(probe: PlannedProbe) -> dict[str, Any]:
     return {
         "name": probe.name,
         "code": _compiled(probe.source),

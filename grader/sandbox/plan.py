@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """How long things may take, in seconds of wall time."""
 
     cell: float = 20.0
@@ -15,7 +15,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Assigned:
+class PlannedProbe:
     """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle).
 
     A ``picture`` is asked when all probes have answered; if it fails, nothing but the picture is missing.
@@ -31,7 +31,7 @@ class Assigned:
 
 
 @dataclass(frozen=True)
-class Questionnaire:
+class ProbePlan:
     """What to ask of a notebook.
 
     Attributes:
@@ -41,10 +41,10 @@ class Questionnaire:
     """
 
     stubs: dict[str, str]
-    probes: dict[str, tuple[Assigned, ...]]
+    probes: dict[str, tuple[PlannedProbe, ...]]
     handed_out: tuple[str, ...] = ()
 
-    def without_pictures(self) -> Questionnaire:
+    def without_pictures(self) -> ProbePlan:
         """The same without what nobody judges."""
         kept = {name: tuple(p for p in probes if not p.picture) for name, probes in self.probes.items()}
         return replace(self, probes=kept)

@@ -7,7 +7,7 @@ from test_check import TENSOR
 
 from grader.checks.observation import Observation, other_form, sentence
 from grader.errors import CourseError
-from grader.sandbox.evidence import Fault, Stopped
+from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import CUT_OFF, Other, Raised
 
 ERROR = Raised(
@@ -123,12 +123,12 @@ def test_a_value_is_never_told():
 )
 def test_a_fault_is_told(reason, message):
     """Where there are no facts, the reason is told as a sentence."""
-    assert complaint(Fault(reason), 1) == message
+    assert complaint(NoFacts(reason), 1) == message
 
 
 def test_an_error_of_the_student_is_diagnosed():
     """Where the student's code raised, place, class and meaning are told."""
-    told = complaint(Stopped(ERROR), TENSOR)
+    told = complaint(ProbeRaised(ERROR), TENSOR)
     assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be")
     assert "needs an output of one element" in told
 
@@ -149,8 +149,8 @@ def test_what_is_expected():
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
-        (Fault("it was too slow"), "got no facts of the reference: it was too slow"),
-        (Stopped(ERROR), "fails on the reference: "),
+        (NoFacts("it was too slow"), "got no facts of the reference: it was too slow"),
+        (ProbeRaised(ERROR), "fails on the reference: "),
     ],
 )
 def test_a_probe_that_fails_on_the_reference_is_the_authors_mistake(expected, words):

@@ -10,7 +10,7 @@ from grader.course.rubric import read_rubric
 from grader.grading.judge import judge
 from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 PAGE = Path(__file__).parents[2] / "docs" / "authoring.md"
 IMPORTS = """
@@ -76,7 +76,7 @@ def verdicts(zygote, tmp_path_factory):
         cells = [
             Cell(number, f"import torch\n{text}") for number, text in enumerate(answers.values(), start=1)
         ]
-        return observe(zygote, cells, rubric.questionnaire(3), Limits())
+        return observe(zygote, cells, rubric.questionnaire(3), TimeLimits())
 
     submissions = {name: seen({**RIGHT, replaced: text}) for name, (replaced, text, _) in WRONG.items()}
     return judge(rubric, {"right": seen(RIGHT), **submissions}, seen(RIGHT))

@@ -10,7 +10,7 @@ from grader.course.course import Course
 from grader.course.settings import Feedback, Settings, read_settings
 from grader.errors import CourseError
 from grader.sandbox import executor as station
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
 ASKED = {"01_leaves": ["q1", "q2"], "03_truncated_bptt": ["q1"], "09_begun": None}
 
@@ -57,7 +57,7 @@ def test_everything_that_is_said_is_read(tmp_path):
     assert settings_of(tmp_path, FULL) == Settings(
         partial_credit=0.25,
         points={"03_truncated_bptt": {"q1": 10.0}, "09_begun": {"q7": 2.5}},
-        limits=Limits(cell=5.0, question=6.5, notebook=200.0),
+        limits=TimeLimits(cell=5.0, question=6.5, notebook=200.0),
         feedback=Feedback(hints=False),
     )
 

@@ -10,7 +10,7 @@ from grader.doctor.reused_worker import Looks, ReusedWorker
 from grader.notebooks.reader import cells_of
 from grader.sandbox import wire
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Questionnaire
+from grader.sandbox.plan import ProbePlan
 
 # What it drew, what modes it found and what names it sees; and a backward, which others may have replaced.
 INNOCENT = """
@@ -23,7 +23,7 @@ def work(x):
     modes = torch.is_grad_enabled(), torch.get_default_dtype(), threading.active_count()
     return drawn, torch.randn(2), x.grad, str(modes), sorted(n for n in globals() if not n.startswith("_"))
 """
-ASKED = Questionnaire(
+ASKED = ProbePlan(
     {"work": "def work():\n    ..."},
     {"work": (probe("seen", "student.work(torch.randn(3, requires_grad=True))", seconds=0.5),)},
 )

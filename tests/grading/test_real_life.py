@@ -12,7 +12,7 @@ from grader.course.course import Course
 from grader.grading.grading import Options, grade
 from grader.sandbox import executor as station
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker import syscalls
 
 pytestmark = [
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.long,  # a class of its own, a minute
 ]
 
-SHORT = Limits(cell=3, question=3, notebook=60)
+SHORT = TimeLimits(cell=3, question=3, notebook=60)
 
 
 class Graded:

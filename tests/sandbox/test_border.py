@@ -14,11 +14,11 @@ from observing import SECRET, look, probe
 
 from grader.course.course import Course
 from grader.course.reference import observe_reference
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker import syscalls
 from grader.sandbox.zygote import Zygote
 
-PATIENT = Limits(cell=30, question=90, notebook=300)
+PATIENT = TimeLimits(cell=30, question=90, notebook=300)
 ALONE = probe("f", "student.f()", seconds=80, alone=True)  # takes its time
 COURSE = Course.find(pathlib.Path(__file__).parent)
 STEM = "01_leaves"

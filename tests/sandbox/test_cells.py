@@ -6,9 +6,9 @@ from observing import QUICK, look
 from grader.notebooks.reader import Cell
 from grader.reports.pages import failed_cells
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits, Questionnaire
+from grader.sandbox.plan import ProbePlan, TimeLimits
 
-PATIENT = Limits(cell=30, question=10, notebook=60)
+PATIENT = TimeLimits(cell=30, question=10, notebook=60)
 
 
 def answer_of(zygote, *cells, limits=QUICK):
@@ -191,7 +191,7 @@ def test_an_error_tells_its_line_and_function(zygote, cell, place):
 def test_a_failed_cell_quotes_its_line(zygote, cells, told):
     """A student cannot see the numbers of cells in Jupyter, so the line itself is told."""
     numbered = [Cell(number, source) for number, source in enumerate(cells, start=1)]
-    evidence = observe(zygote, numbered, Questionnaire({}, {}), QUICK)
+    evidence = observe(zygote, numbered, ProbePlan({}, {}), QUICK)
     assert failed_cells(evidence) == [told]
 
 

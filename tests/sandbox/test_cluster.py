@@ -29,7 +29,7 @@ from grader.sandbox import crew
 from grader.sandbox import dask_worker as outpost
 from grader.sandbox.cluster import Cluster
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.plan import Questionnaire
+from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
@@ -119,7 +119,7 @@ def results(out):
 
 def observed(station, source="def first():\n    return 1", **options):
     """What a station sees of one cell that defines `first`."""
-    asked = Questionnaire({"first": "def first():\n    ..."}, {"first": (probe("first", "student.first()"),)})
+    asked = ProbePlan({"first": "def first():\n    ..."}, {"first": (probe("first", "student.first()"),)})
     return station.observe([Cell(1, source)], asked, replace(QUICK, **options)).outcome("first")
 
 
@@ -411,7 +411,7 @@ def received(sent, monkeypatch):
     answer = {"worker": "one", "digest": "0", "protection": "none", "evidence": sent}
     monkeypatch.setattr(Cluster, "_submit", Mock())
     monkeypatch.setattr(Cluster, "_result", lambda *_: outpost.packed(answer))
-    return station.observe([], Questionnaire({}, {}), QUICK)
+    return station.observe([], ProbePlan({}, {}), QUICK)
 
 
 def test_who_grades_alone_needs_no_dask():

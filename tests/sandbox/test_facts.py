@@ -8,11 +8,11 @@ from fabricated import in_base64
 
 from grader.sandbox.evidence import (
     Evidence,
-    Fault,
-    Stopped,
-    readable_answer,
-    readable_error,
-    readable_survey,
+    NoFacts,
+    ProbeRaised,
+    parse_answer,
+    parse_cell_error,
+    parse_survey,
 )
 from grader.sandbox.facts import (
     MAX_DEPTH,
@@ -399,8 +399,8 @@ def test_every_field_of_an_error_is_checked(wrong):
     """One field of an error that is wrong, missing or too many makes it malformed, wherever it stands."""
     refuses(decode_raised, wrong)
     refuses(decode, {"value": ["raised", wrong], "tensors": []})
-    refuses(readable_answer, {"raised": wrong if wrong is not None else {}, **REST})
-    refuses(readable_error, {"raised": wrong if wrong is not None else {}})
+    refuses(parse_answer, {"raised": wrong if wrong is not None else {}, **REST})
+    refuses(parse_cell_error, {"raised": wrong if wrong is not None else {}})
 
 
 # --- evidence
@@ -425,23 +425,23 @@ WRONG_ANSWERS = [
 
 def test_an_answer_becomes_evidence():
     """Facts or an error of a well-formed answer are kept as they are, and nothing besides."""
-    assert readable_answer(ANSWER) == {"facts": FACTS}
-    assert readable_answer({**ANSWER, "raised": ERROR}) == {"raised": ERROR}
-    assert readable_answer({"raised": ERROR, **REST}) == {"raised": ERROR}
+    assert parse_answer(ANSWER) == {"facts": FACTS}
+    assert parse_answer({**ANSWER, "raised": ERROR}) == {"raised": ERROR}
+    assert parse_answer({"raised": ERROR, **REST}) == {"raised": ERROR}
     longest = {**ANSWER, "patched": ["x" * 500] * 10_000}
-    assert readable_answer(longest) == {"facts": FACTS}
+    assert parse_answer(longest) == {"facts": FACTS}
 
 
 @pytest.mark.parametrize("wrong", WRONG_ANSWERS)
 def test_every_field_of_an_answer_is_checked(wrong):
     """One field of an answer that is wrong, missing or too many makes it malformed."""
-    refuses(readable_answer, wrong)
+    refuses(parse_answer, wrong)
 
 
 def test_a_cell_ended_well_or_raised():
     """What a worker says of a cell is None or the error's fields."""
-    assert readable_error({"raised": None}) is None
-    assert readable_error({"raised": ERROR}) == ERROR
+    assert parse_cell_error({"raised": None}) is None
+    assert parse_cell_error({"raised": ERROR}) == ERROR
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_a_cell_ended_well_or_raised():
 )
 def test_what_is_said_of_a_cell_is_checked(wrong):
     """Another form of what is said about a cell is malformed."""
-    refuses(readable_error, wrong)
+    refuses(parse_cell_error, wrong)
 
 
 SURVEY = {"names": {"f": "answered", "g": "missing", "h": "untouched"}, "patched": ["torch.relu"]}
@@ -472,13 +472,13 @@ WRONG_SURVEYS = [
 
 def test_a_survey_tells_of_every_function():
     """A well-formed survey gives the status of each function, and what was patched."""
-    assert readable_survey(SURVEY, {"f", "g", "h"}) == (SURVEY["names"], ["torch.relu"])
+    assert parse_survey(SURVEY, {"f", "g", "h"}) == (SURVEY["names"], ["torch.relu"])
 
 
 @pytest.mark.parametrize("wrong", WRONG_SURVEYS)
 def test_every_field_of_a_survey_is_checked(wrong):
     """One field of a survey that is wrong, missing or too many makes it malformed."""
-    refuses(readable_survey, wrong, {"f", "g", "h"})
+    refuses(parse_survey, wrong, {"f", "g", "h"})
 
 
 def test_evidence_gives_outcomes():
@@ -492,10 +492,10 @@ def test_evidence_gives_outcomes():
         }
     )
     assert evidence.outcome("one") == decoded(TENSOR)
-    assert evidence.outcome("two") == Stopped(decode_raised(ERROR))
+    assert evidence.outcome("two") == ProbeRaised(decode_raised(ERROR))
     assert evidence.outcome("caught") == decode_raised(ERROR)
-    assert evidence.outcome("three") == Fault("it was too slow")
-    assert evidence.outcome("four") == Fault("this part was not reached")
+    assert evidence.outcome("three") == NoFacts("it was too slow")
+    assert evidence.outcome("four") == NoFacts("this part was not reached")
 
 
 def test_evidence_survives_storing():

@@ -24,7 +24,7 @@ from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import NotebookError, read_notebook
-from grader.sandbox.evidence import Evidence, readable_answer, readable_error, readable_survey
+from grader.sandbox.evidence import Evidence, parse_answer, parse_cell_error, parse_survey
 from grader.sandbox.facts import MalformedError, Raised, Tensor
 from grader.sandbox.wire import Wire, WireError, parse
 
@@ -129,9 +129,9 @@ def test_spoiled_facts(number, heard):
     """An answer with a few values wrong is malformed, or facts of which every helper makes a verdict."""
     answers, _ = heard
     readers = {
-        "probe": readable_answer,
-        "cell": readable_error,
-        "survey": lambda answer: readable_survey(answer, set(chosen["names"])),
+        "probe": parse_answer,
+        "cell": parse_cell_error,
+        "survey": lambda answer: parse_survey(answer, set(chosen["names"])),
     }
     chosen = {}
 
@@ -143,7 +143,7 @@ def test_spoiled_facts(number, heard):
         with suppress(WireError, MalformedError):
             read = readers[operation](parse(json.dumps(answer).encode()))
             if operation == "probe":
-                compare(read, readable_answer(real))
+                compare(read, parse_answer(real))
 
     fuzz(number, example)
 
@@ -197,7 +197,7 @@ def test_spoiled_evidence_is_judged(number, course, heard):
             }
             with suppress(WireError, MalformedError):
                 spoilt = json.dumps(mutated(answer, chance)).encode()
-                evidence["probes"][probe] = readable_answer(parse(spoilt))
+                evidence["probes"][probe] = parse_answer(parse(spoilt))
         waiting[stem][f"s{len(waiting[stem])}"] = Evidence.from_json(evidence)
 
     fuzz(number, example)

@@ -3,9 +3,9 @@
 import pytest
 from observing import look, probe
 
-from grader.sandbox.evidence import Fault
+from grader.sandbox.evidence import NoFacts
 from grader.sandbox.facts import Raised
-from grader.sandbox.plan import Assigned
+from grader.sandbox.plan import PlannedProbe
 from grader.sandbox.worker import namespace
 
 HONEST = "def second():\n    return torch.ones(2)"
@@ -42,7 +42,7 @@ def test_what_would_heal_when_it_is_called_is_seen_before(zygote, what):
     before, body = HEALING[what]
     facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\nw.sum().backward()\nreturn w"
     seen = of_first(zygote, body, facts, before)
-    assert isinstance(seen, Fault)
+    assert isinstance(seen, NoFacts)
     assert f"replaced {what}" in seen.reason
 
 
@@ -172,7 +172,7 @@ def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
     seen = look(zygote, [EVIL + UNSEEN[how], HONEST.replace("second", "first")], first=probe("first", facts))
     assert seen.evidence.patched
     found = seen["first"]
-    assert isinstance(found, Fault) or not any("evil" in text for text in found)
+    assert isinstance(found, NoFacts) or not any("evil" in text for text in found)
 
 
 RELIED_ON = {
@@ -208,9 +208,9 @@ def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
         "def first(student):\n    student.first(lambda: helper())\n    return attempt(helper)"
     )
     cells = [EVIL + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
-    seen = look(zygote, cells, first=Assigned("first", source, 1, 5.0), second="student.second()")
+    seen = look(zygote, cells, first=PlannedProbe("first", source, 1, 5.0), second="student.second()")
     assert what in seen.evidence.patched
-    assert isinstance(seen["first"], Fault)
+    assert isinstance(seen["first"], NoFacts)
     assert seen["second"].value == (1.0, 1.0)
 
 

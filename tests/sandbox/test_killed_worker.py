@@ -11,8 +11,8 @@ from grader.course.course import Course
 from grader.errors import BrokenRunError
 from grader.grading.grading import Options, grade
 from grader.sandbox import observer
-from grader.sandbox.evidence import Fault
-from grader.sandbox.plan import Limits
+from grader.sandbox.evidence import NoFacts
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
 
 CELLS = ["def first():\n    return 1", "def second():\n    return 2"]
@@ -84,7 +84,7 @@ def test_a_probe_whose_workers_are_killed_has_no_facts(zygote, system):
     """The same for a probe: killed in the shared worker and in its own."""
     system.operation, system.kills = "probe", 2
     seen = look(zygote, CELLS, **ASKED)
-    assert (seen["first"], seen["second"]) == (Fault(ENDED), 2)
+    assert (seen["first"], seen["second"]) == (NoFacts(ENDED), 2)
     assert seen.evidence.starved
 
 
@@ -104,7 +104,7 @@ def test_a_notebook_that_kills_itself_comes_to_an_end(zygote, system):
     seen = look(zygote, [SUICIDE, *CELLS], **ASKED)
     assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
     seen = look(zygote, [*CELLS, f"def second():\n    {SUICIDE.replace(chr(10), chr(10) + '    ')}"], **ASKED)
-    assert (seen["first"], seen["second"]) == (1, Fault(ENDED))
+    assert (seen["first"], seen["second"]) == (1, NoFacts(ENDED))
     assert not seen.evidence.starved, "nobody's memory was short, so there is no second look"
     assert system.workers < 10
 
@@ -114,7 +114,7 @@ def test_the_limit_of_processor_time_kills_once_more():
     """Who ignores the kernel's warning is killed by it: a verdict like any other, after a second worker."""
     deaf = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass"
     with Zygote(cpu_seconds=1) as zygote:
-        seen = look(zygote, [deaf, *CELLS], limits=Limits(cell=20), **ASKED)
+        seen = look(zygote, [deaf, *CELLS], limits=TimeLimits(cell=20), **ASKED)
     assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
 
 

@@ -7,9 +7,9 @@ from textwrap import dedent
 import pytest
 from observing import look, probe
 
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 
-PATIENT = Limits(cell=60, question=120, notebook=240)
+PATIENT = TimeLimits(cell=60, question=120, notebook=240)
 IS_LAZY = "type(torch._dynamo).__name__ == '_LazyDynamo'"
 # What optimizers, checkpoints and torch.func ask; a release of torch that asks for more loads it.
 ASKING = {

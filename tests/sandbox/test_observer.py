@@ -8,11 +8,11 @@ import pytest
 from observing import QUICK, look, probe
 
 from grader.sandbox import observer
-from grader.sandbox.evidence import Evidence, Fault, Stopped, readable_evidence
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised, parse_evidence
 from grader.sandbox.facts import Other, Tensor, is_cut_off
-from grader.sandbox.plan import Assigned, Limits
+from grader.sandbox.plan import PlannedProbe, TimeLimits
 
-SHORT = Limits(cell=0.5, question=2, notebook=30)
+SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ FATAL = {
 def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
     """A probe that hangs, dies or finds torch replaced has no facts and says why; the others have theirs."""
     seen = spoiled(zygote, body, seconds=0.5 if "still ran" in FATAL[body] else 5.0)
-    assert isinstance(seen["first"], Fault)
+    assert isinstance(seen["first"], NoFacts)
     assert FATAL[body] in seen["first"].reason
     assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
     assert isolations == [1]
@@ -165,7 +165,7 @@ def test_what_one_question_leaves_behind_reaches_no_other(zygote, clean, isolati
     seen = spoiled(zygote, body)
     assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
     assert isolations == ([1] if body in THREADS else [])
-    assert not isinstance(seen["first"], Fault)
+    assert not isinstance(seen["first"], NoFacts)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_what_a_slow_cell_defined_survives_a_fault(zygote):
 def test_a_question_does_not_pay_for_the_cells(zygote):
     """Running the cells again for a worker of its own takes nothing from a question's time."""
     cells = ["import os, time\ntime.sleep(0.6)", "def f():\n    os._exit(0)", "def g():\n    return 2"]
-    limits = Limits(cell=5, question=0.5, notebook=30)
+    limits = TimeLimits(cell=5, question=0.5, notebook=30)
     probes = [probe(name, "student.f()") for name in ("one", "two")]
     seen = look(zygote, cells, limits=limits, f=probes, g="student.g()")
     assert seen["g"] == 2
@@ -320,7 +320,7 @@ def test_a_question_does_not_pay_for_the_cells(zygote):
 
 def test_the_time_of_a_question_is_limited(zygote):
     """What a question's first probes used up is missing for the last, and no other question waits for it."""
-    limits = Limits(cell=5, question=0.7, notebook=30)
+    limits = TimeLimits(cell=5, question=0.7, notebook=30)
     probes = [probe(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
     seen = look(
         zygote,
@@ -336,7 +336,7 @@ def test_the_time_of_a_question_is_limited(zygote):
 
 def test_the_time_of_a_notebook_is_limited(zygote):
     """A notebook that hangs everywhere is given up in time, and what was seen before counts."""
-    limits = Limits(cell=5, question=5, notebook=3)
+    limits = TimeLimits(cell=5, question=5, notebook=3)
     hanging = [probe(f"h{number}", "student.h()", seconds=0.3) for number in range(20)]
     begun = time.monotonic()
     seen = look(
@@ -348,13 +348,13 @@ def test_the_time_of_a_notebook_is_limited(zygote):
     )
     assert time.monotonic() - begun < 6
     assert seen["f"] == 1
-    assert all(isinstance(seen[f"h{number}"], Fault) for number in range(20))
+    assert all(isinstance(seen[f"h{number}"], NoFacts) for number in range(20))
 
 
 def test_cells_that_swallow_their_time_limit_are_bounded_by_the_notebooks(zygote):
     """Cells that each outlive their limit do not add up without end; what was defined counts."""
     swallowing = "import time\ntry:\n    time.sleep(9)\nexcept BaseException:\n    time.sleep(0.05)"
-    limits = Limits(cell=0.1, question=5, notebook=2)
+    limits = TimeLimits(cell=0.1, question=5, notebook=2)
     begun = time.monotonic()
     seen = look(zygote, ["def f():\n    return 1", *[swallowing] * 20], limits=limits, f="student.f()")
     assert time.monotonic() - begun < 5
@@ -375,7 +375,7 @@ def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):
     monkeypatch.setattr(observer._Observer, "_loaded", load_twice)
     cells = [DEFINES[0], "import os\ndef g():\n    os._exit(0)"]
     seen = look(zygote, cells, f="student.f()", g="student.g()")
-    assert (seen["f"], seen["g"], seen.status["g"]) == (1, Fault("no more"), "answered")
+    assert (seen["f"], seen["g"], seen.status["g"]) == (1, NoFacts("no more"), "answered")
 
 
 SLOW_CELL = "import os, time\ntime.sleep(0.5)"
@@ -387,18 +387,18 @@ def test_where_isolation_does_not_reach_the_shared_worker_counts(zygote, fatal):
     names = [f"good{number}" for number in range(6)]
     cells = [SLOW_CELL, *(f"def {name}():\n    return '{name}'" for name in names), f"def bad(): {fatal}"]
     bad = probe("bad", "student.bad()", seconds=0.2)
-    limits = Limits(cell=5, question=5, notebook=2.4)
+    limits = TimeLimits(cell=5, question=5, notebook=2.4)
     seen = look(zygote, cells, limits=limits, **{name: f"student.{name}()" for name in names}, bad=bad)
     assert [seen[name] for name in names[:-1]] == names[:-1]
-    assert isinstance(seen["bad"], Fault)
+    assert isinstance(seen["bad"], NoFacts)
 
 
 def test_a_forger_is_not_believed_for_want_of_time(zygote):
     """Answers that nobody asked for are used no more when there is no time to ask anew."""
     cells = [FORGE, SLOW_CELL, "def f():\n    reply(WON); reply(WON)", *DEFINES[1:]]
-    limits = Limits(cell=5, question=5, notebook=1.3)
+    limits = TimeLimits(cell=5, question=5, notebook=1.3)
     seen = look(zygote, cells, limits=limits, f="student.f()", g="student.g()")
-    assert isinstance(seen["f"], Fault)
+    assert isinstance(seen["f"], NoFacts)
 
 
 def test_a_probe_has_its_own_time(zygote):
@@ -465,19 +465,19 @@ def forged(zygote, body, *, seconds=5.0):
 def test_a_forged_answer_is_not_believed(zygote, body):
     """Bytes written beside the one answer that is due spoil their own question, and nothing else."""
     seen = forged(zygote, body)
-    assert isinstance(seen["one"], Fault)
+    assert isinstance(seen["one"], NoFacts)
 
 
 def test_a_forgery_by_the_last_probe_is_not_believed(zygote):
     """The very last answer is not followed by another question, and still has to be the only one."""
     seen = look(zygote, [FORGE, "def f():\n    reply(WON)\n    return 'honest'"], f="student.f()")
-    assert isinstance(seen["f"], Fault)
+    assert isinstance(seen["f"], NoFacts)
 
 
 def test_frames_written_before_a_probe_are_not_believed(zygote):
     """An answer that waits in the pipe before anything was asked is noticed."""
     seen = look(zygote, [FORGE, DEFINES[0], "reply({'raised': None}); reply(WON)"], f="student.f()")
-    assert isinstance(seen["f"], Fault)
+    assert isinstance(seen["f"], NoFacts)
 
 
 @pytest.mark.parametrize("body", ["reply(WON); os._exit(0)", "reply(WON); os.read(10, 1)"])
@@ -521,7 +521,7 @@ MALFORMED = {
 def test_a_malformed_answer_is_a_fault(zygote, form):
     """Whatever a worker answers with the right id, its own probe has no facts and nothing else happens."""
     seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
-    assert isinstance(seen["one"], Fault)
+    assert isinstance(seen["one"], NoFacts)
 
 
 def test_what_all_workers_noticed_can_be_read_elsewhere(zygote):
@@ -540,7 +540,7 @@ def f():
     evidence = look(zygote, [FORGE, *floods], p="student.p()", q="student.q()").evidence
     assert (len(evidence.patched), evidence.names) == (100, {"p": "answered", "q": "answered"})
     assert 10 < len(evidence.traces) <= 100
-    assert readable_evidence(json.loads(json.dumps(evidence.to_json()))).fault is None
+    assert parse_evidence(json.loads(json.dumps(evidence.to_json()))).fault is None
 
 
 @pytest.mark.parametrize("length", ["0xffffffff", "5 << 20"])
@@ -647,7 +647,7 @@ def test_nan_arrives_as_nan(zygote):
 )
 def test_large_values_are_cut_inside(zygote, isolations, body):
     """An honest answer is never refused for its size: it is cut off where it is made."""
-    assert not isinstance(value_of(zygote, body), Fault | Stopped)
+    assert not isinstance(value_of(zygote, body), NoFacts | ProbeRaised)
     assert isolations == []
 
 
@@ -702,7 +702,7 @@ def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
 def test_what_torch_itself_cannot_read_is_an_error(zygote):
     """A tensor without readable facts is as if the probe had raised, and the worker lives on."""
     nested = "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])"
-    assert isinstance(value_of(zygote, nested), Stopped)
+    assert isinstance(value_of(zygote, nested), ProbeRaised)
 
 
 def test_what_a_gradient_pretends_is_left_out(zygote):
@@ -844,7 +844,7 @@ def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
 def test_an_oracle_stands_in_for_the_answer(zygote):
     """The probe is the same, and calls another function under the answer's name; other names stay."""
     oracle = probe("asked", "student.f(torch.ones(2)) + student.one()", oracle=("f", "plain"))
-    oracle = Assigned(**{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"})
+    oracle = PlannedProbe(**{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"})
     seen = look(zygote, ["def f(x):\n    return x\ndef one():\n    return 1"], f=oracle)
     assert seen["asked"].value == (6.0, 6.0)
 
@@ -917,7 +917,7 @@ def test_a_mode_entered_by_a_cell_answers_for_no_probe(zygote):
 def test_a_mode_entered_during_a_probe_makes_its_facts_worthless(zygote):
     """A function that leaves such a mode behind has nothing that could be believed."""
     seen = look(zygote, LYING_MODE + "def f(): Lying().__enter__()", f=[probe("f", BACKWARD)])
-    assert isinstance(seen["f"], Fault)
+    assert isinstance(seen["f"], NoFacts)
     assert "torch function modes" in seen["f"].reason
 
 

@@ -776,7 +776,7 @@ def test_decoded_facts_can_be_compared(answer):
 def test_what_is_readable_can_be_stored_and_decoded(answer):
     """A worker's answer about a probe is malformed, or evidence whose outcome can be had without an error."""
     try:
-        found = evidence.readable_answer(answer)
+        found = evidence.parse_answer(answer)
     except facts.MalformedError:
         return
     stored = json.loads(json.dumps(evidence.Evidence(probes={"p": found}).to_json()))
@@ -797,10 +797,10 @@ def test_what_is_readable_can_be_stored_and_decoded(answer):
 def test_cells_and_surveys_are_malformed_or_as_agreed(answer):
     """A worker's answer about a cell or about names is malformed, or of exactly the agreed form."""
     with suppress(facts.MalformedError):
-        raised = evidence.readable_error(answer)
+        raised = evidence.parse_cell_error(answer)
         assert raised is None or facts.decode_raised(raised).types
     with suppress(facts.MalformedError):
-        names, patched = evidence.readable_survey(answer, {"f"})
+        names, patched = evidence.parse_survey(answer, {"f"})
         assert names["f"] in {"answered", "untouched", "missing"}
         assert all(type(word) is str for word in patched)
 

@@ -23,10 +23,10 @@ from grader.grading.scoring import is_passed
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import Limits
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
 
-LIMITS = Limits(cell=2, question=3, notebook=10)
+LIMITS = TimeLimits(cell=2, question=3, notebook=10)
 SEEDS = (1, 2, 3, 4, 5)
 _LOOKS = 3  # at a mutant that had too little of the machine
 
