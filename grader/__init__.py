@@ -1,14 +1,13 @@
-"""Outside: a grader for autograd exercises that keeps students' code away from its verdicts.
+"""A grader for autograd exercises that keeps students' code away from its verdicts.
 
-An author of hidden checks writes with what is named here and in ``grader.inside``.
+An author of hidden checks writes with what is named here and in ``grader.inside``. Each name is imported when
+somebody asks for it: a student's command needs no pytest, and is there at once.
 """
 
-__version__ = "1.0.0"
-
-import gc
 import os
 import sys
-from types import ModuleType
+from importlib import import_module  # noqa: TID251 - of the names in the table below
+from typing import TYPE_CHECKING, NoReturn
 
 if (
     getattr(sys, "argv", [])[:1] == ["-m"]
@@ -17,24 +16,24 @@ if (
 ):
     del sys.path[:1]  # a `random.py` beside somebody's notebooks would take the place of Python's own
 
-from grader import signals as interrupt
+from grader import signals
+from grader.version import __version__
 
-if interrupt.is_the_command():  # before the half second of imports, so that Ctrl-C is quiet in it too
-    interrupt.arm()
-    gc.disable()  # nothing that is imported is garbage; enabled again by `grader.cli`
+if signals.is_the_command():  # before everything else is imported, so that Ctrl-C is quiet meanwhile
+    signals.arm()
 
-from grader.checks import check as _check
-from grader.checks.cases import cases
-from grader.checks.check import points, raised
-from grader.checks.comparison import assert_close, is_close
-from grader.checks.diagnosis import diagnose
-from grader.checks.difference import how_it_differs
-from grader.checks.gradients import assert_gradients
-from grader.checks.steps import chunks, steps
-from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
-from grader.checks.updates import assert_updates
-from grader.course.probes import picture, probe
-from grader.student.xray import xray
+if TYPE_CHECKING:
+    from grader.checks.cases import cases
+    from grader.checks.check import points, raised
+    from grader.checks.comparison import assert_close, is_close
+    from grader.checks.diagnosis import diagnose
+    from grader.checks.difference import how_it_differs
+    from grader.checks.gradients import assert_gradients
+    from grader.checks.steps import chunks, steps
+    from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
+    from grader.checks.updates import assert_updates
+    from grader.course.probes import picture, probe
+    from grader.student.xray import xray
 
 __all__ = [
     "__version__",
@@ -57,16 +56,35 @@ __all__ = [
     "xray",
 ]
 
+#: The module of each name above.
+_HOMES = {
+    **dict.fromkeys(("points", "raised"), "grader.checks.check"),
+    **dict.fromkeys(("assert_close", "is_close"), "grader.checks.comparison"),
+    **dict.fromkeys(("chunks", "steps"), "grader.checks.steps"),
+    **dict.fromkeys(("assert_changed", "assert_untouched", "blaming_changes"), "grader.checks.untouched"),
+    **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
+    "assert_gradients": "grader.checks.gradients",
+    "assert_updates": "grader.checks.updates",
+    "cases": "grader.checks.cases",
+    "diagnose": "grader.checks.diagnosis",
+    "how_it_differs": "grader.checks.difference",
+    "xray": "grader.student.xray",
+}
 
-class _NotOtter(ModuleType):
-    """``grader.check`` for who wrote ``import grader`` in a notebook, where ``grader`` was Otter's."""
 
-    def __call__(self, *_: object) -> None:
-        raise TypeError(
-            "in this notebook `import grader` put a package in the place of the grader that checks answers. "
-            "Write `from grader import xray` instead, and run the notebook's first cell again."
-        )
+def __getattr__(name: str) -> object:
+    if name == "check":
+        return _not_otter
+    if name not in _HOMES:
+        raise AttributeError(f"module 'grader' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
 
 
-_check.__class__ = _NotOtter
-check = _check
+def _not_otter(*_: object) -> NoReturn:
+    """Answers ``grader.check("q1")`` where ``import grader`` took the name of Otter's grader."""
+    raise TypeError(
+        "in this notebook `import grader` put a package in the place of the grader that checks answers. "
+        "Write `from grader import xray` instead, and run the notebook's first cell again."
+    )

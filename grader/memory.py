@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from grader.complete_file import write_complete
-from grader.version import own_code_sha256
+from grader.files import write_atomic
+from grader.version import code_hash
 
 FOLDER = ".doctor"
 
@@ -64,7 +64,7 @@ class Memory:
             self._path.parent.mkdir(parents=True)
             (self._path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
         kept = self._used if everything else self._known
-        write_complete(self._path, json.dumps(kept, ensure_ascii=False).encode())
+        write_atomic(self._path, json.dumps(kept, ensure_ascii=False).encode())
 
 
 def fingerprint(*parts: Any) -> str:
@@ -79,7 +79,7 @@ def contents(paths: Iterable[Path]) -> list[str | None]:
 
 @cache
 def _program() -> list[str]:
-    return [own_code_sha256(), version("torch"), sys.version]
+    return [code_hash(), version("torch"), sys.version]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -48,3 +48,27 @@ def apportioned(points: Sequence[float], worth: float) -> list[float]:
     for place in sorted(range(len(parts)), key=lambda place: parts[place] - shares[place])[:left]:
         parts[place] += 1
     return [part / 10**places for part in parts]
+
+
+def format_points(value: float) -> str:
+    """A score without needless digits: ``4`` and ``4.5``."""
+    return f"{value:.10g}"
+
+
+def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> list[str]:
+    """Why a question earned less than its passed checks are worth, in sentences; none where it did not.
+
+    Args:
+        score: what it earned.
+        worth: what it is worth.
+        checks: the outcome of each check, and the points it earned.
+    """
+    known = list(checks)
+    said = []
+    if any(outcome == "passed" and not points for outcome, points in known):
+        said.append("Checks that pass before anything is written earn nothing while another check fails.")
+    if is_capped(score, (points for _, points in known)):
+        part = f"{format_points(score)} of its {format_points(worth)} points"
+        most = "half of its points" if 2 * score == worth else part
+        said.append(f"A question of which a check fails earns at most {most}.")
+    return said

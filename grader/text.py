@@ -1,9 +1,12 @@
-"""Outside: text of strangers, made fit for JSON, for a terminal and for one component of a path."""
+"""Text of strangers, made fit for JSON, a terminal, a page, a spreadsheet and one component of a path."""
+
+from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
+from difflib import get_close_matches
 from html import escape
 from itertools import count
 
@@ -91,3 +94,23 @@ def _tagged(name: str, origin: str) -> str:
     """Return the name, cut where it is too long, and eight digits that stand for its origin."""
     tag = "-" + hashlib.sha256(origin.encode(errors="surrogatepass")).hexdigest()[:8]
     return name.encode()[: LONGEST_FILE_NAME - len(tag)].decode(errors="ignore") + tag
+
+
+_MOST_NEAR, _MOST_KNOWN = 3, 10
+_ALIKE = 0.5  # by the measure of difflib, which is 1 for equal names
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """The end of a sentence: the names that look like it or, where none does, some of all there are."""
+    near = get_close_matches(name, known, n=_MOST_NEAR, cutoff=_ALIKE)
+    some = near or sorted(known)[:_MOST_KNOWN]
+    return f"{'did you mean' if near else 'there is'} {', '.join(some) or 'nothing'}{'?' if near else ''}"
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def without_formula(text: str) -> str:
+    """Text of a stranger as a cell that no spreadsheet takes for a formula."""
+    plain = unicodedata.normalize("NFKC", text).lstrip()
+    return f"'{text}" if plain.startswith(_FORMULA) else text

@@ -6,11 +6,13 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+__version__ = "1.0.0"
+
 _PACKAGE = Path(__file__).parent
 
 
 @cache
-def own_code_sha256(folder: str = ".") -> str:
+def code_hash(folder: str = ".") -> str:
     """SHA-256 of all modules in a folder of this package and below it."""
     modules = sorted((_PACKAGE / folder).rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in modules)).hexdigest()

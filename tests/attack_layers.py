@@ -145,7 +145,7 @@ def _pages(patch: Patch) -> None:
 
 
 def _spreadsheet(patch: Patch) -> None:
-    patch.setattr(gradebook, "harmless", str)
+    patch.setattr(gradebook, "without_formula", str)
     patch.setattr(gradebook, "_SEPARATORS", re.compile("(?!)"))  # which nothing matches
 
 

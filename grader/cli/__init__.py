@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -10,7 +9,6 @@ from typing import Any
 
 import click
 
-from grader import __version__
 from grader.cli.build import build
 from grader.cli.check import check
 from grader.cli.collect import collect
@@ -26,6 +24,7 @@ from grader.cli.status import status
 from grader.cli.try_probes import try_probes
 from grader.cli.watch import watch
 from grader.errors import GraderError
+from grader.version import __version__
 
 # The modules of the extra `instructor`, which students are spared.
 _INSTRUCTORS = {"PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"}
@@ -84,9 +83,6 @@ def run() -> None:
 @click.version_option(__version__)
 def main() -> None:
     """Work on the notebooks of the autograd course, grade them, and keep the course in order."""
-    if not gc.isenabled():  # it was switched off for the time of imports, of which nothing is garbage
-        gc.freeze()
-        gc.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII only shows names all the same
             stream.reconfigure(errors="backslashreplace")

@@ -140,13 +140,15 @@ def _with_answer(course: Course, stems: Sequence[str], of: str | None) -> list[s
         BadParameter: no assignment has it, or it is a wrong one.
     """
     from grader.doctor.mutation.run import names_of_origins
-    from grader.suggestion import nearest
+    from grader.text import did_you_mean
 
     names = {stem: names_of_origins(course, stem) for stem in stems} if of else {}
     having = [stem for stem in stems if of is None or of in names[stem]]
     if not having:
         known = {name for own in names.values() for name in own}
-        raise click.BadParameter(f"--mutants: no accepted answer is called {of}; {nearest(str(of), known)}")
+        raise click.BadParameter(
+            f"--mutants: no accepted answer is called {of}; {did_you_mean(str(of), known)}"
+        )
     return having
 
 

@@ -32,13 +32,12 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from grader.errors import GraderError
     from grader.grading.replay import replay
     from grader.reports.explanation import Explanation
-    from grader.suggestion import nearest
-    from grader.text import inert
+    from grader.text import did_you_mean, inert
 
     found = replay(without_unfinished(Course.find(), ()), results, student, stem)
     known = [asked["id"] for asked in found.result["questions"]]
     if question is not None and question not in known:
-        raise GraderError(f"{stem} has no question {question}; {nearest(question, known)}")
+        raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, known)}")
     console = Console(emoji=False)
     for line in Explanation(found, question).lines():
         console.print(Text(inert(line.text), line.style), soft_wrap=True)

@@ -8,13 +8,13 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.complete_file import write_complete
 from grader.course.assignment import Assignment, Cell, Question
 from grader.course.lesson_pictures import NONE, Pictures, drawing
 from grader.course.public_check import otter_test
 from grader.course.question import END_TASK
 from grader.course.unfinished import blanks_of
 from grader.errors import CourseError, GraderError
+from grader.files import write_atomic
 
 Points = Mapping[str, float]
 """What the questions of one assignment are worth, by their ids."""
@@ -104,7 +104,7 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
     changed = _changed(built)
     for path in changed:
         try:
-            write_complete(path, built[path].encode())
+            write_atomic(path, built[path].encode())
         except OSError as error:
             raise GraderError(
                 f"{path} cannot be written ({error.strerror}): mend that, and run `build` again."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.course.filled import filled_statements
 from grader.errors import CourseError
-from grader.suggestion import nearest
+from grader.text import did_you_mean
 
 #: A line, and what is wrong there.
 _Complaint = tuple[int, str]
@@ -126,7 +126,7 @@ def _attributes_of_probes(tree: ast.Module) -> Iterator[_Complaint]:
             match node:
                 case ast.Attribute(ast.Name(probe), attribute) if probe in probes:
                     if attribute not in _OF_AN_OBSERVATION:
-                        near = nearest(attribute, {"seen", "expected"})
+                        near = did_you_mean(attribute, {"seen", "expected"})
                         yield node.lineno, f"{probe}.{attribute}: a probe has seen and expected; {near}"
 
 

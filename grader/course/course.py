@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from grader import __version__
 from grader.course.assignment import Assignment, read_assignment
 from grader.course.filled import questions_left_out
 from grader.course.names import ANSWERS, CHECKS, MASTER
@@ -18,7 +17,7 @@ from grader.course.rubric import Rubric, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
 from grader.scores import apportioned, total
-from grader.version import own_code_sha256
+from grader.version import __version__, code_hash
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Course:
 
     def fingerprint(self, stem: str) -> str:
         """SHA-256 of all that decides an assignment's verdicts: master, checks, helpers, points, grader."""
-        hashed = hashlib.sha256(f"{__version__} {own_code_sha256()}".encode())
+        hashed = hashlib.sha256(f"{__version__} {code_hash()}".encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
         for path in (self.assignment(stem).path, self.check_file(stem), helpers):
             if path.is_file():

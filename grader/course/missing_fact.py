@@ -19,8 +19,7 @@ from typing import Any
 from grader.checks.observation import Sides
 from grader.course.unfinished import without_blanks
 from grader.sandbox.facts import Other, Raised, Tensor
-from grader.suggestion import nearest
-from grader.text import printable
+from grader.text import did_you_mean, printable
 
 _MOST_NAMES = 8
 _IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
@@ -36,11 +35,11 @@ def told_of(error: BaseException, place: TracebackType) -> str:
     """
     frame = place.tb_frame
     if isinstance(error, NameError) and error.name:
-        meant = nearest(error.name, {*frame.f_locals, *frame.f_globals, *dir(builtins)})
+        meant = did_you_mean(error.name, {*frame.f_locals, *frame.f_globals, *dir(builtins)})
         return meant if meant.endswith("?") else ""
     missing = _IMPORTED.match(str(error)) if isinstance(error, ImportError) else None
     if missing:
-        return nearest(missing["name"], [*filter(_is_public, dir(sys.modules.get(missing["module"])))])
+        return did_you_mean(missing["name"], [*filter(_is_public, dir(sys.modules.get(missing["module"])))])
     wanted = _wanted(error, place)
     for expression in wanted:
         try:
@@ -134,7 +133,7 @@ def _told(text: str, value: Any, error: BaseException, operands: int) -> str:
 def _told_of_tensor(text: str, error: BaseException) -> str:
     name = getattr(error, "name", None)
     if isinstance(name, str):
-        return f"{text} is a tensor, {nearest(name, _FIELDS)}"
+        return f"{text} is a tensor, {did_you_mean(name, _FIELDS)}"
     return f"{text} is a tensor, whose numbers stand in {text}.value"
 
 
@@ -144,7 +143,7 @@ def _told_of_dict(text: str, value: dict[str, Any], error: BaseException) -> str
         return f"{text} is a dict: write {text}[{name!r}]"
     asked = name if isinstance(name, str) else next(iter(error.args), "")
     if len(value) > _MOST_NAMES and isinstance(asked, str):
-        return f"{text} has {len(value)} entries, {nearest(asked, value)}"
+        return f"{text} has {len(value)} entries, {did_you_mean(asked, value)}"
     return f"{text} has {', '.join(_names(value)) or 'no entries'}"
 
 

@@ -23,7 +23,7 @@ from grader.course.unfinished import blanks_in
 from grader.errors import CourseError
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.scores import total
-from grader.suggestion import nearest
+from grader.text import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ def _require_use(rubric: Rubric) -> None:
 def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
     with importing(path):
-        return importlib.import_module(path.stem) if is_whole(path) else import_filled(path)
+        name = path.stem  # the course's own check file
+        return importlib.import_module(name) if is_whole(path) else import_filled(path)  # noqa: TID251
 
 
 @contextmanager
@@ -213,7 +214,7 @@ def _require_known(probe: Probe, given: Collection[str] | None) -> None:
         if given is not None and name not in given:
             raise CourseError(
                 f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
-                f" cell of the master defines; {nearest(name, given)}"
+                f" cell of the master defines; {did_you_mean(name, given)}"
             )
 
 
@@ -224,7 +225,7 @@ def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path:
     unknown = [name for name in used if name not in asks]
     where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
     if unknown or not used:
-        what = f"{unknown[0]}; {nearest(unknown[0], asks)}" if unknown else "no probe"
+        what = f"{unknown[0]}; {did_you_mean(unknown[0], asks)}" if unknown else "no probe"
         raise CourseError(f"{where} takes {what}; take probes of this file")
     belongs = {asks[name] for name in used}
     if len(belongs) > 1:

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.complete_file import write_complete, write_new
 from grader.course.course import Course
 from grader.course.names import ANSWERS, CHECKS, MASTER, free_name
 from grader.course.scaffold_text import NewQuestion, head, next_question, with_part
 from grader.course.vocabulary import PLACEHOLDERS
 from grader.errors import BrokenRunError, CourseError, GraderError
+from grader.files import write_atomic, write_exclusive
 from grader.text import inert
 
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
@@ -79,9 +79,9 @@ class Scaffold:
         try:
             for path, before, text in self._texts():
                 if before is None:
-                    write_new(path, text.encode())
+                    write_exclusive(path, text.encode())
                 else:
-                    write_complete(path, text.encode())
+                    write_atomic(path, text.encode())
                 written.append((path, before))
         except OSError as error:
             _take_back(written)
@@ -126,7 +126,7 @@ def _take_back(written: Sequence[tuple[Path, str | None]]) -> None:
     """Let files be what they were."""
     for path, before in written:
         with suppress(OSError):
-            path.unlink() if before is None else write_complete(path, before.encode())
+            path.unlink() if before is None else write_atomic(path, before.encode())
 
 
 def _is_begun(root: Path, stem: str) -> bool:

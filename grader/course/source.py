@@ -20,7 +20,7 @@ from typing import Any
 
 from grader.course.vocabulary import PLACEHOLDERS
 from grader.errors import CourseError
-from grader.suggestion import nearest
+from grader.text import did_you_mean
 
 Definition = ast.FunctionDef | ast.ClassDef
 _Placed = ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword
@@ -213,7 +213,7 @@ def _advice(name: str, definition: Any) -> str:
     if name in namespace or re.search(rf"(?m)^(def|class) {re.escape(name)}\b", inspect.getsource(module)):
         return "make it a local, or mark its definition @inside (above this one)"
     known = {*PLACEHOLDERS, *(n for n, value in namespace.items() if _KEY in getattr(value, "__dict__", ()))}
-    return f"it is defined nowhere, {nearest(name, known)}"
+    return f"it is defined nowhere, {did_you_mean(name, known)}"
 
 
 def _global_names(tree: Definition) -> set[str]:

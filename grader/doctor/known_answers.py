@@ -16,7 +16,7 @@ from grader.doctor.answer_edits import Original, edits_call, edits_in, whole
 from grader.doctor.written_lines import lines_of
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell, cells_of
-from grader.suggestion import nearest
+from grader.text import did_you_mean
 
 Named = ast.FunctionDef | ast.ClassDef
 REFERENCE = "reference"  # the name of the reference among the answers
@@ -196,7 +196,7 @@ def _edited(
     if question not in tuple(functions):
         raise CourseError(f"{path}, line {call.lineno}: {no_question(question, functions)}")
     if of not in known:
-        near = nearest(str(of), known)
+        near = did_you_mean(str(of), known)
         raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}")
     wrong = is_wrong(call)
     for edited in edits_in(call, path):

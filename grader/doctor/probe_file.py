@@ -15,8 +15,7 @@ from grader.course.probes import pictures_of, probes_of
 from grader.course.rubric import Rubric, importing, question_of
 from grader.course.unfinished import blanks_in
 from grader.errors import CourseError, GraderError
-from grader.suggestion import nearest
-from grader.text import inert
+from grader.text import did_you_mean, inert
 
 _Definition = ast.FunctionDef | ast.ClassDef
 
@@ -42,7 +41,7 @@ def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rub
     known = [one.name for one in statements if isinstance(one, ast.FunctionDef) and _is_asked(one)]
     for name in names:
         if name not in known:
-            missing = f"{path} has no probe or picture {inert(name)}; {nearest(name, known)}"
+            missing = f"{path} has no probe or picture {inert(name)}; {did_you_mean(name, known)}"
             raise GraderError(left_out(path, name) or missing)
     former = sys.modules.pop(path.stem, None)
     try:

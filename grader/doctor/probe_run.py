@@ -22,8 +22,7 @@ from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.reason import NOT_REACHED
 from grader.sandbox.zygote import Zygote
-from grader.suggestion import nearest
-from grader.text import inert
+from grader.text import did_you_mean, inert
 
 REFERENCE, ORACLE, STUB = "reference", "oracle", "stub"
 
@@ -169,5 +168,5 @@ def _answers(
             yield _Notebook(name, answer.cells, answer.question, placed)
         else:
             ids = " or ".join(sorted(questions))
-            missing = f"{path} has no answer {inert(name)} to {ids}; {nearest(name, {*known, STUB})}"
+            missing = f"{path} has no answer {inert(name)} to {ids}; {did_you_mean(name, {*known, STUB})}"
             raise GraderError(left_out(path, name) or missing)

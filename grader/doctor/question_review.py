@@ -9,7 +9,7 @@ from grader.checks.check import Check
 from grader.course.question import Question
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
-from grader.suggestion import nearest
+from grader.text import did_you_mean
 
 #: Of these errors no stub has to stop, whatever its mistake is about.
 _DOES_NOT_RUN = {
@@ -51,7 +51,7 @@ def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Itera
     unknown = [name for name in sorted(answer.fails or ()) if name not in known]
     where = f"{path}, line {answer.line}: {answer.name} fails {', '.join(unknown)}, which"
     if len(unknown) == 1:
-        yield f"{where} is no check of {answer.question}; {nearest(unknown[0], known)}"
+        yield f"{where} is no check of {answer.question}; {did_you_mean(unknown[0], known)}"
     elif unknown:
         yield f"{where} are no checks of {answer.question}; there is {', '.join(known)}"
 

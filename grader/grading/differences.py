@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grader.results.gradebook import number
 from grader.results.result import Result, all_questions
+from grader.scores import format_points
 
 
 def differences(stored: Result, now: Result) -> Iterator[str]:
@@ -34,9 +34,9 @@ def _check_differs(question: str, stored: dict[str, Any], now: dict[str, Any] | 
     elif stored["message"] != now["message"]:
         yield f"{question}, {stored['id']}: {stored['outcome']} as then, but now it says: {now['message']}"
     elif stored["max_points"] != now["max_points"]:
-        points = f"{number(stored['max_points'])} points, now {number(now['max_points'])}"
+        points = f"{format_points(stored['max_points'])} points, now {format_points(now['max_points'])}"
         yield f"{question}, {stored['id']}: {points}"
 
 
 def _score(result: Result) -> str:
-    return f"{number(result['score'])} of {number(result['max_score'])}"
+    return f"{format_points(result['score'])} of {format_points(result['max_score'])}"

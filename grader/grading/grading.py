@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from grader import __version__
 from grader.course.course import Course
 from grader.course.unfinished import without_unfinished
 from grader.errors import GraderError
@@ -40,7 +39,8 @@ from grader.results.index import Index
 from grader.results.result import Result, failed, graded
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
-from grader.suggestion import nearest
+from grader.text import did_you_mean
+from grader.version import __version__
 
 _STUBS = ""  # a name that no submission has
 RELEASED = ".handout/release.json"  # what a release leaves; see grader/integrations/release/__init__.py
@@ -111,7 +111,9 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
     if not selected:
         asked = ", ".join([*options.students, *options.assignments])
         students = {s.student for s in found}
-        meant = "".join(f"; {nearest(name, students)}" for name in options.students if name not in students)
+        meant = "".join(
+            f"; {did_you_mean(name, students)}" for name in options.students if name not in students
+        )
         raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}{meant}")
     with ResultsFolder(out, index) as folder:
         return _Grading(course, folder, selected, options, progress).run(found, submissions)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader import __version__
 from grader.course.course import Course
 from grader.course.rubric import Rubric
 from grader.errors import CourseError
@@ -25,6 +24,7 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import surroundings, torch_of
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
+from grader.version import __version__
 
 _MOST_REFERENCES = 30  # that are tried where nobody knows the right one; each takes a moment
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from grader.checks.check import Check
 from grader.grading.judge import Verdict
-from grader.results.gradebook import number
-from grader.scores import is_capped, total
+from grader.scores import total
 
 
 @dataclass(frozen=True)
@@ -52,25 +51,6 @@ def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: Par
     if all(is_passed(check, verdicts) for check in checks):
         return worth
     return min(total(earned_by_check(checks, verdicts, credit)), total([credit.most * worth]))
-
-
-def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> list[str]:
-    """Why a question earned less than its passed checks are worth, in sentences; none where it did not.
-
-    Args:
-        score: what it earned.
-        worth: what it is worth.
-        checks: the outcome of each check, and the points it earned.
-    """
-    known = list(checks)
-    said = []
-    if any(outcome == "passed" and not points for outcome, points in known):
-        said.append("Checks that pass before anything is written earn nothing while another check fails.")
-    if is_capped(score, (points for _, points in known)):
-        part = f"{number(score)} of its {number(worth)} points"
-        most = "half of its points" if 2 * score == worth else part
-        said.append(f"A question of which a check fails earns at most {most}.")
-    return said
 
 
 def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from grader.errors import BrokenRunError
 from grader.results.summary import AssignmentSummary
-from grader.version import own_code_sha256
+from grader.version import code_hash
 
 if TYPE_CHECKING:
     from grader.results.folder import ResultsFolder
@@ -74,7 +74,7 @@ class Charts:
 
     def _kept(self, draw: Callable[[], str], kind: str, *data: object) -> Markup:
         """The chart of this kind and these data, drawn only if nobody has yet."""
-        key = _sha256(json.dumps([own_code_sha256(), kind, *data]))
+        key = _sha256(json.dumps([code_hash(), kind, *data]))
         svg = self._used.get(key) or self._stored.get(key) or draw()
         self._used[key] = svg
         return Markup(svg)  # noqa: S704 - drawn here, and its texts are escaped by the one who draws

@@ -16,11 +16,10 @@ from grader.reports.authored import OwnCode
 from grader.reports.format_facts import compared
 from grader.reports.line import Line, entry
 from grader.reports.pages import failed_cells
-from grader.results.gradebook import number
 from grader.results.result import all_questions
 from grader.sandbox.evidence import Evidence, ProbeOutcome
 from grader.sandbox.facts import MalformedError
-from grader.scores import is_capped, total
+from grader.scores import format_points, is_capped, total
 from grader.text import some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer than anybody reads
@@ -53,7 +52,7 @@ class Explanation:
 
     def _head(self) -> Iterator[Line]:
         result, told = self.replay.result, self.replay.result["provenance"]
-        score = f"{number(result['score'])} of {number(result['max_score'])}"
+        score = f"{format_points(result['score'])} of {format_points(result['max_score'])}"
         what = result["assignment"] or result["notebook"]
         yield Line(f"{result['student']}, {what}: {score}, {result['status']}", "bold")
         yield entry("notebook", f"{self._own.path} ({self._own.standing})")
@@ -106,7 +105,7 @@ class Explanation:
 
     def _check(self, stored: dict[str, Any]) -> Iterator[Line]:
         style = "green" if stored["outcome"] == "passed" else "red"
-        points = f"{number(stored['points'])} of {number(stored['max_points'])}"
+        points = f"{format_points(stored['points'])} of {format_points(stored['max_points'])}"
         yield Line(f"  {stored['outcome']}: {stored['title']} ({stored['id']}, {points})", style)
         if stored["message"]:
             yield entry("diagnosis", stored["message"])
@@ -154,7 +153,7 @@ def _outcome(evidence: Evidence | None, probe: str) -> ProbeOutcome | None:
 
 
 def _of(question: dict[str, Any]) -> str:
-    return f"{number(question['score'])} of {number(question['max_score'])}"
+    return f"{format_points(question['score'])} of {format_points(question['max_score'])}"
 
 
 def _how(question: dict[str, Any]) -> str:
@@ -163,13 +162,13 @@ def _how(question: dict[str, Any]) -> str:
     if len(passed) == len(question["checks"]):
         return f"all {len(passed)} checks passed, which earns everything"
     points = [check["points"] for check in passed]
-    sums = f"{len(passed)} of {len(question['checks'])} checks passed, worth {number(total(points))}"
+    sums = f"{len(passed)} of {len(question['checks'])} checks passed, worth {format_points(total(points))}"
     free = points.count(0)
     if free:
         sums += f" (the stub passes {'one' if free == 1 else free} of them too, which is worth nothing here)"
     if is_capped(question["score"], points):
-        most = f"{question['score'] / question['max_score']:.4g} of {number(question['max_score'])}"
-        return f"{sums}; as one failed, at most {most} is earned, which is {number(question['score'])}"
+        most = f"{question['score'] / question['max_score']:.4g} of {format_points(question['max_score'])}"
+        return f"{sums}; as one failed, at most {most} is earned, which is {format_points(question['score'])}"
     return f"{sums}, which is what is earned"
 
 

@@ -10,15 +10,14 @@ from markupsafe import Markup
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.question import END_TASK, name_of
 from grader.course.settings import Feedback
-from grader.grading.scoring import remarks
 from grader.graphs.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
 from grader.reports.causes import Diagnosis, diagnoses_of
 from grader.reports.templates import HTML, MARKDOWN
-from grader.results.gradebook import number
 from grader.results.result import Result, all_questions
 from grader.results.row import end_task_standing
 from grader.sandbox.evidence import Evidence
+from grader.scores import format_points, remarks
 from grader.text import coded, some, straight
 
 _MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
@@ -79,7 +78,7 @@ def _standing(question: Mapping[str, Any]) -> str:
 
 def _gained(question: Mapping[str, Any]) -> str:
     """What a question earned, in points; how an end task stands, which earns none."""
-    score, most = number(question["score"]), number(question["max_score"])
+    score, most = format_points(question["score"]), format_points(question["max_score"])
     if question["id"] != END_TASK:
         return f"{score} of {most}"
     standing = end_task_standing(question)
@@ -90,7 +89,7 @@ def _points(check: Mapping[str, Any], question: Mapping[str, Any]) -> str:
     """The points of a check, behind its outcome; a check of an end task has none."""
     if question["id"] == END_TASK:
         return ""
-    return f"{number(check['points'])} of {number(check['max_points'])}"
+    return f"{format_points(check['points'])} of {format_points(check['max_points'])}"
 
 
 def _remarks(question: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import re
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader.results.gradebook import number
+from grader.scores import format_points
 from grader.text import straight
 
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
@@ -45,4 +45,4 @@ MARKDOWN = Environment(
     keep_trailing_newline=True,
 )
 for _environment in (HTML, MARKDOWN):
-    _environment.filters.update(number=number, text=markdown_text)
+    _environment.filters.update(format_points=format_points, text=markdown_text)

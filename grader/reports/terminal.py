@@ -12,11 +12,10 @@ from rich.table import Table
 
 from grader.results.changes import FILE_NAME as CHANGES
 from grader.results.changes import standing
-from grader.results.gradebook import number
 from grader.results.review import cases
 from grader.results.row import Row
 from grader.results.summary import summarise
-from grader.scores import total
+from grader.scores import format_points, total
 from grader.text import inert, some
 
 if TYPE_CHECKING:
@@ -69,12 +68,12 @@ def _print_rows(console: Console, outcome: Outcome) -> None:
     noticed = {id(case.row) for case in cases(outcome.rows)}
     for row in outcome.rows:
         status = "graded" if row.status == "graded" else "[red]error[/]"
-        score = f"{number(row.score)} of {number(row.max_score)}"
+        score = f"{format_points(row.score)} of {format_points(row.max_score)}"
         remark = _remark(row, noticed=id(row) in noticed)
         table.add_row(_plain(row.student), _plain(row.what), score, status, remark)
     for student, stem in outcome.absent:
         worth = outcome.points.get(stem)
-        score = "0" if worth is None else f"0 of {number(total(worth.values()))}"
+        score = "0" if worth is None else f"0 of {format_points(total(worth.values()))}"
         table.add_row(_plain(student), stem, score, "[yellow]absent[/]", "")
     console.print(table)
 
@@ -85,7 +84,7 @@ def _print_summary(console: Console, outcome: Outcome) -> None:
     table = _table("assignment", **dict.fromkeys(figures, "right"))
     absent = Counter(stem for _, stem in outcome.absent)
     for one in summarise(outcome.rows):
-        mean = f"{one.mean:.1f} of {number(one.max_score)}"
+        mean = f"{one.mean:.1f} of {format_points(one.max_score)}"
         counts = map(str, (one.errors, one.flagged, absent[one.stem]))
         table.add_row(_plain(one.stem), str(len(one.scores)), mean, *counts)
     console.print(table)

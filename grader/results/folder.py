@@ -11,10 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from grader.complete_file import write_complete
 from grader.errors import BrokenRunError, GraderError
+from grader.files import lock_file, write_atomic
 from grader.grading.submission import Submission
-from grader.lock import lock
 from grader.results.index import INDEX, Index
 from grader.results.memory import Key, Memory
 from grader.results.result import Result
@@ -46,7 +45,7 @@ class ResultsFolder:
     def __enter__(self) -> Self:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = lock(self.path / ".lock")
+            self._lock = lock_file(self.path / ".lock")
             if self._lock is not None:  # nobody else is here: these are of a run that was killed
                 shutil.rmtree(self.path / _UNFINISHED, ignore_errors=True)
             (self.path / _UNFINISHED).mkdir(exist_ok=True)
@@ -210,7 +209,7 @@ class ResultsFolder:
         path = Path(place)
         unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
         try:
-            write_complete(path, text.encode(errors="replace"), unfinished=unfinished)
+            write_atomic(path, text.encode(errors="replace"), unfinished=unfinished)
         except OSError as error:
             raise BrokenRunError(
                 f"{path} cannot be written ({error.strerror}): make room and run the same again"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.results.row import Row
-from grader.scores import total
+from grader.scores import format_points, total
+from grader.text import without_formula
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
 
 
@@ -43,12 +42,12 @@ def gradebook(
 
 
 def _line(row: Row, questions: Sequence[str]) -> list[Any]:
-    scores = {answer.id: number(answer.score) for answer in row.answers}
+    scores = {answer.id: format_points(answer.score) for answer in row.answers}
     return [
-        harmless(row.student),
-        harmless(row.what),
-        number(row.score),
-        number(row.max_score),
+        without_formula(row.student),
+        without_formula(row.what),
+        format_points(row.score),
+        format_points(row.max_score),
         row.status,
         dict(row.provenance)["notebook_sha256"] or "",
         *(scores.get(question, "") for question in questions),
@@ -57,15 +56,4 @@ def _line(row: Row, questions: Sequence[str]) -> list[Any]:
 
 def _absent_line(student: str, stem: str, worth: Mapping[str, float], questions: Sequence[str]) -> list[Any]:
     scores = ["0" if question in worth else "" for question in questions]
-    return [harmless(student), stem, "0", number(total(worth.values())), "absent", "", *scores]
-
-
-def harmless(text: str) -> str:
-    """Text of a stranger as a cell that no spreadsheet takes for a formula."""
-    plain = unicodedata.normalize("NFKC", text).lstrip()
-    return f"'{text}" if plain.startswith(_FORMULA) else text
-
-
-def number(value: float) -> str:
-    """A score without needless digits: ``4`` and ``4.5``."""
-    return f"{value:.10g}"
+    return [without_formula(student), stem, "0", format_points(total(worth.values())), "absent", "", *scores]

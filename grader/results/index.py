@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from grader.grading.gist import Gist
 from grader.results.memory import Memory, Signature
 from grader.results.row import Answer, Checked, Row
-from grader.version import own_code_sha256
+from grader.version import code_hash
 
 INDEX = ".index"
 T = TypeVar("T")
@@ -40,9 +40,7 @@ class Index:
     @classmethod
     def load(cls, folder: Path, functions: Mapping[str, Collection[str]]) -> Index:
         """The index of a results folder, or an empty one where there is none that can be trusted."""
-        key = _sha256(
-            json.dumps([own_code_sha256(), {stem: list(names) for stem, names in functions.items()}])
-        )
+        key = _sha256(json.dumps([code_hash(), {stem: list(names) for stem, names in functions.items()}]))
         try:
             digest, _, text = (folder / INDEX).read_text(encoding="ascii").partition("\n")
         except (OSError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.errors import GraderError
 from grader.results.folder import ResultsFolder
 from grader.results.result import Result
-from grader.suggestion import nearest
+from grader.text import did_you_mean
 
 
 def stored_result(folder: ResultsFolder, student: str, stem: str) -> Result:
@@ -18,10 +18,10 @@ def stored_result(folder: ResultsFolder, student: str, stem: str) -> Result:
     if not students:
         raise GraderError(f"{folder.path} holds no results: grade first, or name their folder by --results")
     if student not in students:
-        raise GraderError(f"{folder.path} has no result of {student}; {nearest(student, students)}")
+        raise GraderError(f"{folder.path} has no result of {student}; {did_you_mean(student, students)}")
     stems = {path.stem for path in (folder.path / "submissions" / student).glob("*.json")}
     if stem not in stems:
-        raise GraderError(f"{folder.path} has no result of {student} for {stem}; {nearest(stem, stems)}")
+        raise GraderError(f"{folder.path} has no result of {student} for {stem}; {did_you_mean(stem, stems)}")
     result = folder.result(student, stem)
     try:
         _ = result["status"], result["assignment"], result["questions"], result["provenance"]["graded_at"]  # type: ignore[index]

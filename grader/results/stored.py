@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import GraderError
-from grader.grading.scoring import remarks
 from grader.results.folder import read_run
-from grader.results.gradebook import harmless
 from grader.results.result import SCHEMA, Result
-from grader.text import file_name
+from grader.scores import remarks
+from grader.text import file_name, without_formula
 
 _STATUSES = {"graded", "error"}
 _ANSWERED = {"answered", "untouched", "missing"}
@@ -119,7 +118,7 @@ def still_handed_in(stored: Sequence[Stored], results: Path) -> tuple[list[Store
     kept: list[Stored] = []
     gone: list[str] = []
     for one in stored:
-        if (harmless(one.student), harmless(one.assignment or one.notebook)) in known:
+        if (without_formula(one.student), without_formula(one.assignment or one.notebook)) in known:
             kept.append(one)
         else:
             gone.append(one.notebook)

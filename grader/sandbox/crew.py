@@ -17,10 +17,11 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from grader import __version__, errors
+from grader import errors
 from grader.errors import BrokenRunError, GraderError
 from grader.sandbox import dask_worker as outpost
 from grader.sandbox.zygote import Protection
+from grader.version import __version__
 
 if TYPE_CHECKING:
     from distributed import Client

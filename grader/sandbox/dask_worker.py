@@ -16,14 +16,13 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from grader import __version__
 from grader.errors import BrokenRunError, GraderError, ProtectionError
 from grader.notebooks.reader import Cell
 from grader.sandbox.executor import surroundings
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.zygote import Zygote, ZygoteGoneError
-from grader.version import own_code_sha256
+from grader.version import __version__, code_hash
 
 _IDLE_SECONDS = 60.0  # after which a zygote ends that nobody asked: who grades may have been killed
 _ATTEMPTS = 3  # zygotes for one notebook: the system may kill one for its memory
@@ -37,7 +36,7 @@ def packed(value: Any) -> bytes:
 @lru_cache(maxsize=1)
 def introduce() -> bytes:
     """Which grader this is, and its surroundings, as they were at first. Runs on a Dask worker."""
-    return packed({"grader": __version__, "code": own_code_sha256(), "surroundings": surroundings()})
+    return packed({"grader": __version__, "code": code_hash(), "surroundings": surroundings()})
 
 
 def digest(introduced: bytes) -> str:

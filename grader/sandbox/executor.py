@@ -16,7 +16,7 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote
-from grader.version import own_code_sha256
+from grader.version import code_hash
 
 #: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
 Settings = Mapping[str, Any]
@@ -124,7 +124,7 @@ def surroundings() -> list[str]:
         with suppress(OSError):  # an archive, or a folder that is not there
             packages.update(_package(entry.name) for entry in Path(folder).iterdir())
     return [
-        f"inside {own_code_sha256('sandbox/worker')}",
+        f"inside {code_hash('sandbox/worker')}",
         f"python {python_version()}",
         *sorted(packages - {""}),
     ]

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.course.question import END_TASK
-from grader.results.gradebook import number
+from grader.scores import format_points
 from grader.student.check import Line
 from grader.student.find import argument_of
 from grader.student.report import CaseFinding, Findings, TaskFinding
@@ -171,7 +171,8 @@ def trouble_lines(case: CaseFinding) -> Iterator[str]:
 
 def points_of(tasks: list[TaskFinding] | tuple[TaskFinding, ...]) -> str:
     """Points of the public checks, as in ``11 of 31``."""
-    return f"{number(sum(one.points for one in tasks))} of {number(sum(one.task.points for one in tasks))}"
+    earned, worth = sum(one.points for one in tasks), sum(one.task.points for one in tasks)
+    return f"{format_points(earned)} of {format_points(worth)}"
 
 
 def tell_all(to: Console, lines: Sequence[Line], renamed: Sequence[tuple[Path, str]] = ()) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.results.gradebook import number
+from grader.scores import format_points
 from grader.student.notebook import Task
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
@@ -39,7 +39,7 @@ def _heading(written: str) -> str:
 
 
 def _asked(task: Task) -> Iterator[str]:
-    worth = f" ({number(task.points)} points)" if task.points else ""
+    worth = f" ({format_points(task.points)} points)" if task.points else ""
     yield f"{task.title}{worth}"
     prose = _WORTH.sub("", _DETAILS.sub("", task.prose).strip()).strip()
     if prose:

@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from grader.complete_file import replacing
 from grader.errors import GraderError
+from grader.files import atomic_path
 from grader.notebooks.bindings import binds
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.json_text import inserted, items, members, replaced, whole
@@ -89,7 +89,7 @@ def carry_out(exercise: Exercise, reset: Reset) -> Path | None:
     changed = _changed(document, reset)
     try:
         kept = _keep(document.path, reset)
-        with replacing(document.path) as place:
+        with atomic_path(document.path) as place:
             place.write_bytes(changed.encode(document.encoding))
             shutil.copymode(document.path, place)
             if read_document(document.path).notebook.sha256 != document.notebook.sha256:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from grader.complete_file import replacing, write_complete, write_new
+from grader.files import atomic_path, write_atomic, write_exclusive
 
 
 def names(folder):
@@ -17,8 +17,8 @@ def test_a_file_takes_the_place_of_another(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/b").symlink_to(tmp_path / "stranger")
     for content in (b"one", b"two"):
-        write_complete(tmp_path / "a/b", content)
-        write_complete(tmp_path / "c/d/e", content)
+        write_atomic(tmp_path / "a/b", content)
+        write_atomic(tmp_path / "c/d/e", content)
         assert (tmp_path / "a/b").read_bytes() == (tmp_path / "c/d/e").read_bytes() == content
     assert (tmp_path / "stranger").read_text() == "precious"
     assert names(tmp_path / "a") == ["b"] and names(tmp_path / "c/d") == ["e"]
@@ -28,7 +28,7 @@ def test_a_file_that_cannot_be_put_there_leaves_nothing(tmp_path):
     """A folder in the way stays as it is, and what was written under another name is removed."""
     (tmp_path / "a/b").mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
-        write_complete(tmp_path / "a", b"content")
+        write_atomic(tmp_path / "a", b"content")
     assert names(tmp_path) == ["a"] and names(tmp_path / "a") == ["b"]
 
 
@@ -38,7 +38,7 @@ def test_who_is_stopped_leaves_the_file_as_it_was(stopped, tmp_path):
     (tmp_path / "a").write_text("old")
 
     def write():
-        with replacing(tmp_path / "a") as place:
+        with atomic_path(tmp_path / "a") as place:
             place.write_text("half")
             raise stopped
 
@@ -51,7 +51,7 @@ def test_a_link_under_the_temporary_name_is_not_followed(tmp_path):
     """Who has put a link there reaches no file by it."""
     (tmp_path / "stranger").write_text("precious")
     (tmp_path / "temporary").symlink_to(tmp_path / "stranger")
-    write_complete(tmp_path / "a", b"content", unfinished=tmp_path / "temporary")
+    write_atomic(tmp_path / "a", b"content", unfinished=tmp_path / "temporary")
     assert (tmp_path / "stranger").read_text() == "precious"
     assert names(tmp_path) == ["a", "stranger"] and not (tmp_path / "a").is_symlink()
 
@@ -60,7 +60,7 @@ def test_a_new_file_is_written_over_nothing(tmp_path):
     """What is there stays, dangling links too."""
     (tmp_path / "a").symlink_to("nowhere")
     with pytest.raises(FileExistsError) as refused:
-        write_new(tmp_path / "a", b"content")
+        write_exclusive(tmp_path / "a", b"content")
     assert os.fspath(refused.value.filename2) == str(tmp_path / "a")
-    write_new(tmp_path / "b", b"content")
+    write_exclusive(tmp_path / "b", b"content")
     assert names(tmp_path) == ["a", "b"] and (tmp_path / "b").read_bytes() == b"content"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.results.gradebook import number
 from grader.sandbox.worker import syscalls
+from grader.scores import format_points
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 
@@ -182,13 +182,13 @@ def test_gradebook_agrees_with_the_results(graded):
     expected = []
     most = max(len(result["questions"]) for result in graded.results.values())
     for result in graded.results.values():
-        scores = {question["id"]: number(question["score"]) for question in result["questions"]}
+        scores = {question["id"]: format_points(question["score"]) for question in result["questions"]}
         expected.append(
             {
                 "student": result["student"],
                 "assignment": result["assignment"] or result["notebook"],
-                "score": number(result["score"]),
-                "max_score": number(result["max_score"]),
+                "score": format_points(result["score"]),
+                "max_score": format_points(result["max_score"]),
                 "status": result["status"],
                 "notebook_sha256": result["provenance"]["notebook_sha256"] or "",
                 **{f"q{place}": scores.get(f"q{place}", "") for place in range(1, most + 1)},
@@ -205,7 +205,7 @@ def test_everybody_gets_feedback(graded):
     feedback = files_in(graded.out / "feedback")
     assert set(feedback) == expected
     for (student, name), result in graded.results.items():
-        score = f"{number(result['score'])} of {number(result['max_score'])} points"
+        score = f"{format_points(result['score'])} of {format_points(result['max_score'])} points"
         for suffix in (".md", ".html"):
             text = feedback[f"{student}/{name}{suffix}"].decode()
             assert score in text

@@ -94,7 +94,6 @@ def test_who_imports_the_package_over_otter_is_told():
         TypeError, match="Write `from grader import xray` instead, and run the notebook's first"
     ):
         grader.check("q1")
-    assert grader.check.points is grader.points
 
 
 def test_it_does_nothing_in_a_worker(zygote):

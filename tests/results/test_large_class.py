@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
-from grader import lock
+from grader import files as lock
 from grader.course.course import Course
 from grader.errors import BrokenRunError, GraderError
 from grader.grading import gist
@@ -270,7 +270,7 @@ def test_a_second_run_into_the_same_folder_is_refused(klass):
 HOLD = """
 import sys
 from pathlib import Path
-from grader.lock import lock
+from grader.files import lock
 held = lock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
@@ -283,9 +283,9 @@ def test_a_lock_goes_with_its_holder(tmp_path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(BlockingIOError):
-            lock.lock(tmp_path / ".lock")
+            lock.lock_file(tmp_path / ".lock")
         holder.send_signal(signal.SIGKILL)
-    held = lock.lock(tmp_path / ".lock")
+    held = lock.lock_file(tmp_path / ".lock")
     assert held is not None
     assert not os.get_inheritable(held)
     os.close(held)

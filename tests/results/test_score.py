@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from grader.checks.check import Check
 from grader.course.rubric import Rubric
 from grader.grading.judge import Verdict
-from grader.grading.scoring import PartialCredit, earned, earned_by_check, is_passed, remarks
-from grader.scores import apportioned, is_capped, total
+from grader.grading.scoring import PartialCredit, earned, earned_by_check, is_passed
+from grader.scores import apportioned, is_capped, remarks, total
 
 
 def check(number, points):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from grader.complete_file import replacing
 from grader.errors import GraderError
+from grader.files import atomic_path
 from grader.integrations.collect.source import NOTEBOOK, OwnedNotebook, Owner, UnreadableError
 from grader.integrations.collect.students import RECORD, KnownStudents, Record, collision_key
 from grader.text import distinct_file_name
@@ -123,7 +123,7 @@ class SubmissionsFolder:
     @staticmethod
     def _write(path: Path, content: bytes, modified: int | None = None) -> None:
         try:
-            with replacing(path) as place:
+            with atomic_path(path) as place:
                 place.write_bytes(content)
                 if modified is not None:
                     os.utime(place, ns=(modified, modified))

@@ -16,8 +16,7 @@ from grader.errors import GraderError
 from grader.grading.roster import ROSTER
 from grader.integrations.collect.source import MOST_NAMED, SKIPPED, Owner, Parts, shown
 from grader.results.folder import read_run
-from grader.results.gradebook import harmless
-from grader.text import distinct_file_name, encodable, file_name, printable, some
+from grader.text import distinct_file_name, encodable, file_name, printable, some, without_formula
 
 RECORD = "collected.csv"
 _RESERVED = frozenset({RECORD, ROSTER, *SKIPPED})
@@ -131,7 +130,7 @@ _NUMBERS_ANEW = frozenset({"moodle"})
 
 def recorded(text: str) -> str:
     """A stranger's text as the record holds it."""
-    return harmless(printable(text))
+    return without_formula(printable(text))
 
 
 class KnownStudents:
@@ -256,5 +255,5 @@ def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str
         for row in csv.DictReader(io.StringIO(record)):
             if row["system"] == system and row["id"]:
                 found.setdefault(row["student"], set()).add(row["id"])
-    named = {student: found.get(harmless(student), set()) for student in students}
+    named = {student: found.get(without_formula(student), set()) for student in students}
     return {student: next(iter(known)) for student, known in named.items() if len(known) == 1}

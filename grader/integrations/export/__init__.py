@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.complete_file import write_complete
 from grader.course.settings import Feedback
 from grader.errors import GraderError
+from grader.files import write_atomic
 from grader.results.stored import Stored, StoredAnswer
 from grader.text import some
 
@@ -46,7 +46,7 @@ class Export:
         """
         path = self.out / place
         try:
-            write_complete(path, content.encode() if isinstance(content, str) else content)
+            write_atomic(path, content.encode() if isinstance(content, str) else content)
         except OSError as error:
             raise GraderError(
                 f"{path} cannot be written ({error.strerror}): make room there or choose another --out"

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from grader.errors import GraderError
 from grader.integrations.export import Export
 from grader.integrations.export.gradebooks import Cell, CsvSheet, match
-from grader.results.gradebook import number
 from grader.results.stored import Stored
+from grader.scores import format_points
 from grader.text import some
 
 FILE_NAME = "canvas.csv"
@@ -142,7 +142,7 @@ def _fill(
     matched = match((one.student for one in results), _people(sheet, numbers))
     export.notes.extend(note for note in matched.notes(str(sheet.path)) if note not in export.notes)
     return {
-        (matched.rows[one.student], column): sheet.number(number(one.score))
+        (matched.rows[one.student], column): sheet.number(format_points(one.score))
         for one in results
         if one.student in matched.rows
     }
@@ -162,8 +162,8 @@ def _compare(export: Export, heading: str, possible: str, max_score: float) -> N
         equal = False
     if not equal:
         export.note(
-            f"{heading}: Canvas has {possible or 'no'} points possible, the assignment {number(max_score)};"
-            " scores are written as they are, so change that in Canvas."
+            f"{heading}: Canvas has {possible or 'no'} points possible, the assignment"
+            f" {format_points(max_score)}; scores are written as they are, so change that in Canvas."
         )
 
 
@@ -171,10 +171,10 @@ def _people(sheet: CsvSheet, numbers: Mapping[str, str]) -> dict[int, list[str]]
     """What each row calls its person, with the student of its number; rows above these are no people."""
     columns = [sheet.headings.index(name) for name in _NAMED_BY if name in sheet.headings]
     identity = sheet.headings.index("ID")
-    of_number = {number: student for student, number in numbers.items()}
+    of_number = {format_points: student for student, format_points in numbers.items()}
     people = {}
     for at, row in enumerate(sheet.rows):
-        if at and (number := sheet.value(row, identity)):
+        if at and (format_points := sheet.value(row, identity)):
             called = [name for column in columns if (name := sheet.value(row, column))]
-            people[at] = [*called, *([of_number[number]] if number in of_number else [])]
+            people[at] = [*called, *([of_number[format_points]] if format_points in of_number else [])]
     return people

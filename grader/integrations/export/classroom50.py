@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.integrations.export import Export
-from grader.results.gradebook import number
 from grader.results.stored import Stored, StoredAnswer
+from grader.scores import format_points
 from grader.text import encodable, straight
 
 SCHEMA = "classroom50/result/v1"
@@ -70,7 +70,7 @@ def result_json(one: Stored, factor: int, environment: Mapping[str, str]) -> dic
 
 
 def _test(answer: StoredAnswer, factor: int) -> dict[str, Any]:
-    points = f"{number(answer.score)} of {number(answer.max_score)}"
+    points = f"{format_points(answer.score)} of {format_points(answer.max_score)}"
     most = int(factor * answer.max_score + _ROUNDING)
     return {
         "test-name": encodable(straight(f"{answer.id} · {answer.title} ({points} points)")),

@@ -17,8 +17,8 @@ from typing import Literal
 from grader.course.settings import Feedback
 from grader.integrations.export import Export, feedback_text
 from grader.reports.templates import markdown_text
-from grader.results.gradebook import number
 from grader.results.stored import Stored
+from grader.scores import format_points
 from grader.scores import total as sum_of
 from grader.text import encodable, straight
 
@@ -32,7 +32,7 @@ _CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
 def action_output(one: QuestionScore) -> str:
     """One question as the output ``result`` of an action: base64 of JSON, on one line."""
     titled = f"{one.id} {straight(encodable(one.title))}".rstrip()
-    name = f"{titled} ({number(one.score)}/{number(one.max_score)})"
+    name = f"{titled} ({format_points(one.score)}/{format_points(one.max_score)})"
     test = {
         "name": name,
         "status": one.status,
@@ -52,7 +52,7 @@ def notices(scored: Sequence[QuestionScore]) -> list[str]:
     points, of = total(scored)
     report = json.dumps({"totalPoints": plain(points), "maxPoints": plain(of)}, separators=(",", ":"))
     return [
-        f"::notice title=Autograding complete::Points {number(points)}/{number(of)}",
+        f"::notice title=Autograding complete::Points {format_points(points)}/{format_points(of)}",
         f"::notice title=Autograding report::{report}",
     ]
 
@@ -72,7 +72,7 @@ def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
     """
     points, of = total(scored)
     lines = [
-        f"## {markdown_text(heading)}: {number(points)} of {number(of)} points",
+        f"## {markdown_text(heading)}: {format_points(points)} of {format_points(of)} points",
         "",
         "| | question | points |",
         "|---|---|--:|",
@@ -90,7 +90,7 @@ def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
 
 def _row(one: QuestionScore) -> str:
     name = f"{markdown_text(one.id)} · {markdown_text(one.title)}" if one.title else markdown_text(one.id)
-    return f"| {_SIGNS[one.status]} | {name} | {number(one.score)} of {number(one.max_score)} |"
+    return f"| {_SIGNS[one.status]} | {name} | {format_points(one.score)} of {format_points(one.max_score)} |"
 
 
 def _paragraphs(message: str) -> list[str]:

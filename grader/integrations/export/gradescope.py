@@ -12,8 +12,8 @@ from grader.course.settings import Feedback
 from grader.integrations.export import Export
 from grader.integrations.export.github import plain
 from grader.reports.templates import markdown_text
-from grader.results.gradebook import number
 from grader.results.stored import Stored, StoredAnswer
+from grader.scores import format_points
 from grader.text import encodable, straight
 
 _VISIBLE = "visible"
@@ -34,7 +34,7 @@ def results_json(one: Stored, shows: Feedback) -> dict[str, Any]:
         one: the result.
         shows: what the student may see.
     """
-    what = f"{one.name}: {number(one.score)} of {number(one.max_score)} points"
+    what = f"{one.name}: {format_points(one.score)} of {format_points(one.max_score)} points"
     output = f"This notebook could not be graded. {one.error}" if one.error else what
     return {
         "score": plain(one.score),
@@ -67,7 +67,7 @@ def _output(answer: StoredAnswer, shows: Feedback) -> str:
     said: dict[str, str] = {}
     for check in answer.checks:
         sign = "✅" if check.outcome == "passed" else "❌"
-        points = f"{number(check.points)} of {number(check.max_points)}"
+        points = f"{format_points(check.points)} of {format_points(check.max_points)}"
         lines += [f"- {sign} **{markdown_text(check.title)}** ({points})", ""]
         if check.message and check.message in said:
             if shows.diagnoses:

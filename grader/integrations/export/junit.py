@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 
 from grader.course.settings import Feedback
 from grader.integrations.export import Export
-from grader.results.gradebook import number
 from grader.results.stored import Stored, StoredAnswer, StoredCheck
+from grader.scores import format_points
 from grader.text import encodable, straight
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,8 +39,8 @@ def _add_suite(suites: ET.Element, one: Stored, shows: Feedback) -> None:
     properties = ET.SubElement(suite, "properties")
     earned = [("", one.score, one.max_score), *((f"{a.id}.", a.score, a.max_score) for a in one.answers)]
     for prefix, score, of in earned:
-        ET.SubElement(properties, "property", name=_xml(f"{prefix}score"), value=number(score))
-        ET.SubElement(properties, "property", name=_xml(f"{prefix}max_score"), value=number(of))
+        ET.SubElement(properties, "property", name=_xml(f"{prefix}score"), value=format_points(score))
+        ET.SubElement(properties, "property", name=_xml(f"{prefix}max_score"), value=format_points(of))
     cases = [_add_case(suite, one, answer, check, shows) for answer in one.answers for check in answer.checks]
     suite.set("tests", str(len(cases)))
     for kind in ("failure", "error"):
@@ -57,8 +57,8 @@ def _add_case(
     properties = ET.SubElement(case, "properties")
     for name, value in (
         ("title", check.title),
-        ("points", number(check.points)),
-        ("max_points", number(check.max_points)),
+        ("points", format_points(check.points)),
+        ("max_points", format_points(check.max_points)),
     ):
         ET.SubElement(properties, "property", name=name, value=_xml(value))
     if check.outcome != "passed":

@@ -13,9 +13,9 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.integrations.export import MOST, Export, feedback_text
 from grader.integrations.export.gradebooks import CsvSheet, match
-from grader.results.gradebook import harmless, number
 from grader.results.stored import Stored
-from grader.text import encodable, some, straight
+from grader.scores import format_points
+from grader.text import encodable, some, straight, without_formula
 
 _ADDRESSES = ("email address", "email")
 _NUMBERS = ("id number",)
@@ -51,17 +51,17 @@ def export(export: Export, sheet: CsvSheet) -> None:
                 continue
             row = sheet.rows[matched.rows[one.student]]
             user = sheet.value(row, address), sheet.value(row, identity)
-            if any(harmless(name) != name for name in user):
+            if any(without_formula(name) != name for name in user):
                 formulas.append(f"{one.student} {user}")
                 continue
-            lines.append([*user, number(one.score), _feedback(one, export.shows)])
+            lines.append([*user, format_points(one.score), _feedback(one, export.shows)])
         if formulas:
             export.note(
                 f"{stem}, left out, because a spreadsheet would take their address or number for a formula:"
                 f" {', '.join(some(formulas, MOST))}."
             )
         if lines:
-            title = harmless(encodable(straight(export.titles.get(stem, stem))))
+            title = without_formula(encodable(straight(export.titles.get(stem, stem))))
             export.write(f"{stem}.csv", _csv([["Email address", "ID number", title, "Feedback"], *lines]))
             export.note(f"{stem}, scores written: {len(lines)}.")
     if not export.files:
@@ -89,10 +89,10 @@ def _feedback(one: Stored, shows: Feedback) -> str:
     parts = [one.error] if one.error else []
     for answer in () if one.error else one.answers:
         why = feedback_text(answer, shows)
-        points = f"{answer.id}: {number(answer.score)} of {number(answer.max_score)}"
+        points = f"{answer.id}: {format_points(answer.score)} of {format_points(answer.max_score)}"
         parts.append(f"{points}. {why}" if why else f"{points}.")
     line = " ".join(encodable(straight(" ".join(parts))).split())
-    return harmless(line if len(line) <= _MAX_FEEDBACK else line[: _MAX_FEEDBACK - 1] + "…")
+    return without_formula(line if len(line) <= _MAX_FEEDBACK else line[: _MAX_FEEDBACK - 1] + "…")
 
 
 def _csv(lines: Sequence[Sequence[str]]) -> str:

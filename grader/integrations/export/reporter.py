@@ -28,7 +28,7 @@ from grader.integrations.export.github import (
     step_summary,
     total,
 )
-from grader.results.gradebook import number
+from grader.scores import format_points
 
 HEADING = "Public checks"
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -109,7 +109,7 @@ def _points(value: Any) -> float:
 
 
 def _line(one: QuestionScore) -> str:
-    points = f"{number(one.score)}/{number(one.max_score)}"
+    points = f"{format_points(one.score)}/{format_points(one.max_score)}"
     name = f"{one.id} ({one.title})" if one.title else one.id
     return f"{points:>9}  {one.status:5}  {name}"
 

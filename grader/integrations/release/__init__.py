@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from grader.complete_file import write_complete
 from grader.course.build import outdated, stem_of
 from grader.course.course import Course
 from grader.course.unfinished import without_unfinished
 from grader.errors import CourseError, GraderError
+from grader.files import write_atomic
 from grader.integrations.release.contents import contents
 from grader.integrations.release.wheel import SOURCES, build_wheel
 from grader.text import some
@@ -129,12 +129,12 @@ def _write(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> Chan
     if written or removed or known != new:
         # Until all is done, both the old and the new files are ours.
         either = {path: known.get(path, set()) | new.get(path, set()) for path in {*known, *new}}
-        write_complete(folder / MANIFEST, _manifest(either))
+        write_atomic(folder / MANIFEST, _manifest(either))
         for path in written:
-            write_complete(folder / path, files[path])
+            write_atomic(folder / path, files[path])
         for path in removed:
             _remove(folder, path)
-        write_complete(folder / MANIFEST, _manifest(new))
+        write_atomic(folder / MANIFEST, _manifest(new))
     return Changes(written, removed, kept)
 
 

@@ -11,13 +11,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from grader import __version__
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.integrations.release.wheel import SOURCES
 from grader.reports.templates import markdown_text
-from grader.results.gradebook import number
-from grader.scores import total
+from grader.scores import format_points, total
+from grader.version import __version__
 
 HANDOUT = ".handout"
 """The folder with the notebooks as they were handed out."""
@@ -144,4 +143,4 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_ENVIRONMENT.filters.update(number=number, text=markdown_text, quoted=_quoted)
+_ENVIRONMENT.filters.update(format_points=format_points, text=markdown_text, quoted=_quoted)

@@ -13,8 +13,8 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from grader.complete_file import write_complete
 from grader.errors import BrokenRunError, GraderError
+from grader.files import write_atomic
 
 SOURCES = Path(__file__).resolve().parents[3]
 """Where ``pyproject.toml`` lies beside this package, unless it was installed from a wheel itself."""
@@ -101,5 +101,5 @@ def _run_setuptools(sources: Path, built: Path) -> None:
 def _put(wheel: Path, folder: Path) -> Path:
     target, content = folder / wheel.name, wheel.read_bytes()
     if not target.is_file() or target.read_bytes() != content:
-        write_complete(target, content)
+        write_atomic(target, content)
     return target
