@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from measure import first_thread_seconds
 
-from grader.sandbox.confined import Worker
+from grader.sandbox.worker_process import WorkerProcess
 from grader.sandbox.zygote import Zygote
 
 
@@ -22,7 +22,7 @@ class MeteredZygote(Zygote):
         return self._process.pid
 
     @contextmanager
-    def worker(self) -> Iterator[Worker]:  # type: ignore[override]
+    def worker(self) -> Iterator[WorkerProcess]:  # type: ignore[override]
         before = first_thread_seconds(self.pid)
         with super().worker() as worker:
             yield worker

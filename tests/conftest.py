@@ -12,13 +12,19 @@ from grader.doctor import examine as doctor
 from grader.doctor import probe_run
 from grader.doctor.mutation import run as mutation_testing
 from grader.grading.preload import modules_to_preload
-from grader.sandbox import executor as station
+from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.
 SLOW = (
     *("test_attacks", "test_resume", "test_environments", "test_course", "test_sample_class", "test_term"),
-    *("test_student_check", "test_cluster", "test_release", "test_reused_worker", "test_author_mistakes"),
+    *(
+        "test_student_check",
+        "test_dask_executor",
+        "test_release",
+        "test_reused_worker",
+        "test_author_mistakes",
+    ),
     *("test_doctor", "test_export", "test_vocabulary", "test_claims", "test_bindings"),
 )
 
@@ -51,6 +57,6 @@ def zygote():
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
     """Lets grading and the doctor use the one zygote instead of starting their own, seconds each time."""
-    for module in (doctor, lesson_pictures, mutation_testing, probe_run, station):
+    for module in (doctor, lesson_pictures, mutation_testing, probe_run, executor):
         monkeypatch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote

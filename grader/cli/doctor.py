@@ -175,9 +175,9 @@ def _with_question(course: Course, stems: Sequence[str], question: str | None) -
 
 def _examine_cage() -> None:
     from grader.errors import ProtectionError
-    from grader.sandbox.self_test import examine_cage
+    from grader.sandbox.self_test import run_self_test
 
-    report = examine_cage()
+    report = run_self_test()
     click.echo(str(report))
     if report.refusal:
         sys.exit(ProtectionError.exit_status)

@@ -15,11 +15,11 @@ from threading import local
 from typing import Self
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.confined import Worker
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
+from grader.sandbox.worker_process import WorkerProcess
 from grader.sandbox.zygote import Zygote
 
 _BEGIN_SECONDS = 2.0  # for a worker that was used to begin another notebook
@@ -35,7 +35,7 @@ class ReusedWorker:
 
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
-        self._worker: Worker | None = None
+        self._worker: WorkerProcess | None = None
         self._notebooks = 0
         self._is_lent = False
 
@@ -53,7 +53,7 @@ class ReusedWorker:
             self.close()
         return evidence
 
-    def worker(self) -> AbstractContextManager[Worker]:
+    def worker(self) -> AbstractContextManager[WorkerProcess]:
         """For the observer, once a notebook: where it wants another one, something is wrong with this one.
 
         Raises:
@@ -71,11 +71,11 @@ class ReusedWorker:
         self._notebooks += 1
         return nullcontext(self._worker)
 
-    def _is_full(self, worker: Worker) -> bool:
+    def _is_full(self, worker: WorkerProcess) -> bool:
         return self._notebooks >= _MOST_NOTEBOOKS or worker.wire.received > MAX_TOTAL / 2
 
     @staticmethod
-    def _begin_anew(worker: Worker) -> None:
+    def _begin_anew(worker: WorkerProcess) -> None:
         try:
             threads = worker.wire.ask("anew", {}, _BEGIN_SECONDS)
         except WireError:

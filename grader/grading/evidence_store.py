@@ -28,7 +28,7 @@ from grader.grading.submission import Submission
 from grader.notebooks.reader import NotebookError
 from grader.results.folder import ResultsFolder
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import Station, ThisMachine, torch_of
+from grader.sandbox.executor import Executor, LocalExecutor, torch_version
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 
@@ -73,7 +73,7 @@ class Observatory:
         folder: ResultsFolder,
         conditions: Conditions,
         tell: Callable[[str], None] = lambda _: None,
-        station: Station | None = None,
+        station: Executor | None = None,
     ) -> None:
         self._course, self._rubrics, self._folder, self._conditions = course, rubrics, folder, conditions
         self._tell = tell
@@ -106,7 +106,7 @@ class Observatory:
         run = self._folder.run()
         name, torch = run.get("protection"), run.get("torch")
         is_as_asked = isinstance(name, str) and (name != "none") == self._conditions.sandbox
-        is_as_installed = torch == torch_of(self._station.surroundings)
+        is_as_installed = torch == torch_version(self._station.environment_fingerprint)
         return Protection(str(name), str(torch)) if is_as_asked and is_as_installed else None
 
     def seeds(self, waiting: Collection[Submission]) -> list[int]:
@@ -208,7 +208,7 @@ class Observatory:
         self._tell("grading")
         starved: list[Submission] = []
         for submission, (seed, evidence) in self._observe_side_by_side(submissions):
-            if evidence.starved and self._station.most_threads > 1:
+            if evidence.starved and self._station.max_workers > 1:
                 starved.append(submission)
             else:
                 yield submission, seed, evidence
@@ -221,18 +221,18 @@ class Observatory:
     ) -> Iterator[tuple[Submission, tuple[int, Evidence]]]:
         """Evidence in the order in which it comes; few wait, so that memory stays small."""
         waiting = iter(submissions)
-        pool = ThreadPoolExecutor(self._station.most_threads)
+        pool = ThreadPoolExecutor(self._station.max_workers)
         try:
             futures: dict[Future[tuple[int, Evidence]], Submission] = {}
             while True:
-                for submission in islice(waiting, max(0, self._station.appetite - len(futures))):
+                for submission in islice(waiting, max(0, self._station.prefetch - len(futures))):
                     futures[pool.submit(self._evidence, submission)] = submission
                 if not futures:
                     return
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
                     yield futures.pop(future), future.result()
         except BaseException:
-            self._station.abandon()
+            self._station.cancel()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
@@ -251,7 +251,7 @@ class Observatory:
                 fault="the notebook was changed or removed while it was graded; grade again"
             )
         evidence = self._station.observe(cells, asked, self._conditions.limits)
-        if alone or self._station.most_threads == 1 or not evidence.starved:
+        if alone or self._station.max_workers == 1 or not evidence.starved:
             fingerprint = self._fingerprint_of(submission, self._seed)
             self._folder.write_evidence(submission.student, submission.name, fingerprint, evidence)
         return self._seed, evidence
@@ -274,7 +274,7 @@ class Observatory:
         return hashlib.sha256(f"{self._circumstances[key]} {submission.sha256}".encode()).hexdigest()
 
     def _fingerprint(self, known: list[Any]) -> str:
-        return _sha256([known, list(self._station.surroundings), self.protection.name])
+        return _sha256([known, list(self._station.environment_fingerprint), self.protection.name])
 
     def _questions(self, stem: str, seed: int, *, oracle: bool) -> str:
         """A hash of what is asked, which is the same for a whole class."""
@@ -291,14 +291,14 @@ def _sha256(known: list[Any]) -> str:
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def _station(conditions: Conditions) -> Station:
+def _station(conditions: Conditions) -> Executor:
     settings = {
         "preload": conditions.preload,
         "sandbox": conditions.sandbox,
         "cpu_seconds": int(conditions.limits.notebook) + 60,
     }
     if conditions.scheduler is None:
-        return ThisMachine(settings, conditions.jobs)
-    from grader.sandbox.cluster import Cluster  # noqa: PLC0415 - half a second, for those who ask for it
+        return LocalExecutor(settings, conditions.jobs)
+    from grader.sandbox.dask_executor import DaskExecutor  # noqa: PLC0415 - half a second, for those who ask for it
 
-    return Cluster(conditions.scheduler, settings)
+    return DaskExecutor(conditions.scheduler, settings)

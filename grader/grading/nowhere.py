@@ -8,7 +8,7 @@ from typing import Self
 
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import surroundings
+from grader.sandbox.executor import environment_fingerprint
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection
 
@@ -20,15 +20,15 @@ class Nowhere:
         protection: with which what is stored was observed.
     """
 
-    is_started, most_threads, appetite = True, 1, 1
+    is_started, max_workers, prefetch = True, 1, 1
 
     def __init__(self, protection: Protection) -> None:
         self.protection = protection
 
     @cached_property
-    def surroundings(self) -> Sequence[str]:
+    def environment_fingerprint(self) -> Sequence[str]:
         """The packages here."""
-        return surroundings()
+        return environment_fingerprint()
 
     def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
         """Nobody is observed.
@@ -38,7 +38,7 @@ class Nowhere:
         """
         raise NotImplementedError
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Nothing is under way."""
 
     def __enter__(self) -> Self:

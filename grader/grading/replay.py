@@ -21,7 +21,7 @@ from grader.results.index import Index
 from grader.results.lookup import stored_result
 from grader.results.result import Result, graded
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import surroundings, torch_of
+from grader.sandbox.executor import environment_fingerprint, torch_version
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.version import __version__
@@ -169,7 +169,7 @@ class _Past:
         provenance = self._provenance
         if provenance["checks_sha256"] != self._course.fingerprint(self._stem):
             yield "The checks, the course or the grader's code have changed since this was graded."
-        torch = torch_of(surroundings())
+        torch = torch_version(environment_fingerprint())
         for what, then, now in (
             ("grader", provenance["grader"], __version__),
             ("torch", provenance["torch"], torch),

@@ -18,7 +18,7 @@ from typing import Any
 
 from grader.errors import BrokenRunError, GraderError, ProtectionError
 from grader.notebooks.reader import Cell
-from grader.sandbox.executor import surroundings
+from grader.sandbox.executor import environment_fingerprint
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.zygote import Zygote, ZygoteGoneError
@@ -34,9 +34,9 @@ def packed(value: Any) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def introduce() -> bytes:
+def worker_info() -> bytes:
     """Which grader this is, and its surroundings, as they were at first. Runs on a Dask worker."""
-    return packed({"grader": __version__, "code": code_hash(), "surroundings": surroundings()})
+    return packed({"grader": __version__, "code": code_hash(), "surroundings": environment_fingerprint()})
 
 
 def digest(introduced: bytes) -> str:
@@ -44,7 +44,7 @@ def digest(introduced: bytes) -> str:
     return hashlib.sha256(introduced).hexdigest()[:16]
 
 
-async def prove(settings: bytes) -> bytes:
+async def start_sandbox(settings: bytes) -> bytes:
     """What confines workers here, or why they cannot be confined. Runs on a Dask worker, beside its tasks."""
     return await asyncio.to_thread(_prove, settings)
 
@@ -54,11 +54,11 @@ def unchanged(payload: bytes) -> bytes:
     return payload
 
 
-def observe_here(settings: bytes, asked: bytes, cells: bytes, limits: bytes) -> bytes:
+def observe_on_worker(settings: bytes, asked: bytes, cells: bytes, limits: bytes) -> bytes:
     """Observe one notebook. Runs on a Dask worker, in one of its threads."""
     from distributed import get_worker  # noqa: PLC0415 - only there
 
-    answer: dict[str, Any] = {"worker": get_worker().address, "digest": digest(introduce())}
+    answer: dict[str, Any] = {"worker": get_worker().address, "digest": digest(worker_info())}
     try:
         numbered = [Cell(number, source) for number, source in json.loads(cells)]
         for attempts_left in reversed(range(_ATTEMPTS)):

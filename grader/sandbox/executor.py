@@ -25,11 +25,11 @@ Settings = Mapping[str, Any]
 _OF_NO_CONCERN = {"autograd_grader", "pip", "setuptools", "wheel"}
 
 
-class Station(Protocol):
+class Executor(Protocol):
     """Where notebooks are observed: entered before its first use, and used from several threads."""
 
     @property
-    def surroundings(self) -> Sequence[str]:
+    def environment_fingerprint(self) -> Sequence[str]:
         """What decides about evidence besides what is asked, as names and versions; see ``surroundings``."""
 
     @property
@@ -45,11 +45,11 @@ class Station(Protocol):
         """
 
     @property
-    def most_threads(self) -> int:
+    def max_workers(self) -> int:
         """How many notebooks are observed at a time, at most."""
 
     @property
-    def appetite(self) -> int:
+    def prefetch(self) -> int:
         """How many notebooks to have at hand just now, so that no worker ever waits for the next."""
 
     def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
@@ -59,7 +59,7 @@ class Station(Protocol):
             GraderError: no worker could be had.
         """
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Give up what is under way: nobody waits for it any more."""
 
     def __enter__(self) -> Self: ...
@@ -67,7 +67,7 @@ class Station(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-class ThisMachine:
+class LocalExecutor:
     """Workers of this machine; their zygote starts when it is needed.
 
     Args:
@@ -76,7 +76,7 @@ class ThisMachine:
     """
 
     def __init__(self, settings: Settings, jobs: int) -> None:
-        self.most_threads, self.appetite = jobs, 2 * jobs
+        self.max_workers, self.prefetch = jobs, 2 * jobs
         self._settings = settings
         self._lock = threading.Lock()
         self._stack = ExitStack()
@@ -89,8 +89,8 @@ class ThisMachine:
         self._stack.close()
 
     @cached_property
-    def surroundings(self) -> Sequence[str]:
-        return surroundings()
+    def environment_fingerprint(self) -> Sequence[str]:
+        return environment_fingerprint()
 
     @property
     def is_started(self) -> bool:
@@ -103,7 +103,7 @@ class ThisMachine:
     def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
         return observe(self._started(), cells, questionnaire, limits)
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Without their zygote the workers end, and who waits for their answers hears of it at once."""
         self._stack.close()
 
@@ -114,7 +114,7 @@ class ThisMachine:
             return self._zygote
 
 
-def surroundings() -> list[str]:
+def environment_fingerprint() -> list[str]:
     """The inside's own code, Python, and every package of this machine: what evidence depends on.
 
     Packages are known by the names of their folders; to read what is in them takes a hundred times as long.
@@ -138,7 +138,7 @@ def _package(entry: str) -> str:
     return f"{name} {version}" if is_one else ""
 
 
-def torch_of(known: Sequence[str]) -> str | None:
+def torch_version(known: Sequence[str]) -> str | None:
     """The version of torch in some surroundings, without its build; None where there is no torch."""
     found = (package.removeprefix("torch ") for package in known if package.startswith("torch "))
     return next((version.partition("+")[0] for version in found), None)

@@ -16,8 +16,6 @@ from marshal import dumps
 from typing import Any, Protocol
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.clock import Clock
-from grader.sandbox.confined import Worker, killed_for_memory
 from grader.sandbox.evidence import (
     Evidence,
     Notice,
@@ -31,6 +29,7 @@ from grader.sandbox.facts import MalformedError
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.reason import ENDED, TOO_LATE, TOO_LATE_FOR_NOTEBOOK, UNREACHED
 from grader.sandbox.wire import WireError
+from grader.sandbox.worker_process import CpuTimes, WorkerProcess, killed_for_memory
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
@@ -43,7 +42,7 @@ _MAX_DROPPED = 2  # cells that may kill their worker before the rest of the note
 class Workers(Protocol):
     """What a zygote is to an observer."""
 
-    def worker(self) -> AbstractContextManager[Worker]:
+    def worker(self) -> AbstractContextManager[WorkerProcess]:
         """A worker in which no cell has run; it may be used until its block ends."""
 
 
@@ -198,7 +197,7 @@ class _Observer:
         return found
 
     def _ask_all(
-        self, worker: Worker, probes: list[PlannedProbe], before: dict[str, dict[str, Any]]
+        self, worker: WorkerProcess, probes: list[PlannedProbe], before: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
         """One question's probes in the worker it shares with the others.
 
@@ -225,7 +224,7 @@ class _Observer:
                 raise _NeedsIsolationError
         return found
 
-    def _pictures(self, worker: Worker, pictures: Sequence[PlannedProbe]) -> dict[str, dict[str, Any]]:
+    def _pictures(self, worker: WorkerProcess, pictures: Sequence[PlannedProbe]) -> dict[str, dict[str, Any]]:
         """What a worker shows once it has answered everything, by one request.
 
         By then nothing it does can reach a probe. So a fault is nobody's, and costs only the pictures.
@@ -251,10 +250,10 @@ class _Observer:
         longest = max(probe.seconds for probe in probes)
         return min(_PATIENCE_SECONDS, longest, self._limits.question, self._seconds_left())
 
-    def _ask(self, worker: Worker, probe: PlannedProbe, question_end: float) -> dict[str, Any]:
+    def _ask(self, worker: WorkerProcess, probe: PlannedProbe, question_end: float) -> dict[str, Any]:
         """One probe's answer, in a worker of its question's own."""
         seconds = min(probe.seconds, self._seconds_left(question_end))
-        begun = worker.clock()
+        begun = worker.cpu_times()
         try:
             raw = self._put(worker, "probe", _request(probe), seconds)
             answer = parse_answer(raw)
@@ -277,7 +276,7 @@ class _Observer:
         return answer
 
     @contextmanager
-    def _loaded(self) -> Iterator[Worker]:
+    def _loaded(self) -> Iterator[WorkerProcess]:
         """A worker in which the cells have run, and the names were looked at.
 
         A cell that kills its worker is left out and the rest run again, at most twice; then the
@@ -313,7 +312,7 @@ class _Observer:
                 yield worker
                 return
 
-    def _take_stock(self, worker: Worker) -> None:
+    def _take_stock(self, worker: WorkerProcess) -> None:
         self._size += worker.wire.received
         noticed, closed = worker.notices()
         self._traces = united(self._traces, parse_notices(noticed, closed=closed))
@@ -331,7 +330,7 @@ class _Observer:
     def _to_run(self) -> list[int]:
         return [place for place, cell in enumerate(self._cells) if cell.number not in self._skipped]
 
-    def _run_together(self, worker: Worker) -> None:
+    def _run_together(self, worker: WorkerProcess) -> None:
         """Run all cells by one request, as most notebooks allow: forty would cost more than the cells do.
 
         Raises:
@@ -356,7 +355,7 @@ class _Observer:
         self._deadline += lost
         self._cells_end += lost
 
-    def _run_one_by_one(self, worker: Worker) -> None:
+    def _run_one_by_one(self, worker: WorkerProcess) -> None:
         for place in self._to_run():
             self._place = place
             if time.monotonic() >= self._cells_end:
@@ -365,11 +364,11 @@ class _Observer:
             self._run_cell(worker, self._cells[place])
         self._place = len(self._cells)
 
-    def _run_cell(self, worker: Worker, cell: Cell) -> None:
+    def _run_cell(self, worker: WorkerProcess, cell: Cell) -> None:
         longest = _AGAIN_SECONDS if cell.number in self._slow else self._limits.cell
         seconds = min(longest, self._limits.cell, self._seconds_left())
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
-        begun = worker.clock()
+        begun = worker.cpu_times()
         try:
             raised = parse_cell_error(self._put(worker, "cell", request, seconds + _GRACE_SECONDS))
         except WireError as error:
@@ -382,13 +381,13 @@ class _Observer:
                 self._blame(worker, begun)
                 self._slow.add(cell.number)  # remembered, not paid again
 
-    def _survey(self, worker: Worker) -> dict[str, str]:
+    def _survey(self, worker: WorkerProcess) -> dict[str, str]:
         answer = self._put(worker, "survey", {"stubs": self._asked.stubs}, self._limits.cell)
         names, patched = parse_survey(answer, set(self._asked.stubs))
         self._patched = united(self._patched, patched)
         return names
 
-    def _put(self, worker: Worker, operation: str, arguments: Any, seconds: float) -> Any:
+    def _put(self, worker: WorkerProcess, operation: str, arguments: Any, seconds: float) -> Any:
         """Ask a worker; one that is killed instead of answering is not blamed the first time.
 
         Raises:
@@ -421,11 +420,11 @@ class _Observer:
         last = self._killers > _MAX_DROPPED
         self._skipped.update(cell.number for cell in self._cells[place : None if last else place + 1])
 
-    def _blame(self, worker: Worker, begun: Clock) -> None:
+    def _blame(self, worker: WorkerProcess, begun: CpuTimes) -> None:
         """Time ran out since then: through the notebook's fault, or because others had the processors?"""
-        self._starved |= begun.was_starved_until(worker.clock())
+        self._starved |= begun.was_starved_until(worker.cpu_times())
 
-    def _ended_well(self, worker: Worker) -> bool:
+    def _ended_well(self, worker: WorkerProcess) -> bool:
         """Whether the worker answered exactly what it was asked."""
         try:
             return bool(worker.wire.ask("end", None, self._limits.cell) == "end")

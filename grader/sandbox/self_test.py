@@ -42,7 +42,7 @@ _KEPT = (
 
 
 @dataclass(frozen=True)
-class CageReport:
+class SelfTestReport:
     """What was found about the cage on this machine.
 
     Attributes:
@@ -104,7 +104,7 @@ class CageReport:
             yield [title, *_table({name: good if holds else bad for name, holds in outcomes.items()})]
 
 
-def examine_cage() -> CageReport:
+def run_self_test() -> SelfTestReport:
     """Start a zygote, which attacks its cage, and keep what it told.
 
     Raises:
@@ -112,9 +112,9 @@ def examine_cage() -> CageReport:
     """
     try:
         with Zygote() as zygote:
-            return CageReport(zygote.protection.hello, None)
+            return SelfTestReport(zygote.protection.hello, None)
     except ProtectionError as error:
-        return CageReport(error.hello or {}, str(error))
+        return SelfTestReport(error.hello or {}, str(error))
 
 
 def _line(label: str, text: str) -> list[str]:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from grader.errors import BrokenRunError, ProtectionError
-from grader.sandbox.confined import Worker, is_readable
 from grader.sandbox.wire import Wire
+from grader.sandbox.worker_process import WorkerProcess, is_readable
 
 _PACKAGE = Path(__file__).parent
 _START_SECONDS = 180.0
@@ -109,7 +109,7 @@ class Zygote:
             self._process.kill()
             self._process.wait()
 
-    def worker(self) -> Worker:
+    def worker(self) -> WorkerProcess:
         """Fork a worker; it enters the cage before it reads its first request.
 
         Raises:
@@ -126,7 +126,7 @@ class Zygote:
             f"no worker could be forked ({reason}): free some memory or processes and run again"
         )
 
-    def _fork(self) -> Worker:
+    def _fork(self) -> WorkerProcess:
         request, to_worker = os.pipe()
         from_worker, answer = os.pipe()
         printed, output = os.pipe()
@@ -146,7 +146,7 @@ class Zygote:
             wire.close()
             os.close(noticed)
             raise _FullError(reply.get("error"))
-        return Worker(wire, noticed, descriptors[0], reply["pid"], self._status)
+        return WorkerProcess(wire, noticed, descriptors[0], reply["pid"], self._status)
 
     def _status(self, pid: int) -> int | None:
         """The wait status of a worker that has ended, or None."""

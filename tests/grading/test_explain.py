@@ -10,7 +10,7 @@ from tiny_course import HALF, RIGHT, write_notebook
 from grader.notebooks.handwriting import MAX_PLACES, handwriting
 from grader.notebooks.reader import Cell
 from grader.reports.format_facts import MAX_ENTRIES, compared
-from grader.sandbox import executor as station
+from grader.sandbox import executor
 from grader.sandbox.facts import Other, Raised, Tensor
 
 
@@ -43,7 +43,7 @@ def graded(klass, monkeypatch):
     def started(**_):
         raise AssertionError("a worker was asked for")
 
-    monkeypatch.setattr(station, "Zygote", started)
+    monkeypatch.setattr(executor, "Zygote", started)
     return klass
 
 

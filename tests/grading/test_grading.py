@@ -20,7 +20,7 @@ from grader.grading import grading
 from grader.grading.grading import RELEASED
 from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST
-from grader.sandbox import executor as station
+from grader.sandbox import executor
 
 
 @dataclass
@@ -331,7 +331,7 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
     def refuse(**_):
         raise ProtectionError("students' code cannot be confined here: no seccomp")
 
-    monkeypatch.setattr(station, "Zygote", refuse)
+    monkeypatch.setattr(executor, "Zygote", refuse)
     ended = klass.grade()
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert not (klass.out / "submissions").exists()

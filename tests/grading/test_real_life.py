@@ -10,7 +10,7 @@ from real_life.draft import CASES, ROOT
 
 from grader.course.course import Course
 from grader.grading.grading import Options, grade
-from grader.sandbox import executor as station
+from grader.sandbox import executor
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker import syscalls
@@ -50,7 +50,7 @@ def graded(tmp_path_factory, zygote):
             path.write_bytes(content)
             os.utime(path, (1_700_000_000, 1_700_000_000))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(station, "Zygote", lambda **_: nullcontext(zygote))
+        patch.setattr(executor, "Zygote", lambda **_: nullcontext(zygote))
         options = Options(jobs=2, limits=SHORT)
         outcome = grade(Course.find(ROOT), root / "submissions", root / "out", options, lambda *_: None)
     return Graded(root / "out", outcome)

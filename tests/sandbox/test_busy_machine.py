@@ -14,20 +14,19 @@ from grader.course.course import Course
 from grader.errors import BrokenRunError
 from grader.grading import grading
 from grader.grading.grading import Options, grade
-from grader.sandbox import executor as station
-from grader.sandbox.clock import _COUNTS_WAITING, Clock
-from grader.sandbox.confined import Worker
+from grader.sandbox import executor
 from grader.sandbox.observer import observe
+from grader.sandbox.worker_process import _COUNTS_WAITING, CpuTimes, WorkerProcess
 from grader.sandbox.zygote import Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
 BUSY = "import time\nwhile time.thread_time() < 0.2:\n    pass"
 
 
-def slow_clock(waited, computed):
-    """A clock on which a second of waiting and computing goes with every second of the wall's."""
+def slow_cpu_times(waited, computed):
+    """Times in which every second of the wall's counts as that much waiting and computing."""
     ticks = time.monotonic()
-    return lambda _: Clock(
+    return lambda _: CpuTimes(
         time.monotonic(), (time.monotonic() - ticks) * waited, (time.monotonic() - ticks) * computed
     )
 
@@ -39,7 +38,7 @@ def slow_clock(waited, computed):
 )
 def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, computed, starved):
     """Time that ran out is told from time that others used up, whatever was before it."""
-    monkeypatch.setattr(Worker, "clock", slow_clock(waited, computed))
+    monkeypatch.setattr(WorkerProcess, "cpu_times", slow_cpu_times(waited, computed))
     quick = probe("first", "student.first()", seconds=0.2)
     assert look(zygote, ENDLESS, first=quick).evidence.starved is starved
     assert look(zygote, "while True:\n    pass", limits=QUICK, first="1").evidence.starved is starved
@@ -54,9 +53,9 @@ def test_waiting_for_a_processor_is_counted(zygote):
     request = {"number": 1, "source": BUSY, "seconds": 50.0}
     with zygote.worker() as worker, subprocess.Popen(hog) as one, subprocess.Popen(hog) as another:
         os.sched_setaffinity(worker.pid, [processor])
-        begun = worker.clock()
+        begun = worker.cpu_times()
         worker.wire.ask("cell", request, 60.0)
-        starved = begun.was_starved_until(worker.clock())
+        starved = begun.was_starved_until(worker.cpu_times())
         one.kill()
         another.kill()
     assert starved
@@ -64,11 +63,11 @@ def test_waiting_for_a_processor_is_counted(zygote):
 
 def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
     """Where the kernel does not say who waited, all of the time may have been waiting."""
-    monkeypatch.setattr("grader.sandbox.clock._COUNTS_WAITING", False)
+    monkeypatch.setattr("grader.sandbox.worker_process._COUNTS_WAITING", False)
     with zygote.worker() as worker:
-        begun = worker.clock()
+        begun = worker.cpu_times()
         worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
-        assert begun.was_starved_until(worker.clock())
+        assert begun.was_starved_until(worker.cpu_times())
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
                 return replace(evidence, probes={}, starved=True)
         return evidence
 
-    monkeypatch.setattr(station, "observe", busy)
+    monkeypatch.setattr(executor, "observe", busy)
     looks, score = comes
     assert scores_of(course, submissions, jobs) == [score] * 3
     assert len(seen) == looks
@@ -122,7 +121,7 @@ def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
         return judge(rubric, names, reference)
 
     judge = grading.judge
-    monkeypatch.setattr(station, "observe", large)
+    monkeypatch.setattr(executor, "observe", large)
     monkeypatch.setattr(grading, "judge", counted)
     assert scores_of(course, submissions) == [6.0] * 3
     assert [number for number in judged if number] == [1, 1, 1]

@@ -56,7 +56,7 @@ plt.show()
 # Starts the command line after a part of the worker was changed, as a test may.
 DRIVER = """\
 import sys
-from grader import zygote
+from grader.sandbox import zygote
 zygote._BOOT = zygote._BOOT.replace("from worker.zygote", sys.argv.pop(1) + "; from worker.zygote")
 from grader.cli import main
 main(prog_name="grader")

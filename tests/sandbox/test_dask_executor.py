@@ -24,34 +24,33 @@ from grader.course.course import Course
 from grader.errors import BrokenRunError, GraderError
 from grader.grading.grading import Options, grade
 from grader.notebooks.reader import Cell
-from grader.sandbox import cluster as cluster_module
-from grader.sandbox import crew
-from grader.sandbox import dask_worker as outpost
-from grader.sandbox.cluster import Cluster
+from grader.sandbox import dask_executor, dask_worker
+from grader.sandbox.dask_executor import DaskExecutor
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
-ANOTHER_GRADER = "from grader.sandbox import dask_worker as outpost\noutpost.__version__ = '0.9'\n"
+ANOTHER_GRADER = "from grader.sandbox import dask_worker\ndask_worker.__version__ = '0.9'\n"
 ANOTHER_TORCH = """
-from grader.sandbox import dask_worker as outpost
-known = outpost.surroundings()
-outpost.surroundings = lambda: ["torch 1.0" if entry.startswith("torch ") else entry for entry in known]
+from grader.sandbox import dask_executor, dask_worker
+known = dask_worker.environment_fingerprint()
+changed = ["torch 1.0" if entry.startswith("torch ") else entry for entry in known]
+dask_worker.environment_fingerprint = lambda: changed
 """
 NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
 NO_CAGE = """
-from grader.sandbox import dask_worker as outpost
+from grader.sandbox import dask_executor, dask_worker
 from grader.errors import ProtectionError
 
 def refuse(**_):
     raise ProtectionError("students' code cannot be confined here: no seccomp")
 
-outpost.Zygote = refuse
+dask_worker.Zygote = refuse
 """
 MORTAL = """
 import os
-from grader.sandbox import dask_worker as outpost
+from grader.sandbox import dask_executor, dask_worker
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 class Zygote:
@@ -63,8 +62,8 @@ class Zygote:
     def close(self):
         pass
 
-outpost.Zygote = Zygote
-outpost.observe = lambda *_: os.kill(os.getpid(), 9)
+dask_worker.Zygote = Zygote
+dask_worker.observe = lambda *_: os.kill(os.getpid(), 9)
 """
 HOSTILE = [*RIGHT, "import os\ndef double(x):\n    os._exit(0)", "os._exit(0)"]
 CROWD = 12  # notebooks, so that many are under way at any time
@@ -117,10 +116,10 @@ def results(out):
     return found
 
 
-def observed(station, source="def first():\n    return 1", **options):
-    """What a station sees of one cell that defines `first`."""
+def observed(executor, source="def first():\n    return 1", **options):
+    """What an executor sees of one cell that defines `first`."""
     asked = ProbePlan({"first": "def first():\n    ..."}, {"first": (probe("first", "student.first()"),)})
-    return station.observe([Cell(1, source)], asked, replace(QUICK, **options)).outcome("first")
+    return executor.observe([Cell(1, source)], asked, replace(QUICK, **options)).outcome("first")
 
 
 def command(course, submissions, out, *options):
@@ -165,7 +164,7 @@ def test_a_killed_worker_costs_nobody_anything(dask, course, crowd, tmp_path):
 
 def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
     """No scheduler at an address, no address at all, no Dask installed: a sentence each, exit status 2."""
-    monkeypatch.setattr(crew, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(dask_executor, "_CONNECT_SECONDS", 1)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         nobody = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
@@ -189,12 +188,12 @@ def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
 
 def test_a_scheduler_without_workers_is_not_waited_for(tmp_path, monkeypatch):
     """Some seconds, then the sentence that says how to start a worker."""
-    monkeypatch.setattr(crew, "_WORKERS_SECONDS", 0.2)
+    monkeypatch.setattr(dask_executor, "_WORKERS_SECONDS", 0.2)
     with DaskCluster(tmp_path) as empty, time_limit(30):
         with pytest.raises(
             GraderError, match=r"no Dask worker is connected to .*dask worker tcp://"
         ) as error:
-            crew.Crew(empty.address)
+            dask_executor.DaskClient(empty.address)
         assert error.value.exit_status == 2
 
 
@@ -223,7 +222,7 @@ def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
     try:
         with (
             pytest.raises(GraderError, match=difference.format(odd.address)),
-            Cluster(dask.address, SETTINGS),
+            DaskExecutor(dask.address, SETTINGS),
         ):
             pass
     finally:
@@ -233,16 +232,16 @@ def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
 @pytest.mark.long
 def test_a_worker_that_joins_later_is_compared_too(dask, monkeypatch):
     """Its first answer tells that it is not like the others; the sentence is the same."""
-    with Cluster(dask.address, SETTINGS) as station:
-        assert observed(station) == 1
+    with DaskExecutor(dask.address, SETTINGS) as executor:
+        assert observed(executor) == 1
         odd = dask.worker("late", preload=ANOTHER_GRADER)
-        submit = station._crew.client.submit
-        monkeypatch.setattr(station._crew.client, "submit", partial(submit, workers=[odd.address]))
+        submit = executor._crew.client.submit
+        monkeypatch.setattr(executor._crew.client, "submit", partial(submit, workers=[odd.address]))
         try:
             with pytest.raises(
                 GraderError, match=f"grader is 1.0.0 on this machine, but 0.9 on {odd.address}"
             ):
-                observed(station)
+                observed(executor)
         finally:
             dask.stop(odd)
 
@@ -288,8 +287,8 @@ def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
         process.send_signal(number)
         told = process.stderr.read().decode()
     assert process.returncode in {130, -signal.SIGKILL}, told
-    with Cluster(dask.address, SETTINGS) as station, time_limit(30):
-        while any(station._crew.client.processing().values()):
+    with DaskExecutor(dask.address, SETTINGS) as executor, time_limit(30):
+        while any(executor._crew.client.processing().values()):
             time.sleep(0.02)
     graded = command(course, crowd, tmp_path / "out", "--scheduler", dask.address)
     assert [result["score"] for result in graded.values()] == [6.0] * CROWD
@@ -298,15 +297,15 @@ def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
 @pytest.mark.long
 def test_a_run_without_workers_comes_to_an_end(tmp_path, monkeypatch):
     """The last worker has gone: after a while the run says so, and how to start one."""
-    monkeypatch.setattr(cluster_module, "_HOPE_SECONDS", 1.0)
-    monkeypatch.setattr(cluster_module, "_LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(dask_executor, "_HOPE_SECONDS", 1.0)
+    monkeypatch.setattr(dask_executor, "_LOOK_SECONDS", 0.2)
     with DaskCluster(tmp_path) as lonely, time_limit(60):
         only = lonely.worker("only")
-        with Cluster(lonely.address, SETTINGS) as station:
-            assert observed(station) == 1
+        with DaskExecutor(lonely.address, SETTINGS) as executor:
+            assert observed(executor) == 1
             lonely.stop(only, signal.SIGKILL)
             with pytest.raises(BrokenRunError, match=r"all Dask workers have left .*dask worker tcp://"):
-                observed(station)
+                observed(executor)
 
 
 @pytest.mark.long
@@ -315,10 +314,10 @@ def test_a_notebook_no_worker_survives_ends_the_run(tmp_path):
     with DaskCluster(tmp_path) as doomed, time_limit(120):
         doomed.worker("phoenix", preload=MORTAL, nanny=True)
         with (
-            Cluster(doomed.address, SETTINGS) as station,
+            DaskExecutor(doomed.address, SETTINGS) as executor,
             pytest.raises(BrokenRunError, match="one Dask worker after the other was lost"),
         ):
-            observed(station)
+            observed(executor)
 
 
 class FakeZygote:
@@ -338,11 +337,11 @@ class FakeZygote:
 def zygotes(monkeypatch):
     """The zygotes of a Dask worker that is this process; they end as soon as nobody uses them."""
     monkeypatch.setattr(FakeZygote, "living", 0)
-    monkeypatch.setattr(outpost, "Zygote", FakeZygote)
-    monkeypatch.setattr(outpost, "_IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(outpost, "_zygotes", outpost._Zygotes())
+    monkeypatch.setattr(dask_worker, "Zygote", FakeZygote)
+    monkeypatch.setattr(dask_worker, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(dask_worker, "_zygotes", dask_worker._Zygotes())
     monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(address="here"))
-    return outpost._zygotes
+    return dask_worker._zygotes
 
 
 def test_a_zygote_without_work_ends(zygotes):
@@ -369,13 +368,13 @@ def test_a_zygote_that_broke_is_replaced(zygotes, monkeypatch, faults, answered)
             raise ZygoteGoneError("it has ended")
         return Evidence()
 
-    monkeypatch.setattr(outpost, "observe", breaking)
-    arguments = [outpost.packed(value) for value in ({}, [{}, {}, []], [], [1, 1, 1])]
-    answer = json.loads(outpost.observe_here(*arguments))
+    monkeypatch.setattr(dask_worker, "observe", breaking)
+    arguments = [dask_worker.packed(value) for value in ({}, [{}, {}, []], [], [1, 1, 1])]
+    answer = json.loads(dask_worker.observe_on_worker(*arguments))
     assert answered in answer
     if answered == "problem":
         with pytest.raises(BrokenRunError, match="on the Dask worker here, it has ended"):
-            crew.unless_problem(answer["worker"], answer)
+            dask_executor.unless_problem(answer["worker"], answer)
 
 
 @pytest.mark.parametrize(
@@ -406,12 +405,12 @@ def test_evidence_of_another_machine_is_looked_at(change, monkeypatch):
 
 def received(sent, monkeypatch):
     """What a cluster makes of the evidence that a Dask worker sent."""
-    station = Cluster("tcp://nobody:1", SETTINGS)
-    station._protection, station._common = Protection("none", "0"), SimpleNamespace(digest="0")
+    executor = DaskExecutor("tcp://nobody:1", SETTINGS)
+    executor._protection, executor._common = Protection("none", "0"), SimpleNamespace(digest="0")
     answer = {"worker": "one", "digest": "0", "protection": "none", "evidence": sent}
-    monkeypatch.setattr(Cluster, "_submit", Mock())
-    monkeypatch.setattr(Cluster, "_result", lambda *_: outpost.packed(answer))
-    return station.observe([], ProbePlan({}, {}), QUICK)
+    monkeypatch.setattr(DaskExecutor, "_submit", Mock())
+    monkeypatch.setattr(DaskExecutor, "_result", lambda *_: dask_worker.packed(answer))
+    return executor.observe([], ProbePlan({}, {}), QUICK)
 
 
 def test_who_grades_alone_needs_no_dask():

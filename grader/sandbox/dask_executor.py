@@ -1,30 +1,183 @@
-"""Outside: the workers of a Dask scheduler, and whether they are alike enough for one class.
-
-Dask's own processes trust each other: whoever reaches one may have it unpickle, and so run, anything. They
-are ours and run no student's code; what a student's process said crosses Dask as JSON in bytes. Pickled are
-names of functions in ``grader.sandbox.dask_worker``, by this side, and errors, by the others.
-"""
+"""Outside: notebooks observed by the workers of a Dask scheduler, for the one who grades and judges here."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import math
 import re
 import threading
+import time
+import uuid
 import warnings
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures import Future as Promise
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Self
 
 from grader import errors
 from grader.errors import BrokenRunError, GraderError
-from grader.sandbox import dask_worker as outpost
+from grader.notebooks.reader import Cell
+from grader.sandbox import dask_worker
+from grader.sandbox.evidence import Evidence, parse_evidence
+from grader.sandbox.executor import Settings
+from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.version import __version__
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
+
+
+_LOOK_SECONDS = 5.0  # between looks at the workers, who may come and go
+_HOPE_SECONDS = 60.0  # for another worker, where the last one was lost
+_FOR_EACH_THREAD = 4  # notebooks, so that none of them waits while a batch is judged here
+
+
+class DaskExecutor:
+    """A station on many machines; connected when the block begins.
+
+    Args:
+        address: the scheduler's, as in ``tcp://host:8786``.
+        settings: what every zygote is started with.
+    """
+
+    max_workers = 1_000  # each only waits for one notebook
+
+    def __init__(self, address: str, settings: Settings) -> None:
+        self._address, self._settings = address, dask_worker.packed(settings)
+        self._lock = threading.Lock()
+        self._protection: Protection | None = None
+        self._brought: dict[bytes, Future[bytes]] = {}
+        self._waiting: set[Future[bytes]] = set()
+        self._threads = 0  # of all workers, when they were looked at
+        self._looked = self._peopled = -math.inf  # when that was, and when there was one
+        self._looking = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._crew = DaskClient(self._address)
+        try:
+            self._common = self._crew.introduction()
+        except BaseException:
+            self._crew.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._crew.close()
+
+    @property
+    def environment_fingerprint(self) -> Sequence[str]:
+        return self._common.environment_fingerprint
+
+    @property
+    def is_started(self) -> bool:
+        return self._protection is not None
+
+    @property
+    def protection(self) -> Protection:
+        with self._lock:
+            if self._protection is None:
+                self._protection = self._crew.protection(self._settings)
+            return self._protection
+
+    @property
+    def prefetch(self) -> int:
+        self._look()
+        return min(self.max_workers, max(1, self._threads) * _FOR_EACH_THREAD)
+
+    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
+        """What a worker sees.
+
+        Raises:
+            GraderError: none could be had, or one is not like the others.
+        """
+        protection = self.protection
+        probes = {name: [asdict(probe) for probe in given] for name, given in questionnaire.probes.items()}
+        task = self._submit(
+            dask_worker.observe_on_worker,
+            self._bring(self._settings),
+            self._bring(dask_worker.packed([questionnaire.stubs, probes, questionnaire.handed_out])),
+            dask_worker.packed([(cell.number, cell.source) for cell in cells]),
+            dask_worker.packed([limits.cell, limits.question, limits.notebook]),
+        )
+        self._waiting.add(task)
+        try:
+            answer = json.loads(self._result(task))
+            seen = unless_problem(answer["worker"], answer)
+            if (seen["digest"], seen["protection"]) != (self._common.digest, protection.name):
+                self._refuse(seen["worker"])
+            return parse_evidence(seen["evidence"])
+        except (KeyError, TypeError, ValueError):
+            raise BrokenRunError(f"a Dask worker of {self._address} sent no evidence. {GO_ON}") from None
+        finally:
+            self._waiting.discard(task)
+            task.release()
+
+    def cancel(self) -> None:
+        for task in self._waiting.copy():
+            with suppress(Exception):  # the scheduler may have gone
+                task.cancel()
+
+    def _bring(self, payload: bytes) -> Future[bytes]:
+        """What notebooks have in common, as a task's result: Dask brings it to a worker once."""
+        with self._lock:
+            if payload not in self._brought:
+                self._brought[payload] = self._submit(dask_worker.unchanged, payload)
+            return self._brought[payload]
+
+    def _submit(self, function: Callable[..., bytes], *arguments: Any) -> Future[bytes]:
+        key = f"grader-{function.__name__}-{uuid.uuid4().hex}"
+        return self._crew.client.submit(function, *arguments, key=key, pure=False)
+
+    def _result(self, task: Future[bytes]) -> bytes:
+        """The result of a task, which Dask itself runs anew where a worker was lost."""
+        from distributed import KilledWorker  # noqa: PLC0415 - an extra
+
+        while True:
+            try:
+                return task.result(timeout=_LOOK_SECONDS)
+            except TimeoutError:
+                self._look()
+                if time.monotonic() - self._peopled > _HOPE_SECONDS:
+                    raise self._crew.deserted() from None
+            except KilledWorker as error:
+                raise BrokenRunError(
+                    "one Dask worker after the other was lost over the same notebook, the last at "
+                    f"{error.last_worker.address}: its log says why; often it is memory. {GO_ON}"
+                ) from None
+            except (CancelledError, asyncio.CancelledError, OSError):
+                raise self._crew.scheduler_gone() from None
+            except Exception as error:  # noqa: BLE001 - a failed task raises anything
+                self._crew.introduction()  # which names a worker without grader
+                raise BrokenRunError(
+                    f"a Dask worker of {self._address} failed ({error!r:.200}). {GO_ON}"
+                ) from None
+
+    def _look(self) -> None:
+        """Look how many threads the workers have, now and then."""
+        with self._looking:
+            now = time.monotonic()
+            if now - self._looked < _LOOK_SECONDS:
+                return
+            self._looked = now
+            with suppress(Exception):  # who waits for an answer learns that the scheduler has gone
+                self._threads = self._crew.threads()
+            if self._threads:
+                self._peopled = now
+
+    def _refuse(self, worker: str) -> None:
+        """One that joined later is not like the others: say in what, if that is still to be seen."""
+        self._crew.introduction()
+        self._crew.protection(self._settings)
+        raise BrokenRunError(f"the Dask worker {worker} was not like the others: stop it. {GO_ON}")
+
+
+# The workers of a Dask scheduler, and whether they are alike enough for one class.
+
 
 GO_ON = "The same command goes on where this one stopped"
 _CONNECT_SECONDS = 10
@@ -34,7 +187,7 @@ _ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?[^\s/]+:(\d{1,5})", re.ASCII)
 _ALIKE = "install the same on every machine, with constraints.txt, and grade again"
 
 
-class Crew:
+class DaskClient:
     """Connected to a scheduler, with one worker at least.
 
     Args:
@@ -70,14 +223,14 @@ class Crew:
         """How many threads all workers have just now."""
         return int(self.client.scheduler_info(n_workers=0).get("total_threads", 0))
 
-    def introduction(self) -> Introduction:
+    def introduction(self) -> WorkerInfo:
         """What all workers have in common with each other and, as far as it must be, with this machine.
 
         Raises:
             GraderError: something differs; it names a worker and the difference.
         """
-        found = [Introduction(worker, said) for worker, said in self._all(outpost.introduce).items()]
-        here, first = Introduction("this machine", outpost.introduce()), found[0]
+        found = [WorkerInfo(worker, said) for worker, said in self._all(dask_worker.worker_info).items()]
+        here, first = WorkerInfo("this machine", dask_worker.worker_info()), found[0]
         for other in found:
             for name in ("grader", "code", "distributed"):
                 _refuse_difference(name, here, other)
@@ -94,7 +247,7 @@ class Crew:
         """
         found = {
             worker: Protection(**unless_problem(worker, json.loads(said))["protection"])
-            for worker, said in self._all(outpost.prove, settings).items()
+            for worker, said in self._all(dask_worker.start_sandbox, settings).items()
         }
         first, protection = next(iter(found.items()))
         for worker, other in found.items():
@@ -131,18 +284,18 @@ class Crew:
         return BrokenRunError(f"all Dask workers have left {self.address}: {self.start_one}. {GO_ON}")
 
 
-class Introduction:
+class WorkerInfo:
     """Who it is, what it has, and a digest of that."""
 
     def __init__(self, name: str, said: bytes) -> None:
         introduced = json.loads(said)
-        self.name, self.digest = name, outpost.digest(said)
-        self.surroundings: list[str] = introduced["surroundings"]
-        self.versions = dict(entry.split(" ", 1) for entry in self.surroundings)
+        self.name, self.digest = name, dask_worker.digest(said)
+        self.environment_fingerprint: list[str] = introduced["surroundings"]
+        self.versions = dict(entry.split(" ", 1) for entry in self.environment_fingerprint)
         self.versions |= {"grader": introduced["grader"], "code": introduced["code"]}
 
 
-def _refuse_difference(name: str, one: Introduction, other: Introduction) -> None:
+def _refuse_difference(name: str, one: WorkerInfo, other: WorkerInfo) -> None:
     here, there = (side.versions.get(name, "not installed") for side in (one, other))
     if here == there:
         return
@@ -189,7 +342,7 @@ def _connect(address: str) -> Client:
 
 def _in_time(connect: Callable[[], Client]) -> Client:
     """Connect; whoever listens there without being a scheduler is not listened to for ever, as Dask would."""
-    connected: Future[Client] = Future()
+    connected: Promise[Client] = Promise()
 
     def attempt() -> None:
         try:

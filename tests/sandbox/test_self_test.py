@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from grader.cli import main
 from grader.errors import ProtectionError
 from grader.sandbox import self_test as cage_report
-from grader.sandbox.self_test import CageReport
+from grader.sandbox.self_test import SelfTestReport
 from grader.sandbox.worker import landlock
 
 LIMITS = {"memory_bytes": 1 << 30, "cpu_seconds": 60, "descriptors": 64, "tasks": 128}
@@ -19,7 +19,7 @@ FOUND = {"attacks": {"fork": True, "open a socket": False}, "controls": {"import
 def report(refusal=None, *, name="landlock+seccomp", found=FOUND, **cage):
     """The report about a cage that differs from a good one, as one line of words."""
     hello = {"protection": name, "torch": "2.13.0", "cage": {**CAGE, **cage}, "found": found}
-    return " ".join(str(CageReport(hello, refusal)).split())
+    return " ".join(str(SelfTestReport(hello, refusal)).split())
 
 
 @pytest.fixture
