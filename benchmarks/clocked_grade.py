@@ -26,7 +26,7 @@ from measure import family_seconds, first_thread_seconds
 #: Steps of the outside by what a table calls them; functions as "module:name", all of a class as "*".
 STEPS = {
     "course and hidden checks read": (
-        "grader.course.assignment:read_assignment",
+        "grader.course.master:read_assignment",
         "grader.course.rubric:read_rubric",
         "grader.course.course:Course.fingerprint",
     ),

@@ -7,8 +7,7 @@ there is no torch: whoever uses a placeholder here is told so at once.
 
 from typing import Any, TypeVar
 
-from grader.course.source import Travelling
-from grader.course.vocabulary import PLACEHOLDERS
+from grader.course.probe_source import PLACEHOLDERS, ProbeSource
 
 Definition = TypeVar("Definition")
 
@@ -45,5 +44,5 @@ def inside(definition: Definition) -> Definition:
     Raises:
         CourseError: it uses a name that does not travel.
     """
-    Travelling.of(definition)
+    ProbeSource.of(definition)
     return definition

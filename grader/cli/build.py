@@ -13,10 +13,10 @@ def build() -> None:
     """
     from grader.course.build import build as write
     from grader.course.course import Course
-    from grader.course.unfinished import blanks_of, finished
+    from grader.course.unfinished import blanks_of
 
     course = Course.find()
-    whole = finished(course)
+    whole = course.only_finished()
     written = write(whole.assignments.values(), whole.root / "assignments", whole.all_points())
     for path in written:
         click.echo(f"wrote {path.relative_to(course.root)}")

@@ -28,13 +28,12 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from rich.text import Text
 
     from grader.course.course import Course
-    from grader.course.unfinished import without_unfinished
     from grader.errors import GraderError
     from grader.grading.replay import replay
     from grader.reports.explanation import Explanation
     from grader.text import did_you_mean, inert
 
-    found = replay(without_unfinished(Course.find(), ()), results, student, stem)
+    found = replay(Course.find().finished(), results, student, stem)
     known = [asked["id"] for asked in found.result["questions"]]
     if question is not None and question not in known:
         raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, known)}")

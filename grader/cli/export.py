@@ -36,7 +36,6 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     moodle       a CSV file for each assignment, of the users in --gradebook FILE
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course.course import Course
-    from grader.course.unfinished import without_unfinished
     from grader.errors import GraderError
     from grader.integrations.export.formats import Asked, write_export
     from grader.text import inert
@@ -47,7 +46,7 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
         raise GraderError(f"--gradebook is for {' and '.join(sorted(_FILLED))}")
     if column is not None and (form != "canvas" or stem is None):
         raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
-    course = without_unfinished(Course.find(), [stem] if stem else [])
+    course = Course.find().finished([stem] if stem else [])
     done = write_export(form, Asked(course, stem, results, gradebook, column), out)
     for note in done.notes:
         click.echo(inert(note))

@@ -26,8 +26,8 @@ def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
     Where the assignment is there already, each --question adds one to its files. The course is the one at or
     above the current folder. Nothing that is there is changed.
     """
+    from grader.course.author_file import blanks_in
     from grader.course.scaffold import Scaffold, course_folder
-    from grader.course.unfinished import blanks_in
 
     root = course_folder()
     scaffold = Scaffold.plan(root, stem, function, questions)

@@ -5,41 +5,89 @@ cell `## qK · Title`, a code cell tagged `question qK` (answer and stub), a cod
 markdown cell tagged `afterword qK`. The last question may be the end task, whose id is `end`.
 """
 
-import ast
+from __future__ import annotations
+
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from grader.course.author_file import not_python, read_text
-from grader.course.filled import questions_left_out
-from grader.course.master_file import cells_of_master
-from grader.course.public_check import validate_check
-from grader.course.question import (
-    END_TASK,
-    IDENTITY,
-    Place,
-    Question,
-    heading_of,
-    name_of,
-    read_question,
-)
-from grader.course.unfinished import has_blank, require_filled, without_blanks
-from grader.errors import CourseError
+#: The id of an end task: a question that is judged like the others, and is not part of the score.
+END_TASK = "end"
 
-__all__ = ["Assignment", "Cell", "Question", "read_assignment"]
 
-Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
+#: The ids of questions, as a part of a pattern.
+IDENTITY = rf"q[1-9]\d*|{END_TASK}"
 
-_STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
-_TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
-_TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
-_JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is no Python
+
+_HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
+
+
+def heading_of(source: str) -> tuple[str, str] | None:
+    """The id and the title of the question that a markdown cell begins, or None where it begins none."""
+    found = _HEADING.match(source)
+    return (found["question"] or END_TASK, found["title"].strip()) if found else None
+
+
+def name_of(identity: str) -> str:
+    """What people read in the place of a question's id."""
+    return "End task" if identity == END_TASK else identity
 
 
 @dataclass(frozen=True)
-class Cell:
+class Question:
+    """What a master says about one question."""
+
+    id: str
+    """`q1`, `q2`, ... in the order of the notebook."""
+    title: str
+    function: str
+    """The name of the function or class which the student completes."""
+    stub: str
+    """The source of the cell as students get it."""
+    answer: str
+    """The source of the cell with the reference answer, without markers."""
+    public_check: str | None
+    """The source of the check cell, or None where a question has no public check."""
+    afterword: str | None = None
+    """What a student reads once the question is solved, with code between backticks."""
+    place: Place | None = field(default=None, compare=False)
+    """Where its cell begins in the master, where it comes from one."""
+
+    @property
+    def is_end_task(self) -> bool:
+        """Whether it is not part of the score."""
+        return self.id == END_TASK
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something of a question stands in a master; as text, how an error begins.
+
+    Attributes:
+        path: the master.
+        line: counted from 1.
+        question: its id.
+    """
+
+    path: Path
+    line: int
+    question: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}, {self.question}"
+
+    def at(self, line: int) -> Place:
+        """A line of the cell that begins here, counted from 1."""
+        return replace(self, line=self.line + line - 1)
+
+
+Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
+
+
+@dataclass(frozen=True)
+class MasterCell:
     """One cell of a master; a `task` is the markdown cell with a question's heading.
 
     Of a `drawn` cell, which ends in `xray(...)`, students get the picture, and its first comment below that.
@@ -64,7 +112,7 @@ class Assignment:
     path: Path
     title: str
     questions: tuple[Question, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[MasterCell, ...]
     """All cells in order; a question cell holds the reference answer, without markers."""
 
     @property
@@ -84,7 +132,7 @@ class Assignment:
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
         return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
 
-    def only(self, questions: Collection[str]) -> "Assignment":
+    def only(self, questions: Collection[str]) -> Assignment:
         """The same with some of its questions only, by their ids."""
         return replace(
             self,
@@ -110,173 +158,3 @@ class Assignment:
         stubs = {q.id: q.stub for q in self.questions} if stub else {}
         kept = [cell for cell in code if cell.question in {None, *needed}]
         return tuple(stubs.get(cell.question or "", cell.source) for cell in kept)
-
-
-def read_assignment(path: Path) -> Assignment:
-    """Read a master. A cell with a blank is left out; of a question the whole, if its answer has one.
-
-    Args:
-        path: the master, `solutions/NN_name.py`.
-
-    Raises:
-        CourseError: the file cannot be read or contradicts itself, or no question is filled in; the text
-            names file and question.
-    """
-    name = _STEM.fullmatch(path.stem)
-    if name is None:
-        raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
-    cells, left_out = _read_cells(path), questions_left_out(path)
-    title = _title(path, int(name["number"]), cells)
-    questions = tuple(_questions(path, cells, left_out))
-    if not questions:
-        require_filled(path.parent.parent, path.stem)
-    answers = {question.id: question.answer for question in questions}
-    written = (cell for cell in cells if cell.question not in left_out and not _is_blank(cell))
-    return Assignment(
-        path.stem, path, title, questions, tuple(_with_answer(cell, answers) for cell in written)
-    )
-
-
-def _is_blank(cell: Cell) -> bool:
-    """Whether a cell of code has a blank; one in prose does no harm."""
-    return cell.role in {"code", "question", "check"} and has_blank(cell.source)
-
-
-def _read_cells(path: Path) -> list[Cell]:
-    text = read_text(path)
-    cells = cells_of_master(path, text)
-    return [
-        _cell(path, raw, line)
-        for raw, line in zip(cells, _lines(text, cells), strict=True)
-        if raw["source"].strip()
-    ]
-
-
-def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-    """Where the source of each cell begins; of one that jupytext has rewritten, where its first line does."""
-    end = 0
-    for cell in cells:
-        first = cell["source"].partition("\n")[0]
-        found = text.find(cell["source"], end) if cell["cell_type"] == "code" else -1
-        begin = max(found if found >= 0 else text.find(first, end), end)
-        end = begin + len(cell["source"] if found >= 0 else first)
-        yield text.count("\n", 0, begin) + 1
-
-
-def _cell(path: Path, raw: Mapping[str, Any], line: int) -> Cell:
-    source: str = raw["source"]
-    tags: list[str] = raw["metadata"].get("tags", [])
-    if raw["cell_type"] == "markdown":
-        return _markdown_cell(path, source, tags, line)
-    if not tags:
-        _require_python(path, line, without_blanks(source))
-        return Cell("code", source, None, line)
-    if tags == ["drawn"]:
-        _require_drawing(path, line, source)
-        return Cell("drawn", source, None, line)
-    tag = _TAG.fullmatch(tags[0])
-    if tag is None or len(tags) > 1 or tag["role"] == "afterword":
-        raise CourseError(
-            f"{path}, line {line - 1}: the tags {tags} of this cell mean nothing here;"
-            ' write "question qK", "check qK" or "drawn".'
-        )
-    return Cell("question" if tag["role"] == "question" else "check", source, tag["question"], line)
-
-
-def _markdown_cell(path: Path, source: str, tags: list[str], line: int) -> Cell:
-    """A cell of text; its tags say that it is an afterword, or which claims it teaches."""
-    heading = heading_of(source)
-    tag = _TAG.fullmatch(tags[0]) if len(tags) == 1 else None
-    if tag and tag["role"] == "afterword":
-        return Cell("afterword", " ".join(source.split()), tag["question"], line)
-    claims = tuple(tag.removeprefix("claim ") for tag in tags if tag.startswith("claim "))
-    if len(claims) < len(tags):
-        raise CourseError(
-            f"{path}, line {line - 1}: the tags {tags} of this text mean nothing here;"
-            ' write "afterword qK" or "claim ID".'
-        )
-    return Cell("task" if heading else "prose", source, heading[0] if heading else None, line, claims)
-
-
-def _require_python(path: Path, line: int, source: str) -> None:
-    """Refuse a demonstration that does not parse, unless it has Jupyter's own syntax."""
-    try:
-        ast.parse(source)
-    except SyntaxError as error:
-        if _JUPYTERS_OWN.search(source) is None:
-            place = line + (error.lineno or 1) - 1
-            raise CourseError(f"{path}, line {place}: {not_python(error)}.") from error
-
-
-def _require_drawing(path: Path, line: int, source: str) -> None:
-    """Refuse a cell that is to be drawn and does not say what, or what a reader shall see in it."""
-    _require_python(path, line, source)
-    is_python = _JUPYTERS_OWN.search(source) is None  # else it may not parse, and build cannot run it
-    match ast.parse(source).body if is_python else []:
-        case [*_, ast.Expr(ast.Call(func=ast.Name("xray"), args=[], keywords=[_, *_]))] if source[0] == "#":
-            return
-    raise CourseError(
-        f"{path}, line {line}: begin this cell, which is tagged `drawn`, with a comment that says what is to"
-        " be seen, and end it with what shall be drawn, by names: `xray(loss=loss, w=w)`."
-    )
-
-
-def _title(path: Path, number: int, cells: list[Cell]) -> str:
-    found = _TITLE.match(cells[0].source) if cells and cells[0].role == "prose" else None
-    if found is None or int(found["number"]) != number:
-        raise CourseError(f"{path}: begin with a markdown cell whose first line is `# {number}. Title`.")
-    return found["title"].strip()
-
-
-def _questions(path: Path, cells: list[Cell], left_out: Collection[str]) -> Iterator[Question]:
-    owned: dict[str, list[Cell]] = {}
-    for cell in cells:
-        if cell.question is not None:
-            owned.setdefault(cell.question, []).append(cell)
-    numbered = [identity for identity in owned if identity != END_TASK]
-    in_order = [f"q{number}" for number in range(1, len(numbered) + 1)]
-    if list(owned) not in (in_order, [*in_order, END_TASK]) or not numbered:
-        found = ", ".join(owned) or "none"
-        raise CourseError(
-            f"{path}: its questions are {found}; number them q1, q2, ... in the order of their cells,"
-            " with the end task behind them."
-        )
-    functions: dict[str, str] = {}
-    for identity, own in owned.items():
-        if identity in left_out:
-            continue
-        question = _question(path, identity, [cell for cell in own if not _is_blank(cell)])
-        first = functions.setdefault(question.function, identity)
-        if first != identity:
-            raise CourseError(
-                f"{path}, line {own[1].line}, {identity}: `{question.function}` is what {first} asks for"
-                " already; give it another name."
-            )
-        yield question
-
-
-def _question(path: Path, identity: str, cells: list[Cell]) -> Question:
-    roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
-    allowed = (["task", "question"], ["task", "question", "check"])
-    if roles not in (*allowed, *([*some, "afterword"] for some in allowed)):
-        raise CourseError(
-            f"{where}: its cells are {', '.join(roles)}; write, in this order, one markdown cell that"
-            f" begins `## {name_of(identity)} · Title`, one cell tagged `question {identity}`,"
-            f" at most one tagged `check {identity}`, and at most one text tagged `afterword {identity}`."
-        )
-    title = cells[0].source.partition("\n")[0].partition(" · ")[2].strip()
-    asked = cells[1]
-    check = next((cell for cell in cells if cell.role == "check"), None)
-    afterword = next((cell.source for cell in cells if cell.role == "afterword"), None)
-    source = check.source if check else None
-    question = read_question(Place(path, asked.line, identity), title, asked.source, source, afterword)
-    if check:
-        cell = Place(path, check.line, identity)
-        validate_check(cell, check.source, question.function, has_afterword=afterword is not None)
-    return question
-
-
-def _with_answer(cell: Cell, answers: Mapping[str, str]) -> Cell:
-    if cell.role != "question" or cell.question is None:
-        return cell
-    return replace(cell, source=answers[cell.question])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
-from grader.course.unfinished import without_blanks
 from grader.errors import CourseError
 
 
@@ -45,3 +47,41 @@ def not_python(error: SyntaxError) -> str:
     """What Python says of a line that it cannot read, and the line."""
     line = (error.text or "").strip()
     return f"this is not valid Python ({error.msg}){f': `{line}`' if line else ''}"
+
+
+_BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)\]?")
+
+
+@dataclass(frozen=True)
+class Blank:
+    """A place that waits for its author: the file, the line counted from 1, and what belongs there."""
+
+    path: Path
+    line: int
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}: {self.wanted}"
+
+
+def has_blank(text: str) -> bool:
+    """Whether a text has a blank."""
+    return _BLANK.search(text) is not None
+
+
+def without_blanks(text: str) -> str:
+    """The same with a name of its own in the place of each blank, so that it can be parsed; lines stay."""
+    numbers = count(1)
+    return _BLANK.sub(lambda _: f"FILL_IN_{next(numbers)}", text)
+
+
+def blanks_in(path: Path) -> list[Blank]:
+    """The blanks of one file, in order; none where it cannot be read, which others complain about."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [
+        Blank(path, text.count("\n", 0, match.start()) + 1, match["wanted"].strip())
+        for match in _BLANK.finditer(text)
+    ]

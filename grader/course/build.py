@@ -8,10 +8,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.course.assignment import Assignment, Cell, Question
+from grader.course.assignment import END_TASK, Assignment, MasterCell, Question
 from grader.course.lesson_pictures import NONE, Pictures, drawing
 from grader.course.public_check import otter_test
-from grader.course.question import END_TASK
 from grader.course.unfinished import blanks_of
 from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
@@ -146,7 +145,7 @@ def _changed(built: Mapping[Path, str]) -> list[Path]:
 
 
 def _student_cell(
-    assignment: Assignment, points: Points, pictures: Pictures, place: int, cell: Cell
+    assignment: Assignment, points: Points, pictures: Pictures, place: int, cell: MasterCell
 ) -> NotebookNode:
     if cell.role == "drawn":
         return _markdown(assignment, str(place), pictures[place].markdown)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
+from typing import Any
 
-from grader.course.author_file import not_python
-from grader.course.missing_fact import told_of
+from grader.checks.observation import Sides
+from grader.course.author_file import not_python, without_blanks
 from grader.errors import CourseError
+from grader.sandbox.facts import Other, Raised, Tensor
+from grader.text import did_you_mean, printable
 
 
 def cause_of(error: BaseException, folder: Path) -> str:
@@ -51,3 +60,137 @@ def _last_place(error: BaseException, folder: Path) -> TracebackType | None:
             found = place
         place = place.tb_next
     return found
+
+
+_MOST_NAMES = 8
+_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
+_FIELDS = [field.name for field in fields(Tensor)]
+
+
+def told_of(error: BaseException, place: TracebackType) -> str:
+    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing can be said.
+
+    Args:
+        error: what was raised.
+        place: where in the author's file.
+    """
+    frame = place.tb_frame
+    if isinstance(error, NameError) and error.name:
+        meant = did_you_mean(error.name, {*frame.f_locals, *frame.f_globals, *dir(builtins)})
+        return meant if meant.endswith("?") else ""
+    missing = _IMPORTED.match(str(error)) if isinstance(error, ImportError) else None
+    if missing:
+        return did_you_mean(missing["name"], [*filter(_is_public, dir(sys.modules.get(missing["module"])))])
+    wanted = _wanted(error, place)
+    for expression in wanted:
+        try:
+            told = _told(ast.unparse(expression), _value(expression, frame), error, len(wanted))
+        except Exception:  # noqa: BLE001, S112 - it was only to be looked up
+            continue
+        if told:
+            return told
+    return ""
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")
+
+
+def _wanted(error: BaseException, place: TracebackType) -> list[ast.expr]:
+    """The expressions that the failed operation was applied to."""
+    try:
+        text = Path(place.tb_frame.f_code.co_filename).read_text(encoding="utf-8")
+        tree = ast.parse(without_blanks(text))
+    except (OSError, ValueError, SyntaxError):
+        return []
+    where = [*place.tb_frame.f_code.co_positions()][place.tb_lasti // 2]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(error, ValueError):
+            if any(_position(target) == where for target in node.targets):
+                return [node.value]
+        elif isinstance(node, ast.expr) and _position(node) == where:
+            return _operands(node)
+    return []
+
+
+def _position(node: ast.expr) -> tuple[int | None, ...]:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    match node:
+        case ast.Subscript(value) | ast.Attribute(value) | ast.UnaryOp(_, value):
+            return [value]
+        case ast.BinOp(left, _, right):
+            return [left, right]
+        case ast.Compare(left, _, others):
+            return [left, *others]
+        case ast.Call(_, arguments):
+            return arguments
+        case ast.ListComp(_, [first, *_]) | ast.SetComp(_, [first, *_]) | ast.GeneratorExp(_, [first, *_]):
+            return [first.iter]
+    return [node]
+
+
+def _value(expression: ast.expr, frame: FrameType) -> Any:
+    """What an expression stands for that only looks something up; LookupError for any other."""
+    match expression:
+        case ast.Name(name):
+            return {**vars(builtins), **frame.f_globals, **frame.f_locals}[name]
+        case ast.Constant(value):
+            return value
+        case ast.Attribute(of, name):
+            return getattr(_value(of, frame), name)
+        case ast.Subscript(of, index):
+            return _value(of, frame)[_value(index, frame)]
+    raise LookupError
+
+
+def _told(text: str, value: Any, error: BaseException, operands: int) -> str:
+    """What is said of an operand; empty where it cannot be the cause."""
+    if isinstance(value, Sides) and not isinstance(error, AttributeError):
+        value = value.expected
+    match value:
+        case Sides():
+            said = f"{text} has seen and expected"
+        case None:
+            said = f"{text} is None here: assert first that it is not, with a message"
+        case Tensor():
+            said = _told_of_tensor(text, error)
+        case Raised() as caught:
+            kind = printable(caught.type)
+            said = f"{text} is an error that attempt caught, a {kind}: ask for it with raised(...)"
+        case Other(kind):
+            said = f"{text} is an object of the class {printable(kind)}, of which no facts are known"
+        case dict() as facts if operands == 1:
+            said = _told_of_dict(text, facts, error)
+        case list() | tuple() as facts if operands == 1:
+            said = f"{text} is a {type(facts).__name__} of {len(facts)}"
+        case _:
+            said = ""
+    return said
+
+
+def _told_of_tensor(text: str, error: BaseException) -> str:
+    name = getattr(error, "name", None)
+    if isinstance(name, str):
+        return f"{text} is a tensor, {did_you_mean(name, _FIELDS)}"
+    return f"{text} is a tensor, whose numbers stand in {text}.value"
+
+
+def _told_of_dict(text: str, value: dict[str, Any], error: BaseException) -> str:
+    name = getattr(error, "name", None)
+    if name in value:
+        return f"{text} is a dict: write {text}[{name!r}]"
+    asked = name if isinstance(name, str) else next(iter(error.args), "")
+    if len(value) > _MOST_NAMES and isinstance(asked, str):
+        return f"{text} has {len(value)} entries, {did_you_mean(asked, value)}"
+    return f"{text} has {', '.join(_names(value)) or 'no entries'}"
+
+
+def _names(value: dict[str, Any]) -> Iterator[str]:
+    for number, name in enumerate(value):
+        if number == _MOST_NAMES:
+            yield f"and {len(value) - number} more"
+            return
+        yield printable(str(name))

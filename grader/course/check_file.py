@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.course.filled import filled_statements
+from grader.course.unfinished import filled_statements
 from grader.errors import CourseError
 from grader.text import did_you_mean
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from grader.course.assignment import Assignment, read_assignment
-from grader.course.filled import questions_left_out
+from grader.course.assignment import Assignment
+from grader.course.author_file import Blank
+from grader.course.master import read_assignment
 from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.course.rubric import Rubric, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
+from grader.course.unfinished import blanks_of, questions_left_out, require_finished
 from grader.errors import CourseError, GraderError
 from grader.scores import apportioned, total
 from grader.version import __version__, code_hash
@@ -75,6 +77,40 @@ class Course:
             reduced.known_assignments[stem] = assignment.only(questions)
             reduced.known_rubrics[stem] = rubric.only(questions)
         return reduced
+
+    def only_finished(self) -> Course:
+        """The course without the assignments that still have blanks; perhaps without any."""
+        stems = tuple(stem for stem in self.stems if not blanks_of(self.root, stem))
+        return self if stems == self.stems else replace(self, stems=stems)
+
+    def finished(self, wanted: Collection[str] = ()) -> Course:
+        """The same, where an unfinished assignment may only be left out silently if nobody named it.
+
+        Raises:
+            CourseError: an assignment in `wanted` has blanks, or every assignment has.
+        """
+        reduced = self.only_finished()
+        for stem in self.stems:
+            if stem in wanted or not reduced.stems:
+                require_finished(self.root, stem)
+        return reduced
+
+    def only_filled(self, stem: str) -> tuple[Course, list[Blank]]:
+        """The course of one assignment, reduced to the questions that can be judged, and all its blanks.
+
+        Such a question has no blank in its cell of the master and at least one hidden check without a blank.
+        Its other checks and its answers may have blanks; these are left out.
+
+        Raises:
+            CourseError: there is no such question, or what is filled in breaks a rule.
+        """
+        blanks = blanks_of(self.root, stem)
+        if not blanks:
+            return self.only(stem), []
+        judged = {check.question for check in self.only(stem).rubric(stem).checks}
+        if not judged:
+            require_finished(self.root, stem)
+        return self.only(stem, judged), blanks
 
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from grader.checks.failed_cell import FailedCell
-from grader.course.assignment import Assignment, Cell
+from grader.course.assignment import Assignment, MasterCell
 from grader.course.reference import REFERENCE_LIMITS
 from grader.errors import CourseError
 from grader.graphs.picture import picture_of
@@ -100,7 +100,7 @@ def _pictures(assignment: Assignment, zygote: Callable[[], Zygote], memory: Memo
     return found
 
 
-def _drawn(assignment: Assignment, before: list[str], cell: Cell, zygote: Zygote) -> LessonPicture:
+def _drawn(assignment: Assignment, before: list[str], cell: MasterCell, zygote: Zygote) -> LessonPicture:
     *statements, last = ast.parse(cell.source).body
     call = ast.unparse(last)
     own = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]

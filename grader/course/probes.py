@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pytest
 
-from grader.course.source import Travelling
+from grader.course.probe_source import ProbeSource
 from grader.errors import CourseError
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class Probe:
     """
 
     name: str
-    source: Travelling
+    source: ProbeSource
     question: str | None
     seconds: float
     alone: bool
-    oracle: Travelling | None
+    oracle: ProbeSource | None
     fixed: bool = field(default=False, kw_only=True)
-    cases: Travelling | None = field(default=None, kw_only=True)
+    cases: ProbeSource | None = field(default=None, kw_only=True)
 
     @property
     def bundle(self) -> str:
@@ -72,12 +72,12 @@ class Probe:
         text = _SEPARATOR.join(part.text for part in self.parts(oracle=oracle))
         return text + (_EACH_CASE.format(name=self.name, cases=self.cases.name) if self.cases else "")
 
-    def parts(self, *, oracle: bool = False) -> tuple[Travelling, ...]:
+    def parts(self, *, oracle: bool = False) -> tuple[ProbeSource, ...]:
         """The definitions of a bundle, in its order."""
         others = (self.oracle if oracle else None, self.cases)
         return tuple(self.source.everything(*filter(None, others)).values())
 
-    def written(self, line: int, column: int, *, oracle: bool = False) -> tuple[Travelling, int] | None:
+    def written(self, line: int, column: int, *, oracle: bool = False) -> tuple[ProbeSource, int] | None:
         """The definition that a place of a bundle belongs to, and the line of its file on which it stands.
 
         Args:
@@ -165,13 +165,13 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
             _refuse_other_arguments("probe", f)
         made = Probe(
             name=f.__name__,
-            source=Travelling.of(f),
+            source=ProbeSource.of(f),
             question=question,
             seconds=seconds,
             alone=alone,
-            oracle=None if oracle is None else Travelling.of(oracle),
+            oracle=None if oracle is None else ProbeSource.of(oracle),
             fixed=fixed,
-            cases=None if cases is None else Travelling.of(cases),
+            cases=None if cases is None else ProbeSource.of(cases),
         )
         f.__globals__.setdefault(_PROBES, {})[made.name] = made
         return _fixture(made.name)
@@ -213,7 +213,7 @@ def picture(
         caption = (inspect.getdoc(f) or "").partition("\n")[0].strip().rstrip(".")
         if not caption:
             raise CourseError(f"picture {f.__name__} has no docstring: its first line is what students read")
-        source = Travelling.of(f)
+        source = ProbeSource.of(f)
         made = PictureProbe(f.__name__, source, question, seconds, False, None, caption, reference)
         f.__globals__.setdefault(_PICTURES, {})[made.name] = made
         return f

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable
 from html import escape
 
-from grader.course.question import Place, parse
+from grader.course.assignment import Place
+from grader.course.question_cell import parse
 from grader.errors import CourseError
 from grader.text import coded
 

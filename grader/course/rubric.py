@@ -13,13 +13,13 @@ from pathlib import Path
 from types import ModuleType
 
 from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
-from grader.course.asked import asked_of_notebook, names_given
+from grader.course.assignment import Question
+from grader.course.author_file import blanks_in
 from grader.course.cause import cause_of
 from grader.course.check_file import read_check_file
-from grader.course.filled import import_filled, is_whole
+from grader.course.probe_names import names_given, question_of
 from grader.course.probes import PictureProbe, Probe, pictures_of, probes_of
-from grader.course.question import Question
-from grader.course.unfinished import blanks_in
+from grader.course.unfinished import import_filled, is_whole
 from grader.errors import CourseError
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.scores import total
@@ -177,45 +177,6 @@ def importing(path: Path) -> Iterator[None]:
 def _last_lines(tree: ast.Module) -> dict[str, int]:
     """Where the last statement of each function begins."""
     return {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
-def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
-    """The question whose function the probe names, unless the author said it.
-
-    Args:
-        probe: a probe or a picture.
-        questions: of the assignment.
-        given: the names a notebook has before its student wrote anything, where they are known.
-
-    Raises:
-        CourseError: it names none, or several, or what nothing gives.
-    """
-    kind = "picture" if isinstance(probe, PictureProbe) else "probe"
-    where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
-    _require_known(probe, given)
-    known = {question.function: question.id for question in questions}
-    if probe.question is not None:
-        if probe.question not in known.values():
-            raise CourseError(
-                f"{where} belongs to {probe.question}, which the assignment has not, only"
-                f" {', '.join(known.values())}"
-            )
-        return probe.question
-    named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
-    if len(named) != 1:
-        found = " and ".join(named) or "no question"
-        raise CourseError(f'{where} names {found}; say which it belongs to: @{kind}(question="q1")')
-    return named[0]
-
-
-def _require_known(probe: Probe, given: Collection[str] | None) -> None:
-    """Refuse a probe that takes a name from the notebook which nothing there gives."""
-    for name, path, line in asked_of_notebook(probe):
-        if given is not None and name not in given:
-            raise CourseError(
-                f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
-                f" cell of the master defines; {did_you_mean(name, given)}"
-            )
 
 
 def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:

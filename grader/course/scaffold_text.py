@@ -11,9 +11,9 @@ from pathlib import Path
 from string import Template
 
 from grader.course import scaffold_inputs
+from grader.course.author_file import without_blanks
 from grader.course.names import ANSWERS, CHECKS, MASTER
-from grader.course.unfinished import without_blanks
-from grader.course.vocabulary import PLACEHOLDERS
+from grader.course.probe_source import PLACEHOLDERS
 from grader.errors import GraderError
 from grader.text import inert
 

@@ -6,56 +6,25 @@ has one can be run by accident.
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, replace
-from itertools import count
+import symtable
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from grader.course.assignment import IDENTITY
+from grader.course.author_file import Blank, blanks_in, has_blank, read_syntax, read_text, without_blanks
 from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.errors import CourseError
 
 if TYPE_CHECKING:
-    from grader.course.course import Course
+    pass
 
-_BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)\]?")
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Blank:
-    """A place that waits for its author: the file, the line counted from 1, and what belongs there."""
-
-    path: Path
-    line: int
-    wanted: str
-
-    def __str__(self) -> str:
-        return f"{self.path}, line {self.line}: {self.wanted}"
-
-
-def has_blank(text: str) -> bool:
-    """Whether a text has a blank."""
-    return _BLANK.search(text) is not None
-
-
-def without_blanks(text: str) -> str:
-    """The same with a name of its own in the place of each blank, so that it can be parsed; lines stay."""
-    numbers = count(1)
-    return _BLANK.sub(lambda _: f"FILL_IN_{next(numbers)}", text)
-
-
-def blanks_in(path: Path) -> list[Blank]:
-    """The blanks of one file, in order; none where it cannot be read, which others complain about."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return []
-    return [
-        Blank(path, text.count("\n", 0, match.start()) + 1, match["wanted"].strip())
-        for match in _BLANK.finditer(text)
-    ]
 
 
 def blanks_of(root: Path, stem: str) -> list[Blank]:
@@ -63,7 +32,7 @@ def blanks_of(root: Path, stem: str) -> list[Blank]:
     return [blank for place in (MASTER, CHECKS, ANSWERS) for blank in blanks_in(root / place.format(stem))]
 
 
-def require_filled(root: Path, stem: str) -> None:
+def require_finished(root: Path, stem: str) -> None:
     """Refuse an assignment that is not written yet.
 
     Raises:
@@ -81,24 +50,151 @@ def require_filled(root: Path, stem: str) -> None:
     )
 
 
-def finished(course: Course) -> Course:
-    """The course without the assignments that still have blanks; perhaps without any."""
-    stems = tuple(stem for stem in course.stems if not blanks_of(course.root, stem))
-    return course if stems == course.stems else replace(course, stems=stems)
+_CELL = re.compile(r"(?m)^# %%.*$")
+_QUESTION_TAG = re.compile(rf'"question ({IDENTITY})"')
+_FUNCTION = re.compile(r"(?m)^(?:def|class) (\w+)")
 
 
-def without_unfinished(course: Course, wanted: Collection[str]) -> Course:
-    """The course without the assignments that are not written yet: they stop nobody from grading the others.
+def filled_statements(path: Path) -> list[ast.stmt]:
+    """The top-level statements of a check file or of a file of answers, without those that have a blank.
 
-    Args:
-        course: the course.
-        wanted: the assignments somebody asked for by name.
+    Their lines are those of the file.
 
     Raises:
-        CourseError: one of those asked for has blanks, or every assignment has.
+        CourseError: the file cannot be read, or is not Python apart from its blanks; the text names the line.
     """
-    whole = finished(course)
-    for stem in course.stems:
-        if stem in wanted or not whole.stems:
-            require_filled(course.root, stem)
-    return whole
+    text, statements = read_text(path), read_syntax(path).body
+    waiting = {function for function in _questions(path).values() if function is not None}
+    if not waiting and not has_blank(text):
+        return statements
+    lines = text.splitlines()
+    left_out = [s for s in statements if has_blank(_source(s, lines)) or _asks_about(s, waiting)]
+    return _without(statements, left_out)
+
+
+def import_filled(path: Path) -> ModuleType:
+    """Import a check file without its blanks, under its own name, unless it is imported already.
+
+    Raises:
+        Exception: whatever the file raises.
+    """
+    return sys.modules.get(path.stem) or import_statements(path, filled_statements(path))
+
+
+def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
+    """Import some of a check file's statements, in the place of all, under its name.
+
+    Raises:
+        Exception: whatever they raise.
+    """
+    module = sys.modules[path.stem] = ModuleType(path.stem)
+    module.__file__ = str(path)
+    _remember_source(path)
+    try:
+        exec(compile(ast.Module(statements, type_ignores=[]), str(path), "exec"), vars(module))  # noqa: S102
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
+    return module
+
+
+def is_whole(path: Path) -> bool:
+    """Whether nothing is left out of a check file or a file of answers."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True  # as others complain
+    return not has_blank(text) and all(function is None for function in _questions(path).values())
+
+
+def questions_left_out(master: Path) -> list[str]:
+    """The ids of the questions whose cell in a master has a blank."""
+    return [question for question, function in _read_questions(master).items() if function is not None]
+
+
+def questions_asked(path: Path) -> set[str]:
+    """The ids of all questions of the master a check file or a file of answers belongs to, blank or not."""
+    return set(_questions(path))
+
+
+def _questions(path: Path) -> dict[str, str | None]:
+    return _read_questions(_master(path))
+
+
+def _master(path: Path) -> Path:
+    return path.parent.parent.parent / MASTER.format(path.stem.removeprefix("test_"))
+
+
+def _read_questions(master: Path) -> dict[str, str | None]:
+    """By the id of each question the function it asks for, where its cell has a blank, else None."""
+    try:
+        text = master.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    found: dict[str, str | None] = {}
+    ends = [match.start() for match in _CELL.finditer(text)]
+    for begin, end in zip(ends, [*ends[1:], len(text)], strict=True):
+        cell = text[begin:end]
+        if tag := _QUESTION_TAG.search(cell.partition("\n")[0]):
+            function = _FUNCTION.search(cell)
+            found[tag[1]] = (function[1] if function else "") if has_blank(cell) else None
+    return found
+
+
+def _source(statement: ast.stmt, lines: list[str]) -> str:
+    return "\n".join(lines[_first_line(statement) - 1 : statement.end_lineno])
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _asks_about(statement: ast.stmt, waiting: set[str]) -> bool:
+    """Whether a definition asks its first argument for a function that is not written, as a probe does."""
+    if not isinstance(statement, ast.FunctionDef) or not statement.args.args:
+        return False
+    student = statement.args.args[0].arg
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in waiting
+        and isinstance(node.value, ast.Name)
+        and node.value.id == student
+        for node in ast.walk(statement)
+    )
+
+
+def _without(statements: list[ast.stmt], left_out: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements without some of them, and without all that needs what these define."""
+    missing = {name for statement in left_out for name in _names(statement)[0]}
+    kept = [statement for statement in statements if statement not in left_out]
+    needing = [statement for statement in kept if _names(statement)[1] & missing]
+    return _without(kept, needing) if needing else kept
+
+
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """The names that a top-level statement defines, and those it takes from others.
+
+    A check takes its probes by the names of its arguments.
+    """
+    table = symtable.symtable(ast.unparse(statement), "<names>", "exec")
+    defined = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    needed = {
+        symbol.get_name() for scope in _scopes(table) for symbol in scope.get_symbols() if symbol.is_global()
+    }
+    if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
+        needed |= {argument.arg for argument in statement.args.args}
+    return defined, needed
+
+
+def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _scopes(child)
+
+
+def _remember_source(path: Path) -> None:
+    """Let ``inspect`` find the sources of definitions: it parses the whole file for those of classes."""
+    text, known = without_blanks(path.read_text(encoding="utf-8")), path.stat()
+    lines = text.splitlines(keepends=True)
+    linecache.cache[str(path)] = (known.st_size, known.st_mtime, lines, str(path))

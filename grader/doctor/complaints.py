@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.checks.check import Check
+from grader.course.assignment import Question
 from grader.course.cause import place_of
 from grader.course.probes import PictureProbe
-from grader.course.question import Question
 from grader.doctor.examination import Examination
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
 from grader.doctor.kill_matrix import Diagnosis

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.course.unfinished import without_blanks
+from grader.course.author_file import without_blanks
 
 
 @dataclass(frozen=True)

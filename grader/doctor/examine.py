@@ -16,13 +16,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.assignment import Question
 from grader.course.check_file import left_in
 from grader.course.course import Course
-from grader.course.filled import filled
 from grader.course.names import ANSWERS, CHECKS, MASTER
-from grader.course.question import Question
 from grader.course.settings import FILE_NAME
-from grader.course.unfinished import blanks_of, without_unfinished
+from grader.course.unfinished import blanks_of
 from grader.doctor.accept import accept
 from grader.doctor.complaints import Judged, add_complaints, lists_to_accept
 from grader.doctor.examination import Examination
@@ -72,7 +71,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     is_whole = set(stems) == set(course.stems) and question is None
     if is_whole:
         yield from _unfinished(course)
-        course = without_unfinished(course, ())
+        course = course.finished()
         stems = course.stems
     with ExitStack() as stack:
         zygote = _Starting(stack, course, stems)
@@ -86,7 +85,7 @@ def examine(  # noqa: PLR0913 - the options of the command
                 continue
             zygote.begin()
             progress(stem)
-            reduced, blanks = filled(course, stem)
+            reduced, blanks = course.only_filled(stem)
             doctor = _Doctor(reduced, stem, looks, seeds, known)
             found, is_certain = doctor.examine(question, accept_lists=accept_lists)
             found.blanks = [str(blank) for blank in blanks]

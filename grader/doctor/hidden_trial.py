@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any
 
 from grader.checks.check import Check
+from grader.course.assignment import Question
 from grader.course.course import Course
-from grader.course.question import Question
 from grader.course.reference import REFERENCE_LIMITS
 from grader.course.rubric import Rubric
 from grader.doctor.definitions import needed_text

@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.course.author_file import read_text
 from grader.course.course import Course
-from grader.course.filled import filled_statements, questions_asked
+from grader.course.unfinished import filled_statements, questions_asked
 from grader.doctor.answer_edits import Original, edits_call, edits_in, whole
 from grader.doctor.written_lines import lines_of
 from grader.errors import CourseError

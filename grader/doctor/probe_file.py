@@ -7,13 +7,12 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from grader.course.asked import names_given
 from grader.course.assignment import Assignment
-from grader.course.author_file import read_syntax
-from grader.course.filled import filled_statements, import_statements
+from grader.course.author_file import blanks_in, read_syntax
+from grader.course.probe_names import names_given, question_of
 from grader.course.probes import pictures_of, probes_of
-from grader.course.rubric import Rubric, importing, question_of
-from grader.course.unfinished import blanks_in
+from grader.course.rubric import Rubric, importing
+from grader.course.unfinished import filled_statements, import_statements
 from grader.errors import CourseError, GraderError
 from grader.text import did_you_mean, inert
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from grader.course.question import Question
+from grader.course.assignment import Question
 from grader.doctor.known_answers import Answer
 from grader.doctor.reused_worker import Looks
 from grader.memory import Memory, fingerprint

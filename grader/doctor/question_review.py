@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from grader.checks.check import Check
-from grader.course.question import Question
+from grader.course.assignment import Question
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
 from grader.text import did_you_mean

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
-from grader.course.unfinished import without_unfinished
 from grader.errors import GraderError
 from grader.grading.evidence_store import Conditions, Observatory
 from grader.grading.judge import MAX_BATCH, judge
@@ -103,7 +102,7 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
     """
     _refuse_a_course_of_a_student(course, submissions)
     _refuse_what_others_read(submissions, out)
-    course = without_unfinished(course, options.assignments)
+    course = course.finished(options.assignments)
     wanted = course.select(options.assignments)
     index = Index.load(out, course.functions)
     found = find_submissions(submissions, course.functions, index.gists)

@@ -13,11 +13,10 @@ import pytest
 
 from grader.checks.cases import names_of
 from grader.course.cause import what_is_there
-from grader.course.filled import is_whole
 from grader.course.names import MASTER
 from grader.course.probes import probes_of
 from grader.course.rubric import import_checks
-from grader.course.unfinished import blanks_of
+from grader.course.unfinished import blanks_of, is_whole
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.live import LiveSubject, LiveSubjects

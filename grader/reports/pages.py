@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
-from grader.course.question import END_TASK, name_of
+from grader.course.assignment import END_TASK, name_of
 from grader.course.settings import Feedback
 from grader.graphs.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.graphs.picture import Picture

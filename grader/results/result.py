@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.checks.check import Check
 from grader.checks.failed_cell import as_stored
-from grader.course.question import END_TASK, Question
+from grader.course.assignment import END_TASK, Question
 from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict

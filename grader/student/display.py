@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.course.question import END_TASK
+from grader.course.assignment import END_TASK
 from grader.scores import format_points
 from grader.student.check import Line
 from grader.student.find import argument_of

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.assignment import heading_of
 from grader.course.public_test import PublicTest, read_public_test
-from grader.course.question import heading_of
 from grader.errors import GraderError
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.identify import recognise

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.assignment import Assignment, read_assignment
+from grader.course.assignment import Assignment
+from grader.course.master import read_assignment
 from grader.errors import CourseError
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"

@@ -10,8 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.course.assignment import Assignment, read_assignment
+from grader.course.assignment import Assignment
 from grader.course.build import build, outdated, student_notebook
+from grader.course.master import read_assignment
 from grader.errors import CourseError, GraderError
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_course import MASTER
 
-from grader.course.assignment import read_assignment
+from grader.course.master import read_assignment
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "claims"

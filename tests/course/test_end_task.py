@@ -9,9 +9,9 @@ import pytest
 from tiny_class import CHECKS, TinyClass
 from tiny_course import MASTER, RIGHT, write_course
 
-from grader.course.assignment import read_assignment
 from grader.course.build import build
 from grader.course.course import Course
+from grader.course.master import read_assignment
 from grader.errors import CourseError
 from grader.student.display import closing
 from grader.student.notebook import open_exercise

@@ -10,7 +10,6 @@ from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 from grader.cli import main
 from grader.course.build import build, outdated
 from grader.course.course import Course
-from grader.course.filled import filled
 from grader.course.reference import observe_reference
 from grader.course.scaffold import Scaffold
 from grader.course.unfinished import blanks_of
@@ -130,7 +129,7 @@ def test_what_is_filled_in_is_judged(root, zygote):
     """With a third question still blank, the others are read, observed and judged as before."""
     add(root, "third")
     (root / "course.toml").write_text("[points.01_tiny]\nq1 = 3\nq3 = 5\n", encoding="utf-8")
-    course, blanks = filled(Course.find(root), STEM)
+    course, blanks = Course.find(root).only_filled(STEM)
     assert course.points(STEM) == {"q1": 3, "q2": 4}
     assert blanks == blanks_of(root, STEM)
     assert ids(course) == ["q1", "q2"]
@@ -154,7 +153,7 @@ def test_a_question_counts_when_its_answer_and_a_check_are_there(root):
         ("[FILL IN: the same with the bug that people really write; it has to run]", "x"),
     )
     assert ids(Course.find(root)) == ["q1", "q2", "q3"]
-    assert ids(filled(Course.find(root), STEM)[0]) == ["q1", "q2"]
+    assert ids(Course.find(root).only_filled(STEM)[0]) == ["q1", "q2"]
     edit(root, FILES[1], ("[FILL IN: what is looked at; only readers of this file see it]", "Called."))
     assert set(Course.find(root).rubric(STEM).probes) == {"doubled", "made", "third_called"}
     edit(
@@ -164,7 +163,7 @@ def test_a_question_counts_when_its_answer_and_a_check_are_there(root):
         ("[FILL IN: a hint, best as a question]", "How often?"),
         ("[FILL IN: what is wrong with the value, said from what was seen]", "Not thrice."),
     )
-    course, _ = filled(Course.find(root), STEM)
+    course, _ = Course.find(root).only_filled(STEM)
     assert ids(course) == ["q1", "q2", "q3"]
     assert [check.id for check in course.rubric(STEM).checks_of("q3")] == ["test_third_value"]
     assert course.points(STEM) == {"q1": 2, "q2": 4, "q3": 2}
@@ -182,7 +181,7 @@ def test_a_blank_takes_along_what_needs_it(root):
         ),
         ("torch.randn(3)", "inputs()"),
     )
-    course, blanks = filled(Course.find(root), STEM)
+    course, blanks = Course.find(root).only_filled(STEM)
     assert [blank.wanted for blank in blanks] == ["numbers"]
     assert set(course.rubric(STEM).probes) == {"made"}
     assert ids(course) == ["q2"]
@@ -219,7 +218,7 @@ def test_where_nothing_is_filled_in_the_blanks_are_told(root):
     """An assignment of blanks only is refused, with the places of the first."""
     Scaffold.plan(root, "02_new").write()
     with pytest.raises(CourseError, match=r"02_new still has 29 blanks"):
-        filled(Course.find(root), "02_new")
+        Course.find(root).only_filled("02_new")
 
 
 def test_no_half_of_an_assignment_is_published(root, monkeypatch):
@@ -284,7 +283,7 @@ def test_a_check_that_breaks_beside_a_blank_is_told_as_ever(root, zygote):
     """What a check wanted that is not there is looked up in a file that is no Python yet."""
     add(root, "third")
     edit(root, FILES[1], ("made.seen.is_leaf, ", 'made.seen["leaf"], '))
-    course, _ = filled(Course.find(root), STEM)
+    course, _ = Course.find(root).only_filled(STEM)
     reference = observe_reference(zygote, course, STEM, 1)
     verdict = judge(course.rubric(STEM), {"": reference}, reference)[""]["test_leaf"]
     assert "made.seen is a tensor, whose numbers stand in made.seen.value" in verdict.cause

@@ -7,9 +7,9 @@ import re
 import pytest
 from test_build import POINTS, TINY
 
-from grader.course.assignment import read_assignment
 from grader.course.build import build
 from grader.course.lesson_pictures import drawing
+from grader.course.master import read_assignment
 from grader.errors import CourseError
 
 DRAWN = """\

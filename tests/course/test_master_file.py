@@ -3,8 +3,8 @@
 import pytest
 from tiny_course import write_course
 
-from grader.course import master_file
-from grader.course.assignment import read_assignment
+from grader.course import master as master_file
+from grader.course.master import read_assignment
 from grader.memory import FOLDER
 
 

@@ -12,7 +12,7 @@ from grader.course.build import build
 from grader.course.course import Course
 from grader.course.scaffold import Scaffold
 from grader.course.scaffold_inputs import draws
-from grader.course.unfinished import blanks_of, without_unfinished
+from grader.course.unfinished import blanks_of
 from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.grading.grading import Options, grade
@@ -231,7 +231,7 @@ def test_the_last_blank_is_found_in_any_of_the_files(root):
     answers.write_text(answers.read_text(encoding="utf-8").replace("x + x", "[FILL IN]"), encoding="utf-8")
     assert Course.find(root).assignments[STEM].title == "Signs"
     with pytest.raises(CourseError, match=rf"one blank.*\n.*tests/answers/{STEM}\.py, line \d+: "):
-        without_unfinished(Course.find(root), [STEM])
+        Course.find(root).finished([STEM])
 
 
 def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygote):

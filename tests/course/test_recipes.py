@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from handbook import blocks
 
-from grader.course.question import Question
+from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.grading.judge import judge
 from grader.notebooks.reader import Cell

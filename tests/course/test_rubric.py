@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from grader.checks.check import Check
-from grader.course.question import Question
+from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from grader import inside
-from grader.course import vocabulary
+from grader.course import probe_source as vocabulary
+from grader.course.probe_source import ProbeSource
 from grader.course.probes import PROBE_SECONDS, probes_of
-from grader.course.source import Travelling
 from grader.errors import CourseError
 
 HEADER = """\
@@ -64,7 +64,7 @@ def refused(load):
 
 def travelling(module, name):
     """What of a helper travels."""
-    return Travelling.of(getattr(module, name))
+    return ProbeSource.of(getattr(module, name))
 
 
 def run(bundle, name, student=None, **words):

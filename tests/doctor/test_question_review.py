@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from grader.checks.check import Check
-from grader.course.question import Place, Question
+from grader.course.assignment import Place, Question
 from grader.course.rubric import read_rubric
 from grader.doctor.fixed_probe import fixed_probes, unchanging_probes
 from grader.doctor.known_answers import Answer

@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 from fabricated import in_base64
 
-from grader.course.question import Question
+from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 from grader.grading.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import inside
-from grader.course import vocabulary
+from grader.course import probe_source as vocabulary
 
 ROOT = Path(__file__).parents[2]
 WORKER = sorted((ROOT / "grader" / "sandbox" / "worker").glob("*.py"))
@@ -51,7 +51,7 @@ for name in outside:
 
 from grader.sandbox.evidence import Evidence
 from grader.grading.judge import judge
-from grader.course.question import Question
+from grader.course.question_cell import Question
 from grader.course.rubric import read_rubric
 
 question = Question("q1", "Double", "double", "def double(x):\\n    return x", "", None)

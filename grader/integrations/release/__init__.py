@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from grader.course.build import outdated, stem_of
 from grader.course.course import Course
-from grader.course.unfinished import without_unfinished
 from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
 from grader.integrations.release.contents import contents
@@ -45,7 +44,7 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
         CourseError: a file of the course is wrong.
     """
     unfinished = course.stems
-    course = without_unfinished(course, wanted)
+    course = course.finished(wanted)
     unfinished = tuple(stem for stem in unfinished if stem not in course.stems and not wanted)
     stems = course.select(wanted)
     _require_current(course, stems)

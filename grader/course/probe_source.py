@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from grader.course.vocabulary import PLACEHOLDERS
 from grader.errors import CourseError
 from grader.text import did_you_mean
 
@@ -32,7 +31,7 @@ _KEY = "__travelling__"
 
 
 @dataclass(frozen=True)
-class Travelling:
+class ProbeSource:
     """One function or class on its way inside.
 
     Attributes:
@@ -47,14 +46,14 @@ class Travelling:
 
     name: str
     text: str
-    needs: tuple[Travelling, ...]
+    needs: tuple[ProbeSource, ...]
     words: frozenset[str]
     attributes: frozenset[str]
     path: str = field(compare=False)
     tree: Definition = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, definition: Any) -> Travelling:
+    def of(cls, definition: Any) -> ProbeSource:
         """The travelling form of a function or class; checks the rule once and remembers the result."""
         known = vars(definition).get(_KEY)
         if isinstance(known, cls):
@@ -90,13 +89,13 @@ class Travelling:
         found: int = places[max(bisect_right(places, (line, column, 1 << 31)) - 1, 0)][2]
         return found
 
-    def everything(self, *others: Travelling) -> dict[str, Travelling]:
+    def everything(self, *others: ProbeSource) -> dict[str, ProbeSource]:
         """This definition, the others and all they need, by name, needed ones first.
 
         Raises:
             CourseError: one would replace another inside, or a word that another uses.
         """
-        found: dict[str, Travelling] = {}
+        found: dict[str, ProbeSource] = {}
         for needed in (*others, *self.needs):
             for name, other in needed.everything().items():
                 if found.setdefault(name, other) != other:
@@ -178,7 +177,7 @@ def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         node.body = node.body[1:] or [ast.Pass()]
 
 
-def _needs(definition: Any, tree: Definition, names: set[str]) -> tuple[Travelling, ...]:
+def _needs(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:
     """Look up every global name; complain about the first that may not travel."""
     needs = []
     namespace = inspect.getmodule(definition).__dict__
@@ -189,7 +188,7 @@ def _needs(definition: Any, tree: Definition, names: set[str]) -> tuple[Travelli
         if name not in namespace and name in _BUILTINS:
             continue
         travelling = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
-        if not isinstance(travelling, Travelling) or travelling.name != name:
+        if not isinstance(travelling, ProbeSource) or travelling.name != name:
             uses = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
             raise CourseError(
                 f"{_where(definition, next(uses, tree))} uses {name}, which does not travel to the worker: "
@@ -227,3 +226,57 @@ def _global_names(tree: Definition) -> set[str]:
 
     visit(symtable.symtable(ast.unparse(tree), "<probe>", "exec"))
     return names
+
+
+class Placeholder:
+    """Stands for something that exists inside the worker only; it can be named and subclassed, not used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Placeholder:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return Placeholder(f"{self._name}.{attribute}")
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        # ``class Marked(nn.Module)`` may stand at the top of a check file; it is built inside.
+        return ()
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"{self._name} exists only in the worker: use it in a @probe or an @inside function, "
+            "and let the check compare the facts that come back",
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, inside the worker>"
+
+
+#: What a probe may name; the worker's toolbox offers exactly these, and grader/inside.pyi explains them.
+VOCABULARY = (
+    "torch",
+    "nn",
+    "F",
+    "math",
+    "snap",
+    "state",
+    "attempt",
+    "warned",
+    "spy",
+    "mark",
+    "alive",
+    "nodes",
+    "reaches",
+    "freed",
+    "graph",
+    "graph_at",
+    "saved",
+    "untouched",
+    "updates",
+    "gradients",
+    "vjp",
+    "reseed",
+)
+
+PLACEHOLDERS = {word: Placeholder(word) for word in VOCABULARY}

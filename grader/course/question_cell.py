@@ -4,81 +4,14 @@ The masters are written by the course, so they may be parsed with `ast`; a stude
 """
 
 import ast
-import re
-from dataclasses import dataclass, field, replace
 from enum import Enum
-from pathlib import Path
 from typing import NamedTuple
 
+from grader.course.assignment import Place, Question
 from grader.course.author_file import not_python
 from grader.errors import CourseError
 
 Definition = ast.FunctionDef | ast.ClassDef
-
-#: The id of an end task: a question that is judged like the others, and is not part of the score.
-END_TASK = "end"
-#: The ids of questions, as a part of a pattern.
-IDENTITY = rf"q[1-9]\d*|{END_TASK}"
-_HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
-
-
-def heading_of(source: str) -> tuple[str, str] | None:
-    """The id and the title of the question that a markdown cell begins, or None where it begins none."""
-    found = _HEADING.match(source)
-    return (found["question"] or END_TASK, found["title"].strip()) if found else None
-
-
-def name_of(identity: str) -> str:
-    """What people read in the place of a question's id."""
-    return "End task" if identity == END_TASK else identity
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a master says about one question."""
-
-    id: str
-    """`q1`, `q2`, ... in the order of the notebook."""
-    title: str
-    function: str
-    """The name of the function or class which the student completes."""
-    stub: str
-    """The source of the cell as students get it."""
-    answer: str
-    """The source of the cell with the reference answer, without markers."""
-    public_check: str | None
-    """The source of the check cell, or None where a question has no public check."""
-    afterword: str | None = None
-    """What a student reads once the question is solved, with code between backticks."""
-    place: "Place | None" = field(default=None, compare=False)
-    """Where its cell begins in the master, where it comes from one."""
-
-    @property
-    def is_end_task(self) -> bool:
-        """Whether it is not part of the score."""
-        return self.id == END_TASK
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where something of a question stands in a master; as text, how an error begins.
-
-    Attributes:
-        path: the master.
-        line: counted from 1.
-        question: its id.
-    """
-
-    path: Path
-    line: int
-    question: str
-
-    def __str__(self) -> str:
-        return f"{self.path}, line {self.line}, {self.question}"
-
-    def at(self, line: int) -> "Place":
-        """A line of the cell that begins here, counted from 1."""
-        return replace(self, line=self.line + line - 1)
 
 
 class _Part(NamedTuple):

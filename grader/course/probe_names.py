@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from grader.course.probes import Probe
-from grader.course.source import Travelling
+from grader.course.assignment import Question
+from grader.course.probe_source import ProbeSource
+from grader.course.probes import PictureProbe, Probe
+from grader.errors import CourseError
+from grader.text import did_you_mean
 
 
 def asked_of_notebook(probe: Probe) -> list[tuple[str, str, int]]:
@@ -17,7 +20,7 @@ def asked_of_notebook(probe: Probe) -> list[tuple[str, str, int]]:
     return list(_asked(probe.source, 0, frozenset()))
 
 
-def _asked(source: Travelling, place: int, done: frozenset[str]) -> Iterator[tuple[str, str, int]]:
+def _asked(source: ProbeSource, place: int, done: frozenset[str]) -> Iterator[tuple[str, str, int]]:
     """What a definition takes from its argument at a place."""
     tree = source.tree
     if not isinstance(tree, ast.FunctionDef) or source.name in done:
@@ -69,3 +72,42 @@ def names_given(cells: Iterable[str], functions: Collection[str]) -> set[str] | 
                 case ast.alias(name, asname):
                     names.add(asname or name.partition(".")[0])
     return names
+
+
+def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
+    """The question whose function the probe names, unless the author said it.
+
+    Args:
+        probe: a probe or a picture.
+        questions: of the assignment.
+        given: the names a notebook has before its student wrote anything, where they are known.
+
+    Raises:
+        CourseError: it names none, or several, or what nothing gives.
+    """
+    kind = "picture" if isinstance(probe, PictureProbe) else "probe"
+    where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
+    _require_known(probe, given)
+    known = {question.function: question.id for question in questions}
+    if probe.question is not None:
+        if probe.question not in known.values():
+            raise CourseError(
+                f"{where} belongs to {probe.question}, which the assignment has not, only"
+                f" {', '.join(known.values())}"
+            )
+        return probe.question
+    named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
+    if len(named) != 1:
+        found = " and ".join(named) or "no question"
+        raise CourseError(f'{where} names {found}; say which it belongs to: @{kind}(question="q1")')
+    return named[0]
+
+
+def _require_known(probe: Probe, given: Collection[str] | None) -> None:
+    """Refuse a probe that takes a name from the notebook which nothing there gives."""
+    for name, path, line in asked_of_notebook(probe):
+        if given is not None and name not in given:
+            raise CourseError(
+                f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
+                f" cell of the master defines; {did_you_mean(name, given)}"
+            )
