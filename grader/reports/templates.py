@@ -45,4 +45,4 @@ MARKDOWN = Environment(
     keep_trailing_newline=True,
 )
 for _environment in (HTML, MARKDOWN):
-    _environment.filters.update(format_points=format_points, text=markdown_text)
+    _environment.filters.update(number=format_points, text=markdown_text)

@@ -143,4 +143,4 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_ENVIRONMENT.filters.update(format_points=format_points, text=markdown_text, quoted=_quoted)
+_ENVIRONMENT.filters.update(number=format_points, text=markdown_text, quoted=_quoted)
