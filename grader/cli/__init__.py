@@ -9,20 +9,9 @@ from typing import Any
 
 import click
 
-from grader.cli.build import build
-from grader.cli.check import check
-from grader.cli.collect import collect
-from grader.cli.doctor import doctor
-from grader.cli.explain import explain
-from grader.cli.export import export
-from grader.cli.grade import grade
-from grader.cli.hint import hint
-from grader.cli.new import new
-from grader.cli.release import release
-from grader.cli.reset import reset
-from grader.cli.status import status
-from grader.cli.try_probes import try_probes
-from grader.cli.watch import watch
+from grader.cli.author import build, doctor, new, try_probes
+from grader.cli.instructor import collect, explain, export, grade, release
+from grader.cli.student import check, hint, reset, status, watch
 from grader.errors import GraderError
 from grader.version import __version__
 
@@ -30,11 +19,11 @@ from grader.version import __version__
 _INSTRUCTORS = {"PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"}
 
 
-#: Whose a command is, in the order of `--help`; a student looks for theirs first.
+#: Whose a command is, in the order of `--help`: a student looks for theirs first.
 _SECTIONS = {
-    "While you work on a notebook": ("check", "hint", "watch", "status", "reset"),
-    "For instructors": ("release", "collect", "grade", "explain", "export"),
-    "For authors": ("new", "try", "doctor", "build"),
+    "While you work on a notebook": (check, hint, watch, status, reset),
+    "For instructors": (release, collect, grade, explain, export),
+    "For authors": (new, try_probes, doctor, build),
 }
 
 
@@ -43,11 +32,10 @@ class _Commands(click.Group):
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by whose they are."""
-        for heading, names in _SECTIONS.items():
+        room = formatter.width - 6 - max(map(len, self.commands))
+        for heading, commands in _SECTIONS.items():
             with formatter.section(heading):
-                room = formatter.width - 6 - max(map(len, self.commands))
-                rows = [(name, self.commands[name].get_short_help_str(room)) for name in names]
-                formatter.write_dl(rows)
+                formatter.write_dl([(str(one.name), one.get_short_help_str(room)) for one in commands])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -88,20 +76,6 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (
-    grade,
-    build,
-    doctor,
-    new,
-    release,
-    collect,
-    check,
-    explain,
-    export,
-    hint,
-    reset,
-    status,
-    try_probes,
-    watch,
-):
-    main.add_command(_command)
+for _commands in _SECTIONS.values():
+    for _command in _commands:
+        main.add_command(_command)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.assignment import heading_of
-from grader.course.public_test import PublicTest, read_public_test
+from grader.course.public_check import PublicTest, read_public_test
 from grader.errors import GraderError
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.identify import recognise

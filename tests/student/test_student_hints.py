@@ -11,8 +11,7 @@ from student_notebooks import CHECKS, POINTS, STEM, STUBS, code, document, hande
 
 from grader.cli import main
 from grader.course.course import Course
-from grader.course.public_check import otter_test
-from grader.course.public_test import read_public_test
+from grader.course.public_check import otter_test, read_public_test
 from grader.errors import GraderError
 from grader.notebooks.document import read_document
 from grader.student.find import find_notebook

@@ -1,0 +1,262 @@
+"""Outside: the commands for instructors: release, collect, grade, explain, export."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from grader.sandbox.plan import TimeLimits
+
+_SHOWN = 12  # lines of one kind
+_SECONDS = click.FloatRange(min=0.1)
+_FORMATS = ("canvas", "classroom50", "github", "gradescope", "junit", "moodle")
+_FILLED = {"canvas", "moodle"}  # from a teacher's own export
+_PATH = click.Path(path_type=Path)
+
+
+def _cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1), default=_cores, show_default="processors", help="Workers at a time."
+)
+
+
+@click.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="The folder: empty, or an earlier release."
+)
+@click.option(
+    "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
+)
+@click.option("--overwrite", is_flag=True, help="Also replace files that somebody changed since.")
+def release(out: Path, wanted: tuple[str, ...], overwrite: bool) -> None:
+    """Write the student repository: notebooks, public checks, instructions, instant feedback.
+
+    Nothing of solutions/ and of the hidden checks gets into it. Releasing again brings the folder up to
+    date; files that no release wrote, and files that somebody changed, stay as they are.
+    """
+    from grader.course.course import Course
+    from grader.integrations.release import release as write
+
+    released = write(Course.find(), out, wanted, overwrite=overwrite)
+    changes = released.changes
+    count = f"{len(released.stems)} assignment{'s' if len(released.stems) > 1 else ''}"
+    click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")
+    for stem in released.unfinished:
+        click.echo(f"left out, because it is not written yet: {stem}")
+    for path in changes.kept:
+        click.echo(f"kept, because somebody changed it: {path} (--overwrite: take the release's)")
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder to lay them out in.")
+@click.option(
+    "--prefix",
+    "prefixes",
+    multiple=True,
+    metavar="TEXT",
+    help="What clones' names begin with, before the student's (may be repeated; empty: nothing).",
+)
+def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
+    """Lay out the notebooks of SOURCE for `grade`: one folder for each student.
+
+    SOURCE is a folder of cloned repositories or of students' folders, or the zip (or the folder unpacked
+    from it) that Canvas, Moodle or Gradescope hands out. Collecting again, or from another source, adds to
+    the folder. No link is followed, nothing but notebooks is copied, and nothing is run.
+    """
+    from grader.integrations.collect import collect as lay_out
+
+    collected = lay_out(source, out, prefixes or None)
+    changes = collected.changes
+    students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
+    click.echo(
+        f"{out}: {students} from {source}. Notebooks: {len(changes.written)} new,"
+        f" {len(changes.replaced)} replaced, {len(changes.unchanged)} unchanged,"
+        f" {len(changes.skipped)} left aside."
+    )
+    _tell(collected.notes)
+    _tell([f"replaced by a newer one: {place}" for place in changes.replaced])
+    _tell([f"left aside: {place} {why}" for place, why in changes.skipped])
+    _tell([f"no notebook: {name}" for name in collected.empty])
+
+
+def _tell(lines: Sequence[str]) -> None:
+    from grader.text import inert, some
+
+    for line in some(lines, _SHOWN):
+        click.echo(inert(line))
+
+
+@click.command()
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Where results go.",
+)
+@click.option(
+    "--assignment",
+    "assignments",
+    multiple=True,
+    metavar="STEM",
+    help="Only this assignment (may be repeated).",
+)
+@click.option(
+    "--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated)."
+)
+@jobs_option
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Have the machines of a Dask cluster run the notebooks, as in tcp://host:8786.",
+)
+@click.option("--force", is_flag=True, help="Grade again what is already graded, with a new seed.")
+@click.option(
+    "--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so."
+)
+@click.option(
+    "--cell-seconds",
+    type=_SECONDS,
+    help=f"The longest a cell may take.  [default: as course.toml says, else {TimeLimits.cell:g}]",
+)
+@click.option(
+    "--question-seconds",
+    type=_SECONDS,
+    help=f"The same for a question.  [default: as course.toml says, else {TimeLimits.question:g}]",
+)
+@click.option(
+    "--notebook-seconds",
+    type=_SECONDS,
+    help=f"The same for a notebook.  [default: as course.toml says, else {TimeLimits.notebook:g}]",
+)
+def grade(  # noqa: PLR0913, PLR0917 - one for each option
+    submissions: Path,
+    out: Path,
+    assignments: tuple[str, ...],
+    students: tuple[str, ...],
+    jobs: int,
+    force: bool,
+    no_sandbox: bool,
+    scheduler: str | None,
+    cell_seconds: float | None,
+    question_seconds: float | None,
+    notebook_seconds: float | None,
+) -> None:
+    """Grade every notebook below SUBMISSIONS, whose sub-folders name the students.
+
+    Exit status: 0 when every submission has a result, whatever the scores; 2 when this command, a
+    folder or the course has to be mended; 3 when students' code cannot be confined; 1 when grading
+    itself failed.
+    """
+    from grader.cli.progress import class_progress
+    from grader.course.course import Course
+    from grader.grading.grading import Options
+    from grader.grading.grading import grade as grade_class
+    from grader.reports.terminal import print_class
+
+    course = Course.find()
+    usual = course.settings.limits
+    options = Options(
+        assignments=assignments,
+        students=students,
+        jobs=jobs,
+        force=force,
+        sandbox=not no_sandbox,
+        limits=TimeLimits(
+            cell_seconds or usual.cell, question_seconds or usual.question, notebook_seconds or usual.notebook
+        ),
+        scheduler=scheduler,
+    )
+    go_on = "the same command, without --force, goes on" if force else "the same command goes on"
+    with class_progress(go_on) as progress:
+        outcome = grade_class(course, submissions, out, options, progress)
+    print_class(outcome, out)
+
+
+@click.command()
+@click.argument("student")
+@click.argument("stem")
+@click.argument("question", required=False)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Where `grade` has put its results.",
+)
+def explain(student: str, stem: str, question: str | None, results: Path) -> None:
+    """Explain the result of STUDENT for the assignment STEM, or for one QUESTION of it, as for an appeal.
+
+    Shows the student's own code, what was seen of it beside what was expected, and judges that again. It runs
+    nobody's code. For your eyes only: it tells expected values, hidden checks and the seed.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    from grader.course.course import Course
+    from grader.errors import GraderError
+    from grader.grading.replay import replay
+    from grader.reports.explanation import Explanation
+    from grader.text import did_you_mean, inert
+
+    found = replay(Course.find().finished(), results, student, stem)
+    known = [asked["id"] for asked in found.result["questions"]]
+    if question is not None and question not in known:
+        raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, known)}")
+    console = Console(emoji=False)
+    for line in Explanation(found, question).lines():
+        console.print(Text(inert(line.text), line.style), soft_wrap=True)
+
+
+@click.command()
+@click.argument("form", metavar="FORMAT", type=click.Choice(_FORMATS))
+@click.argument("stem", required=False)
+@click.option("--out", type=_PATH, required=True, help="Where the files go.")
+@click.option(
+    "--results", type=_PATH, default=Path("results"), show_default=True, help="The --out of `grade`."
+)
+@click.option(
+    "--gradebook", type=_PATH, help="canvas, moodle: the gradebook that you exported there, as CSV."
+)
+@click.option("--column", help="canvas: the heading, title or number of the column to fill.")
+def export(  # noqa: PLR0913, PLR0917 - one for each option
+    form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, column: str | None
+) -> None:
+    """Write results in another system's FORMAT, of one assignment STEM or of all.
+
+    \b
+    canvas       the gradebook you exported there, a column filled (--gradebook FILE)
+    classroom50  a result.json for each student and assignment
+    github       outputs of actions, notices and a step's summary, for each student and assignment
+    gradescope   an autograder zip for each assignment, and a results.json for each student
+    junit        an XML file for each assignment
+    moodle       a CSV file for each assignment, of the users in --gradebook FILE
+    """  # noqa: D301 - click reads the backspace as "do not rewrap"
+    from grader.course.course import Course
+    from grader.errors import GraderError
+    from grader.integrations.export.formats import Asked, write_export
+    from grader.text import inert
+
+    if form in _FILLED and gradebook is None:
+        raise GraderError(f"{form} needs --gradebook FILE: the gradebook that you exported there, as CSV")
+    if gradebook is not None and form not in _FILLED:
+        raise GraderError(f"--gradebook is for {' and '.join(sorted(_FILLED))}")
+    if column is not None and (form != "canvas" or stem is None):
+        raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
+    course = Course.find().finished([stem] if stem else [])
+    done = write_export(form, Asked(course, stem, results, gradebook, column), out)
+    for note in done.notes:
+        click.echo(inert(note))
+    if len(done.files) == 1:
+        click.echo(f"wrote {inert(str(done.files[0]))}")
+    else:
+        click.echo(f"wrote {len(done.files)} files to {inert(str(out))}")
