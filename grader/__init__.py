@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from grader.checks.diagnosis import diagnose
     from grader.checks.difference import how_it_differs
     from grader.checks.gradients import assert_gradients
-    from grader.checks.steps import chunks, steps
+    from grader.checks.steps import assert_updates, chunks, steps
     from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
-    from grader.checks.updates import assert_updates
     from grader.course.probes import picture, probe
     from grader.student.xray import xray
 
@@ -64,7 +63,7 @@ _HOMES = {
     **dict.fromkeys(("assert_changed", "assert_untouched", "blaming_changes"), "grader.checks.untouched"),
     **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
     "assert_gradients": "grader.checks.gradients",
-    "assert_updates": "grader.checks.updates",
+    "assert_updates": "grader.checks.steps",
     "cases": "grader.checks.cases",
     "diagnose": "grader.checks.diagnosis",
     "how_it_differs": "grader.checks.difference",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 #: Relative (and, scaled by the largest element, absolute) tolerance by dtype; what is not listed has to be
 #: exact. A number counts as float32's, because most often it is the .item() of one.
@@ -67,3 +69,37 @@ def to_decimals(decimals: int, numbers: int) -> str:
     One or two numbers may end in zeros by chance, and then more were left to them.
     """
     return "" if numbers < 3 else f" to {decimals} decimal{'' if decimals == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two facts of one shape."""
+
+    seen: Sequence[float]
+    expected: Sequence[float]
+    shape: tuple[int, ...]
+    tolerance: float
+
+    @cached_property
+    def right(self) -> list[bool]:
+        """Which elements are as expected."""
+        return are_close(self.seen, self.expected, self.tolerance)
+
+    @cached_property
+    def wrong(self) -> list[tuple[float, float]]:
+        """The elements that are not, seen and expected."""
+        return [(s, e) for s, e, good in zip(self.seen, self.expected, self.right, strict=True) if not good]
+
+    @cached_property
+    def rows(self) -> int:
+        """How many entries there are along the first dimension."""
+        return self.shape[0] if self.shape else 1
+
+    def row(self, numbers: Sequence[float], place: int) -> Sequence[float]:
+        """One of the entries along the first dimension."""
+        length = len(numbers) // self.rows
+        return numbers[place * length : (place + 1) * length]
+
+    def is_seen(self, numbers: Sequence[float]) -> bool:
+        """Whether these numbers are what was seen."""
+        return all(are_close(self.seen, numbers, self.tolerance))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from grader.checks.closeness import TOLERANCE, are_close
-from grader.checks.difference_kinds import KINDS, SAY_ALL, Pair
+from grader.checks.closeness import TOLERANCE, Pair, are_close
+from grader.checks.difference_kinds import KINDS, SAY_ALL
 from grader.sandbox.facts import Tensor
 
 

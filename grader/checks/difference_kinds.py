@@ -7,49 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
-from grader.checks.closeness import are_close, to_decimals
+from grader.checks.closeness import Pair, are_close, to_decimals
 
 _MOST_TIMES = 64  # a larger whole factor is nothing that a student counted up to
 _NEARLY = 1e-2
 _MOST_ROWS = 64
 _MOST_DECIMALS = 6
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two facts of one shape."""
-
-    seen: Sequence[float]
-    expected: Sequence[float]
-    shape: tuple[int, ...]
-    tolerance: float
-
-    @cached_property
-    def right(self) -> list[bool]:
-        """Which elements are as expected."""
-        return are_close(self.seen, self.expected, self.tolerance)
-
-    @cached_property
-    def wrong(self) -> list[tuple[float, float]]:
-        """The elements that are not, seen and expected."""
-        return [(s, e) for s, e, good in zip(self.seen, self.expected, self.right, strict=True) if not good]
-
-    @cached_property
-    def rows(self) -> int:
-        """How many entries there are along the first dimension."""
-        return self.shape[0] if self.shape else 1
-
-    def row(self, numbers: Sequence[float], place: int) -> Sequence[float]:
-        """One of the entries along the first dimension."""
-        length = len(numbers) // self.rows
-        return numbers[place * length : (place + 1) * length]
-
-    def is_seen(self, numbers: Sequence[float]) -> bool:
-        """Whether these numbers are what was seen."""
-        return all(are_close(self.seen, numbers, self.tolerance))
 
 
 Others = Mapping[str, Sequence[float]]

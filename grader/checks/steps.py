@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.checks.cases import Case, cases
+from grader.checks.check import WithoutHintError
+from grader.checks.comparison import assert_close
+from grader.checks.observation import Sides
 from grader.sandbox.facts import Tensor
 
 
@@ -52,3 +56,70 @@ def _step(call: Mapping[str, Any], once_per: str) -> Step:
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     """The items, so many at a time, as the steps of equally long minibatches; the last may be fewer."""
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+_ELSEWHERE = (
+    "opt was given the right gradient, but after its step {} not where it leads: something else has changed "
+    "{}, or the groups or the state of opt."
+)
+_NONE = "no loss that went back is connected to it, or it was cleared before the step."
+
+
+def assert_updates(
+    seen: Any, expected: Any = None, *, each: str = "step", of: str = "", hint: str = ""
+) -> None:
+    """Fail unless an optimizer was given the right gradients, one after the other, and nothing else happened.
+
+    Args:
+        seen: what ``with updates(...) as made`` filled; or a case of such, and then nothing is given for
+            `expected`.
+        expected: the same of the reference.
+        each: what each step belongs to, as a student knows it: "minibatch".
+        of: the name of what learns, where that is one tensor: "h0". Where none is expected, a gradient of 0
+            is as good. How many steps are made is asked of the other parameters; here one is enough.
+        hint: what helps where a gradient is missing or wrong.
+
+    Raises:
+        WithoutHintError: the number of steps is not right, and that says all.
+        AssertionError: the first gradient or parameters that are not right; with `of`, also that no step was
+            made.
+    """
+    if expected is None and isinstance(seen, Sides):
+        seen, expected = seen
+    behind = f"\n\n{hint}" if hint else ""
+    made, number = len(seen["steps"]), len(expected["steps"])
+    times = {0: "never called", 1: "called once"}.get(made, f"called {made} times")
+    if of:
+        assert made, "opt.step() was never called."
+    elif made != number:
+        raise WithoutHintError(f"opt.step() was {times}; one call for each {each} makes {number}.")
+    others, first = {"what stood in .grad before your call": expected["before"]}, min(made, number)
+    numbered = each.capitalize() if number > 1 else ""  # of a single step no number need be told
+    for step in cases((seen["steps"][:first], expected["steps"][:first]), each=numbered):
+        _assert_gradient(step, each, of, behind, others)
+        elsewhere = (f"{of} is", "it") if of else ("the parameters are", "them")
+        assert_close(*step["place"], _ELSEWHERE.format(*elsewhere))
+        others[f"the gradient of {each} {step.name.rpartition(' ')[2]}"] = step.expected["gradient"]
+    assert_close(
+        seen["end"], expected["end"], f"After the last step of opt you changed {of or 'parameters'}."
+    )
+    assert_close(
+        seen["memory"], expected["memory"], "After the last step of opt you changed what opt remembers."
+    )
+
+
+def _assert_gradient(step: Case, each: str, of: str, behind: str, others: Mapping[str, Any]) -> None:
+    """Fail unless the optimizer was given the right gradient in one step."""
+    seen, right = step["gradient"]
+    grad = f"{of}.grad" if of else ".grad"
+    if of and right is None:
+        is_nothing = seen is None or (seen.value is not None and not any(seen.value))
+        filled = (
+            f"When opt made its step, {grad} was filled: the loss of this {each} reached {of}, or an older"
+        )
+        assert is_nothing, f"{filled} gradient was not cleared.{behind}"
+        return
+    missing = of or next(iter(step.seen["missing"]), "a parameter that learns")
+    assert seen is not None, f"When opt made its step, {missing}.grad was None: {_NONE}{behind}"
+    why = f"When opt made its step, {grad} was not that of the loss this {each} should have."
+    assert_close(seen, right, why + behind, others)

@@ -84,10 +84,10 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
     """
     from grader.course.course import Course
     from grader.doctor.probe_run import run_probes
-    from grader.doctor.probe_text import told
+    from grader.doctor.probe_text import probe_lines
 
     for probe, seen in run_probes(Course.find(), stem, probes, answers, seed):
-        for line in told(probe, seen):
+        for line in probe_lines(probe, seen):
             click.echo(line)
 
 

@@ -16,13 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from grader import signals as interrupt
-from grader.doctor.kill_matrix import kill_matrices, what_is_told
+from grader.doctor.assignment_report import answer_messages, kill_matrices
 from grader.doctor.mutation.survivors import survivor_lines
 from grader.grading.progress import Progress, Standing, pace
 
 if TYPE_CHECKING:
-    from grader.doctor.examination import Examination
-    from grader.doctor.mutation.run import Mutation, Told
+    from grader.doctor.assignment_report import AssignmentReport
+    from grader.doctor.mutation.run import MutationReport, ProgressCallback
 
 _MOST_IN_ANSWERS = 20  # edits that survive in accepted answers only: those of the reference come first
 
@@ -87,7 +87,7 @@ class _Pace(ProgressColumn):
 
 
 @contextmanager
-def mutant_progress(console: Console) -> Iterator[Told]:
+def mutant_progress(console: Console) -> Iterator[ProgressCallback]:
     """A function that is told how far it is: it says how many mutants there are, then how fast it goes."""
     with console.status("making mutants") as status:
         begun = 0.0
@@ -103,7 +103,7 @@ def mutant_progress(console: Console) -> Iterator[Told]:
         yield tell
 
 
-def print_examination(console: Console, found: Examination, *, verbose: bool) -> None:
+def print_examination(console: Console, found: AssignmentReport, *, verbose: bool) -> None:
     """What the doctor says about one assignment."""
     right, wrong = found.answers
     summary = (
@@ -126,18 +126,18 @@ def print_examination(console: Console, found: Examination, *, verbose: bool) ->
         console.print(told, markup=False, highlight=False, soft_wrap=True)
 
 
-def _table_of_what_is_told(found: Examination) -> Table:
+def _table_of_what_is_told(found: AssignmentReport) -> Table:
     """Each sentence that each wrong answer is told, with the numbers of its checks in the kill matrix."""
     table = Table("", "wrong answer", "check", "is told", box=None)
     named = None
-    for told in what_is_told(found.diagnoses, list(found.kills)):
+    for told in answer_messages(found.diagnoses, list(found.kills)):
         is_more = named == (told.question, told.name)
         named = told.question, told.name
         table.add_row(*(("", "") if is_more else named), told.columns, escape(told.message))
     return table
 
 
-def _print_passed_in_public(console: Console, found: Examination) -> None:
+def _print_passed_in_public(console: Console, found: AssignmentReport) -> None:
     by_question: dict[str, list[str]] = {}
     for question, name in found.public:
         by_question.setdefault(question, []).append(name)
@@ -146,7 +146,7 @@ def _print_passed_in_public(console: Console, found: Examination) -> None:
         console.print(f"{told}\n", markup=False, highlight=False, soft_wrap=True)
 
 
-def print_mutation(console: Console, found: Mutation, *, verbose: bool) -> None:
+def print_mutation(console: Console, found: MutationReport, *, verbose: bool) -> None:
     """What the doctor says about the mutants of one assignment; ``verbose`` is with every survivor."""
     counts = f"{found.mutants} mutants, {found.killed} killed, {found.equal} equal by hand"
     implied = f" ({found.implied} more cut only a part of what one of these cuts)" if found.implied else ""

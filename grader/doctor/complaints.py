@@ -2,94 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
-from grader.checks.check import Check
-from grader.course.assignment import Question
 from grader.course.cause import place_of
-from grader.course.probes import PictureProbe
-from grader.doctor.examination import Examination
+from grader.doctor.assignment_report import AnswerReport, AssignmentReport
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
-from grader.doctor.kill_matrix import Diagnosis
+from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer
 from grader.doctor.misspelt_names import complaints_about_attributes
-from grader.doctor.public_trial import Told, public_complaints
-from grader.doctor.question_review import complaints_about_stops, stub_complaints, unknown_checks
-from grader.doctor.tried import Tried
-from grader.doctor.written_lines import in_file
+from grader.doctor.public_trial import public_complaints
+from grader.doctor.question_review import stub_complaints, unknown_checks
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.reason import UNJUDGED
 from grader.scores import total
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A question, and what became of everything that is known to answer it.
-
-    Attributes:
-        question: the question.
-        checks: its hidden checks.
-        answers: its known answers.
-        tried: what hidden checks say, by name, of the reference and the stub, too.
-        told: what the public check says, by name.
-        pictures: its pictures, by name.
-        path: the file of answers.
-        seeds: of the runs.
-        partial_credit: the most that a wrong answer may earn, as a part of the points.
-    """
-
-    question: Question
-    checks: Sequence[Check]
-    answers: Sequence[Answer]
-    tried: dict[str, Tried]
-    told: dict[str, Told]
-    pictures: Mapping[str, PictureProbe]
-    path: Path
-    seeds: Sequence[int]
-    partial_credit: float
-
-    def of(self, answers: Sequence[Answer]) -> Judged:
-        """The same with what the answers say of themselves now."""
-        return replace(self, answers=[answer for answer in answers if answer.name in self.tried])
-
-    @property
-    def wrong(self) -> list[Answer]:
-        """Its wrong answers."""
-        return [answer for answer in self.answers if answer.fails is not None]
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether another look would find the same."""
-        return all(tried.is_certain for tried in self.tried.values())
-
-    def failed(self, name: str) -> list[str]:
-        """The checks that an answer fails with the first seed."""
-        return self.tried[name].failed(self.checks)
-
-    def killed_by(self, answer: Answer) -> list[str]:
-        """The checks it fails that judged something; where it stopped before, a check found out nothing."""
-        verdicts = self.tried[answer.name].verdicts
-        return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
-
-    def misjudged_stops(self, answer: Answer) -> list[str]:
-        """What is wrong with what it says about stopping: a sentence, or nothing."""
-        verdicts = self.tried[answer.name].verdicts
-        failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
-        return [self.placed(said, answer) for said in complaints_about_stops(answer, failed, self.path)]
-
-    def placed(self, said: str, answer: Answer) -> str:
-        """What is said of an answer, with lines of its file for cells of its notebook."""
-        return in_file(said, self.path, answer.cells, answer.lines)
-
-    def passes_public(self, answer: Answer) -> bool:
-        """Whether there is a public check, and an answer passes it."""
-        return not self.told.get(answer.name, {"": "there is none"})
-
-
-def add_complaints(found: Examination, judged: Judged) -> None:
+def add_complaints(found: AssignmentReport, judged: JudgedQuestion) -> None:
     """Add what is found about one question to the examination of its assignment."""
     found.complaints += _broken(judged)
     found.complaints += judged.tried[REFERENCE].complaints
@@ -111,13 +40,13 @@ def add_complaints(found: Examination, judged: Judged) -> None:
         failed, verdicts = judged.failed(answer.name), judged.tried[answer.name].verdicts
         messages = {check: _message(verdicts.get(check)) for check in failed}
         stopped = [check for check in failed if check not in judged.killed_by(answer)]
-        found.diagnoses.append(Diagnosis(answer.question, answer.name, messages, stopped))
+        found.diagnoses.append(AnswerReport(answer.question, answer.name, messages, stopped))
     found.public += [(a.question, a.name) for a in judged.wrong if judged.passes_public(a)]
     right, wrong = found.answers
     found.answers = right + len(judged.answers) - len(judged.wrong), wrong + len(judged.wrong)
 
 
-def lists_to_accept(judged: Sequence[Judged]) -> tuple[dict[str, list[str]], set[str]]:
+def lists_to_accept(judged: Sequence[JudgedQuestion]) -> tuple[dict[str, list[str]], set[str]]:
     """The checks that each wrong answer fails, by name; and the names of those that pass in public.
 
     An answer that stops, and does not say so, is left out: its author has to say that first.
@@ -131,7 +60,7 @@ def lists_to_accept(judged: Sequence[Judged]) -> tuple[dict[str, list[str]], set
     return fails, {answer.name for one in judged for answer in one.wrong if one.passes_public(answer)}
 
 
-def _broken(judged: Judged) -> Iterator[str]:
+def _broken(judged: JudgedQuestion) -> Iterator[str]:
     """Checks that broke instead of judging; each place once, on however many answers they broke."""
     causes: dict[str, str] = {}
     for tried in judged.tried.values():
@@ -141,7 +70,7 @@ def _broken(judged: Judged) -> Iterator[str]:
     yield from causes.values()
 
 
-def _of_pictures(judged: Judged) -> Iterator[str]:
+def _of_pictures(judged: JudgedQuestion) -> Iterator[str]:
     """Each picture shows something of every right answer, and something else of a wrong one."""
     for picture, shown in judged.tried[REFERENCE].pictures.items():
         others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
@@ -167,7 +96,7 @@ def _message(verdict: Verdict | None) -> str:
     return verdict.message if verdict and verdict.message else UNJUDGED
 
 
-def _of_the_reference(judged: Judged) -> Iterator[str]:
+def _of_the_reference(judged: JudgedQuestion) -> Iterator[str]:
     """Every check passes it, with every seed."""
     tried = judged.tried[REFERENCE]
     for seed, verdicts in {judged.seeds[0]: tried.verdicts, **tried.otherwise}.items():
@@ -177,7 +106,7 @@ def _of_the_reference(judged: Judged) -> Iterator[str]:
                 yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
 
 
-def _of_late_draws(judged: Judged) -> Iterator[str]:
+def _of_late_draws(judged: JudgedQuestion) -> Iterator[str]:
     """Every check passes the reference when that draws at random after its work, too."""
     tried = judged.tried[DRAWS]
     for check in judged.checks:
@@ -190,7 +119,7 @@ def _of_late_draws(judged: Judged) -> Iterator[str]:
             )
 
 
-def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
+def _of_an_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
     """A right one passes, a wrong one fails what it names and earns little; every seed says the same."""
     tried = judged.tried[answer.name]
     broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
@@ -212,7 +141,7 @@ def _of_an_answer(judged: Judged, answer: Answer) -> Iterator[str]:
     yield from _of_other_seeds(judged, answer)
 
 
-def _of_other_seeds(judged: Judged, answer: Answer) -> Iterator[str]:
+def _of_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
     """Which check another seed judges otherwise, what it says there, and how to look at it."""
     tried, first = judged.tried[answer.name], judged.seeds[0]
     for seed, verdicts in tried.otherwise.items():

@@ -23,16 +23,16 @@ from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.course.settings import FILE_NAME
 from grader.course.unfinished import blanks_of
 from grader.doctor.accept import accept
-from grader.doctor.complaints import Judged, add_complaints, lists_to_accept
-from grader.doctor.examination import Examination
+from grader.doctor.assignment_report import AssignmentReport
+from grader.doctor.complaints import add_complaints, lists_to_accept
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
+from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer, answers_of
 from grader.doctor.misspelt_names import complaints_about_names, undefined_names
 from grader.doctor.mutation.run import rotten
-from grader.doctor.public_trial import PublicTrial
+from grader.doctor.public_trial import PublicTrial, begin_untouched
 from grader.doctor.question_review import shared_functions
-from grader.doctor.reused_worker import Looks
-from grader.doctor.untouched_trial import begin_untouched
+from grader.doctor.reused_worker import ObserverPool
 from grader.grading.preload import modules_of_answers
 from grader.memory import FOLDER, Memory, contents, fingerprint
 from grader.sandbox.zygote import Zygote
@@ -51,7 +51,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     memory: Path | None = None,
     forget: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-) -> Iterator[Examination]:
+) -> Iterator[AssignmentReport]:
     """Examine assignments one by one.
 
     Args:
@@ -75,18 +75,18 @@ def examine(  # noqa: PLR0913 - the options of the command
         stems = course.stems
     with ExitStack() as stack:
         zygote = _Starting(stack, course, stems)
-        looks = stack.enter_context(Looks(zygote, jobs))
+        observers = stack.enter_context(ObserverPool(zygote, jobs))
         for stem in stems:
             known = Memory(memory and memory / f"{stem}.json", forget=forget)
             key = fingerprint("whole", question, list(seeds), contents(_files(course.root, stem)))
             stored = None if accept_lists else known.recall(key)
             if stored is not None:
-                yield Examination.from_json(stored)
+                yield AssignmentReport.from_json(stored)
                 continue
             zygote.begin()
             progress(stem)
             reduced, blanks = course.only_filled(stem)
-            doctor = _Doctor(reduced, stem, looks, seeds, known)
+            doctor = _Doctor(reduced, stem, observers, seeds, known)
             found, is_certain = doctor.examine(question, accept_lists=accept_lists)
             found.blanks = [str(blank) for blank in blanks]
             if is_certain and not found.complaints and not accept_lists:
@@ -97,12 +97,12 @@ def examine(  # noqa: PLR0913 - the options of the command
         yield _files_and_notebooks(course, memory)
 
 
-def _unfinished(course: Course) -> Iterator[Examination]:
+def _unfinished(course: Course) -> Iterator[AssignmentReport]:
     """The assignments that still have blanks; what is filled in is examined where they are asked for."""
     for stem in course.stems:
         blanks = blanks_of(course.root, stem)
         if blanks:
-            yield Examination(stem, blanks=[str(blank) for blank in blanks])
+            yield AssignmentReport(stem, blanks=[str(blank) for blank in blanks])
 
 
 def memory_folder(course: Course) -> Path:
@@ -115,14 +115,14 @@ def _files(root: Path, stem: str) -> list[Path]:
     return [root / place.format(stem) for place in (MASTER, CHECKS, ANSWERS, _HELPERS, FILE_NAME)]
 
 
-def _files_and_notebooks(course: Course, folder: Path | None) -> Examination:
+def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentReport:
     """What concerns all assignments: the files of a stem are there, and ``assignments/`` is current."""
     known = Memory(folder and folder / "assignments.json")
     read = [path for stem in course.stems for path in _files(course.root, stem)]
     key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), _stray(course))
     title = "files and notebooks"
     if known.recall(key) is not None:
-        return Examination(title)
+        return AssignmentReport(title)
     from grader.course.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
 
     complaints = [
@@ -134,7 +134,7 @@ def _files_and_notebooks(course: Course, folder: Path | None) -> Examination:
     if not complaints:
         known.remember(key, [])
         known.save(everything=True)
-    return Examination(title, complaints)
+    return AssignmentReport(title, complaints)
 
 
 def _stray(course: Course) -> list[str]:
@@ -174,11 +174,11 @@ class _Doctor:
 
     course: Course
     stem: str
-    looks: Looks
+    observers: ObserverPool
     seeds: Sequence[int]
     memory: Memory
 
-    def examine(self, only: str | None, *, accept_lists: bool) -> tuple[Examination, bool]:
+    def examine(self, only: str | None, *, accept_lists: bool) -> tuple[AssignmentReport, bool]:
         """What is found, and whether another look would find the same."""
         questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
         path, answers = self.course.answers_file(self.stem), self._answers(only)
@@ -186,7 +186,7 @@ class _Doctor:
         is_whole = only is None and not blanks_of(self.course.root, self.stem)
         untouched = self._untouched() if is_whole else list
         judged = [*self._judged(questions, answers, not_run)]
-        found = Examination(self.stem)
+        found = AssignmentReport(self.stem)
         if accept_lists:
             before = {a.name: (a.fails, a.public) for a in answers}
             accept(path, *lists_to_accept(judged))
@@ -206,7 +206,7 @@ class _Doctor:
 
     def _judged(
         self, questions: Sequence[Question], answers: Sequence[Answer], not_run: Collection[str]
-    ) -> Iterator[Judged]:
+    ) -> Iterator[JudgedQuestion]:
         """What becomes of questions; while one is judged, answers to the others are looked at."""
         begun = []
         for question in questions:
@@ -215,17 +215,17 @@ class _Doctor:
         for finish in begun:
             yield finish()
 
-    def _begin(self, question: Question, own: Sequence[Answer]) -> Callable[[], Judged]:
+    def _begin(self, question: Question, own: Sequence[Answer]) -> Callable[[], JudgedQuestion]:
         """Begin to try everything that is known to answer a question; what is given waits for the end."""
-        hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.looks, self.memory)
-        public = PublicTrial(question, self.course.settings.limits, self.looks, self.memory)
+        hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.observers, self.memory)
+        public = PublicTrial(question, self.course.settings.limits, self.observers, self.memory)
         notebooks = hidden.notebooks(own)
         fails = {REFERENCE: frozenset[str](), DRAWS: frozenset[str]()}
         tried = hidden.begin(notebooks, fails | {a.name: a.fails or frozenset() for a in own})
         passes = {REFERENCE: True, STUB: False, **{a.name: a.public or a.fails is None for a in own}}
         asked = {name: notebooks[name] for name in passes} if question.public_check else {}
         told = public.begin(asked, passes)
-        return lambda: Judged(
+        return lambda: JudgedQuestion(
             question=question,
             checks=hidden.rubric.checks,
             answers=own,
@@ -242,5 +242,5 @@ class _Doctor:
         assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
         points, seed = self.course.points(self.stem), self.seeds[0]
         return begin_untouched(
-            assignment, points, rubric.questionnaire(seed), limits, self.looks, self.memory
+            assignment, points, rubric.questionnaire(seed), limits, self.observers, self.memory
         )

@@ -13,11 +13,11 @@ from grader.course.assignment import Question
 from grader.course.course import Course
 from grader.course.reference import REFERENCE_LIMITS
 from grader.course.rubric import Rubric
-from grader.doctor.definitions import needed_text
-from grader.doctor.fixed_probe import fixed_probes
+from grader.doctor.judged import JudgedAnswer
 from grader.doctor.known_answers import Answer
-from grader.doctor.reused_worker import Looks
-from grader.doctor.tried import Tried
+from grader.doctor.question_review import fixed_probes
+from grader.doctor.reused_worker import ObserverPool
+from grader.doctor.source_text import needed_text
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
 from grader.grading.judge import judge
@@ -61,7 +61,7 @@ class HiddenTrial:
         stem: the assignment.
         question: the question.
         seeds: of the runs that must agree; the first one's verdicts are told.
-        looks: where notebooks are looked at.
+        observers: observes notebooks.
         memory: what earlier trials found.
     """
 
@@ -69,7 +69,7 @@ class HiddenTrial:
     stem: str
     question: Question
     seeds: Sequence[int]
-    looks: Looks
+    observers: ObserverPool
     memory: Memory
 
     def notebooks(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
@@ -85,7 +85,7 @@ class HiddenTrial:
 
     def begin(
         self, notebooks: Mapping[str, Sequence[str]], fails: Mapping[str, Collection[str]]
-    ) -> Callable[[], dict[str, Tried]]:
+    ) -> Callable[[], dict[str, JudgedAnswer]]:
         """Begin to try notebooks; only what has changed since it was tried is tried.
 
         Args:
@@ -101,11 +101,11 @@ class HiddenTrial:
         keys = {name: fingerprint(decisive, name == STUB, own) for name, own in notebooks.items()}
         keys[REFERENCE] = fingerprint(decisive, REFERENCE)
         known = {name: self.memory.recall(key) for name, key in keys.items()}
-        found = {name: Tried.from_json(stored) for name, stored in known.items() if stored is not None}
+        found = {name: JudgedAnswer.from_json(stored) for name, stored in known.items() if stored is not None}
         missing = {name: own for name, own in notebooks.items() if name not in found}
         looked = self._look(missing, reference, alone=False) if missing else None
 
-        def finish() -> dict[str, Tried]:
+        def finish() -> dict[str, JudgedAnswer]:
             tried = self._judge(looked, reference) if looked else {}
             doubtful = {
                 name: missing[name]
@@ -151,7 +151,7 @@ class HiddenTrial:
 
         def look(name: str, sources: Sequence[str], questions: list[ProbePlan]) -> list[Future[Evidence]]:
             cells, own = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits
-            return [self.looks.look(cells, one, own, alone=alone) for one in questions]
+            return [self.observers.submit(cells, one, own, alone=alone) for one in questions]
 
         questions = {STUB: of_stub[:1], DRAWS: asked[:1]}  # whose verdicts are told of the first seed only
         return _Looked(
@@ -159,7 +159,7 @@ class HiddenTrial:
             {name: look(name, own, questions.get(name, asked)) for name, own in notebooks.items()},
         )
 
-    def _judge(self, looked: _Looked, reference: Sequence[str]) -> dict[str, tuple[Tried, bool]]:
+    def _judge(self, looked: _Looked, reference: Sequence[str]) -> dict[str, tuple[JudgedAnswer, bool]]:
         """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
         rubric = self.rubric
         references = [future.result() for future in looked.expected]
@@ -172,7 +172,7 @@ class HiddenTrial:
         found = {}
         for name, own in evidence.items():
             by_seed = {seed: told[name] for seed, told in verdicts.items() if name in told}
-            tried = Tried.of(rubric.checks, by_seed, _pictures(rubric, own[0]))
+            tried = JudgedAnswer.of(rubric.checks, by_seed, _pictures(rubric, own[0]))
             if name == REFERENCE:
                 failed = [c for c in rubric.checks if not is_passed(c, tried.verdicts)]
                 complaints = [

@@ -13,7 +13,7 @@ from grader.course.author_file import read_text
 from grader.course.course import Course
 from grader.course.unfinished import filled_statements, questions_asked
 from grader.doctor.answer_edits import Original, edits_call, edits_in, whole
-from grader.doctor.written_lines import lines_of
+from grader.doctor.source_text import lines_of
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell, cells_of
 from grader.text import did_you_mean

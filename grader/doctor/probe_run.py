@@ -13,7 +13,7 @@ from grader.course.reference import REFERENCE_LIMITS, reference_cells, stub_cell
 from grader.course.rubric import Rubric
 from grader.doctor.known_answers import Answer, read_answers
 from grader.doctor.probe_file import left_out, read_probes
-from grader.doctor.written_lines import in_file
+from grader.doctor.source_text import in_file
 from grader.errors import GraderError
 from grader.grading.preload import modules_of_answers
 from grader.notebooks.reader import Cell

@@ -8,16 +8,19 @@ from typing import Any
 from grader.checks.observation import is_kept
 from grader.checks.untouched import changed_parts
 from grader.course.probes import PictureProbe, Probe
-from grader.doctor.picture_text import pictured
 from grader.doctor.probe_run import ORACLE, Seen
 from grader.doctor.side_by_side import side_by_side
 from grader.grading.broken_probe import place_in_probe, said_in_probe
+from grader.graphs.diagram import diagram_of, operation
+from grader.graphs.graph import Graph, Named
+from grader.graphs.graph_facts import read_graph
+from grader.graphs.summary import summary
 from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
 from grader.text import printable
 
 
-def told(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
+def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
     """What it printed, of whom it has no facts and why, and then its facts beside each other.
 
     Args:
@@ -33,10 +36,10 @@ def told(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
         else:
             yield printable(f"{probe.name}    {who} {one.placed(why)}")
     if isinstance(probe, PictureProbe):
-        yield from map(printable, pictured(probe.name, facts))
+        yield from map(printable, picture_lines(probe.name, facts))
     elif facts:
-        told = {who: _without_what_stayed(fact) for who, fact in facts.items()}
-        yield from map(printable, side_by_side(probe.name, told))
+        probe_lines = {who: _without_what_stayed(fact) for who, fact in facts.items()}
+        yield from map(printable, side_by_side(probe.name, probe_lines))
 
 
 def _without_what_stayed(fact: Any) -> Any:
@@ -73,3 +76,42 @@ def _why_none(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
         case ProbeRaised(error) | (Raised() as error):
             return f"stops: {place_in_probe(probe, error, oracle=oracle)} raised {said_in_probe(error)}"
     return None
+
+
+def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    """The sentence below the picture of each, whether all is drawn alike, and the named tensors.
+
+    Args:
+        name: of the picture, with which each line begins.
+        facts: what it returned, by of whom; the first is what the others are compared with.
+    """
+    read = {who: read_graph(fact) for who, fact in facts.items()}
+    graphs = {who: graph for who, graph in read.items() if graph is not None}
+    for who in read.keys() - graphs.keys():
+        yield f"{name}    {who} has no picture: what came back is not graph(...), or of another form"
+    diagrams = {who: diagram_of(graph) for who, graph in graphs.items()}
+    for number, (who, graph) in enumerate(graphs.items()):
+        same = diagrams[who] == next(iter(diagrams.values()))
+        yield f"{name}    {who}: {summary(graph)}{f'   {_WORD[same]}' if number else ''}"
+    if graphs:
+        yield from side_by_side(name, {who: _tensors(graph) for who, graph in graphs.items()})
+
+
+_WORD = {True: "equal", False: "differs"}
+
+
+def _tensors(graph: Graph) -> dict[str, str]:
+    return {tensor.name: ", ".join(_said(graph, tensor)) for tensor in graph.tensors}
+
+
+def _said(graph: Graph, tensor: Named) -> Iterator[str]:
+    """What a picture may tell of a tensor."""
+    yield tensor.shape
+    made_by = None if tensor.made_by is None else operation(graph.nodes[tensor.made_by].op)
+    yield "leaf" if tensor.leaf else f"made by {made_by or 'a node that is not shown'}"
+    yield "requires grad" if tensor.requires_grad else "requires no grad"
+    yield "an inference tensor" if tensor.version is None else f"version {tensor.version}"
+    if tensor.grad:
+        yield "has a .grad"
+    if tensor.same is not None:
+        yield f"the object of {graph.tensors[tensor.same].name}"

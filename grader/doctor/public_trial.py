@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from grader.course.assignment import Question
+from grader.checks.failed_cell import FailedCell
+from grader.course.assignment import Assignment, Question
 from grader.doctor.known_answers import Answer
-from grader.doctor.reused_worker import Looks
+from grader.doctor.reused_worker import ObserverPool
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
@@ -19,7 +20,7 @@ from grader.sandbox.plan import ProbePlan, TimeLimits
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
 #: What a student is told: by the call of a check that fails, the first line of why; empty where all pass.
-Told = dict[str, str]
+PublicFailures = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -29,18 +30,18 @@ class PublicTrial:
     Attributes:
         question: one that has a public check.
         limits: of a notebook in which the check is run.
-        looks: where notebooks are looked at.
+        observers: observes notebooks.
         memory: what earlier trials found.
     """
 
     question: Question
     limits: TimeLimits
-    looks: Looks
+    observers: ObserverPool
     memory: Memory
 
     def begin(
         self, notebooks: Mapping[str, Sequence[str]], passes: Mapping[str, bool]
-    ) -> Callable[[], dict[str, Told]]:
+    ) -> Callable[[], dict[str, PublicFailures]]:
         """Begin to try notebooks; only what has changed since it was tried is tried.
 
         Args:
@@ -53,10 +54,10 @@ class PublicTrial:
         """
         keys = {name: fingerprint("public", self._check(), sources) for name, sources in notebooks.items()}
         known = {name: self.memory.recall(key) for name, key in keys.items()}
-        found: dict[str, Told] = {name: told for name, told in known.items() if told is not None}
+        found: dict[str, PublicFailures] = {name: told for name, told in known.items() if told is not None}
         looked = {name: self._look(notebooks[name]) for name in notebooks if name not in found}
 
-        def finish() -> dict[str, Told]:
+        def finish() -> dict[str, PublicFailures]:
             tried = {name: self._told(notebooks[name], look.result()) for name, look in looked.items()}
             doubtful = [name for name, (told, _) in tried.items() if passes[name] == bool(told)]
             again = {name: self._look(notebooks[name], alone=True) for name in doubtful}
@@ -71,9 +72,9 @@ class PublicTrial:
 
     def _look(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
         cells = cells_of([*sources, *self._check()])
-        return self.looks.look(cells, ProbePlan({}, {}), self.limits, alone=alone)
+        return self.observers.submit(cells, ProbePlan({}, {}), self.limits, alone=alone)
 
-    def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[Told, bool]:
+    def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[PublicFailures, bool]:
         """What is told of one notebook, and whether another look would find the same."""
         check = self._check()
         calls = dict(enumerate(check[1:], start=len(sources) + 2))
@@ -91,7 +92,7 @@ class PublicTrial:
 
 def public_complaints(
     question: Question,
-    told: Mapping[str, Told],
+    told: Mapping[str, PublicFailures],
     answers: Sequence[Answer],
     *,
     reference: str,
@@ -132,3 +133,51 @@ def public_complaints(
 def _first_line(error: Raised) -> str:
     said = error.text.partition("\n")[0]
     return said if error.type == "AssertionError" else f"{error.type}: {said}"
+
+
+def begin_untouched(  # noqa: PLR0913, PLR0917 - what a trial needs
+    assignment: Assignment,
+    points: Mapping[str, float],
+    asked: ProbePlan,
+    limits: TimeLimits,
+    observers: ObserverPool,
+    memory: Memory,
+) -> Callable[[], list[str]]:
+    """Begin to run the untouched notebook of an assignment, unless it is known to run.
+
+    Args:
+        assignment: the assignment.
+        points: of its questions, by id.
+        asked: what a submission is asked; its probes are left out.
+        limits: of a notebook.
+        observers: observes notebooks.
+        memory: what earlier trials found.
+
+    Returns:
+        What waits for the end, and gives a sentence for each cell that fails and each stub that counts as
+        answered.
+    """
+    from grader.course.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
+
+    notebook = student_notebook(assignment, points)
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    key = fingerprint("untouched", sources)
+    if memory.recall(key) is not None:
+        return list
+    look = observers.submit(cells_of(sources), replace(asked, probes={}), limits, alone=True)
+
+    def finish() -> list[str]:
+        complaints = [*_complaints(look.result())]
+        if not complaints:
+            memory.remember(key, [])
+        return complaints
+
+    return finish
+
+
+def _complaints(evidence: Evidence) -> Iterator[str]:
+    for cell in evidence.cells:
+        yield f"the untouched notebook fails: {FailedCell.of(cell).sentence}"
+    for function, status in evidence.names.items():
+        if status != "untouched":
+            yield f"the stub of {function} counts as {status} in the untouched notebook"

@@ -94,7 +94,7 @@ class _SpoiledError(Exception):
     """The worker is of no more use."""
 
 
-class Looks:
+class ObserverPool:
     """Looks at notebooks, some of them at a time; usable as a context manager.
 
     Args:
@@ -115,7 +115,7 @@ class Looks:
         for worker in self._workers:
             worker.close()
 
-    def look(
+    def submit(
         self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, *, alone: bool = False
     ) -> Future[Evidence]:
         """Evidence of a notebook, some time later.

@@ -9,7 +9,7 @@ from tiny_course import CHECKS, write_course
 from grader.cli import main
 from grader.course.course import Course
 from grader.course.reference import observe_reference
-from grader.doctor.fixed_probe import fixed_probes
+from grader.doctor.question_review import fixed_probes
 from grader.grading.broken_probe import broken_probes
 from grader.sandbox.facts import Raised
 

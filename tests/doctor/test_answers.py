@@ -7,7 +7,7 @@ import pytest
 from grader.answers import accepted, wrong
 from grader.doctor.accept import accept
 from grader.doctor.known_answers import read_answers
-from grader.doctor.written_lines import in_file
+from grader.doctor.source_text import in_file
 from grader.errors import CourseError
 
 FILE = '''\

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.doctor.definitions import needed_text
+from grader.doctor.source_text import needed_text
 
 FILE = '''\
 """A check file."""

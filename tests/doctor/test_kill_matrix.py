@@ -1,15 +1,15 @@
 """The kill matrix: what an author reads off it stands in it."""
 
-from grader.doctor.kill_matrix import Diagnosis, kill_matrices, what_is_told
+from grader.doctor.assignment_report import AnswerReport, answer_messages, kill_matrices
 
 
 def test_rows_are_answers_and_columns_are_checks():
     """A cross stands where a check fails an answer, in the order of the file; each question has a matrix."""
     diagnoses = [
-        Diagnosis("q2", "late", {"test_c": ""}),
-        Diagnosis("q10", "both", {"test_b": "", "test_a": ""}),
-        Diagnosis("q10", "none", {}),
-        Diagnosis("q10", "one", {"test_b": ""}),
+        AnswerReport("q2", "late", {"test_c": ""}),
+        AnswerReport("q10", "both", {"test_b": "", "test_a": ""}),
+        AnswerReport("q10", "none", {}),
+        AnswerReport("q10", "one", {"test_b": ""}),
     ]
     first, second = kill_matrices(diagnoses, ["test_a", "test_idle", "test_b", "test_c"])
     assert first.splitlines() == ["q2     1", "       ✗  late", "failed 1  of 1", "     1 test_c"]
@@ -28,7 +28,8 @@ def test_columns_stay_under_each_other_beyond_nine():
     """The numbers of ten checks are two characters wide, and so is every cell."""
     checks = [f"test_{letter}" for letter in "abcdefghij"]
     (matrix,) = kill_matrices(
-        [Diagnosis("q1", "all", dict.fromkeys(checks, "")), Diagnosis("q1", "last", {checks[-1]: ""})], checks
+        [AnswerReport("q1", "all", dict.fromkeys(checks, "")), AnswerReport("q1", "last", {checks[-1]: ""})],
+        checks,
     )
     head, every, last, *_ = matrix.splitlines()
     assert head.index("10") + 1 == last.index("✗")
@@ -37,25 +38,25 @@ def test_columns_stay_under_each_other_beyond_nine():
 
 def test_wrong_answers_that_all_get_away_are_still_shown():
     """A matrix without a column says whose name it is."""
-    (matrix,) = kill_matrices([Diagnosis("q1", "squared", {})], ["test_a"])
+    (matrix,) = kill_matrices([AnswerReport("q1", "squared", {})], ["test_a"])
     assert "squared" in matrix
 
 
 def test_a_check_that_judged_nothing_has_killed_nothing():
     """Where an answer stopped before a check could judge it, the cell says so; the column does not count."""
-    crashed = Diagnosis("q1", "crashed", dict.fromkeys(("test_a", "test_b"), ""), frozenset({"test_a"}))
-    (matrix,) = kill_matrices([crashed, Diagnosis("q1", "other", {"test_b": ""})], ["test_a", "test_b"])
+    crashed = AnswerReport("q1", "crashed", dict.fromkeys(("test_a", "test_b"), ""), frozenset({"test_a"}))
+    (matrix,) = kill_matrices([crashed, AnswerReport("q1", "other", {"test_b": ""})], ["test_a", "test_b"])
     assert matrix.splitlines()[1:4] == ["       ! ✗  crashed", "       · ✗  other", "failed 0 2  of 2"]
 
 
 def test_every_sentence_is_told_once():
     """Each failed check's sentence stands there with the number of its column; equal ones are one."""
     diagnoses = [
-        Diagnosis("q1", "cut", {"test_c": "No graph.", "test_a": "No graph.", "test_b": "Not 2."}),
-        Diagnosis("q1", "away", {}),
-        Diagnosis("q2", "late", {"test_d": "Late."}),
+        AnswerReport("q1", "cut", {"test_c": "No graph.", "test_a": "No graph.", "test_b": "Not 2."}),
+        AnswerReport("q1", "away", {}),
+        AnswerReport("q2", "late", {"test_d": "Late."}),
     ]
-    assert [*what_is_told(diagnoses, ["test_a", "test_b", "test_c", "test_d"])] == [
+    assert [*answer_messages(diagnoses, ["test_a", "test_b", "test_c", "test_d"])] == [
         ("q1", "cut", "1, 3", "No graph."),
         ("q1", "cut", "2", "Not 2."),
         ("q1", "away", "", ""),

@@ -8,9 +8,8 @@ import pytest
 from grader.checks.check import Check
 from grader.course.assignment import Place, Question
 from grader.course.rubric import read_rubric
-from grader.doctor.fixed_probe import fixed_probes, unchanging_probes
 from grader.doctor.known_answers import Answer
-from grader.doctor.question_review import stub_complaints, unknown_checks
+from grader.doctor.question_review import fixed_probes, stub_complaints, unchanging_probes, unknown_checks
 from grader.grading.judge import Verdict
 from grader.sandbox.evidence import Evidence
 

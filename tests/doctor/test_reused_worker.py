@@ -6,7 +6,7 @@ import pytest
 from observing import QUICK, probe
 
 from grader.doctor import reused_worker
-from grader.doctor.reused_worker import Looks, ReusedWorker
+from grader.doctor.reused_worker import ObserverPool, ReusedWorker
 from grader.notebooks.reader import cells_of
 from grader.sandbox import wire
 from grader.sandbox.observer import observe
@@ -88,7 +88,7 @@ def test_a_worker_that_has_answered_much_is_exchanged(zygote, monkeypatch):
 def test_a_look_alone_has_a_worker_of_its_own(zygote, monkeypatch):
     """Even where one would be at hand."""
     counted = forks(zygote, monkeypatch)
-    with Looks(lambda: zygote, jobs=1) as looks:
+    with ObserverPool(lambda: zygote, jobs=1) as observers:
         for alone in (False, True, False):
-            looks.look(cells_of([INNOCENT]), ASKED, QUICK, alone=alone).result()
+            observers.submit(cells_of([INNOCENT]), ASKED, QUICK, alone=alone).result()
     assert len(counted) == 2

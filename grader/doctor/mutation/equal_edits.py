@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.doctor.known_answers import no_question, statements_about
+from grader.doctor.mutation.mutants import Mutant
+from grader.doctor.mutation.survivors import Origin
 from grader.errors import CourseError
 
 
@@ -29,6 +31,14 @@ class Equal:
 
     def __str__(self) -> str:
         return f"{self.question}, equal (line {self.line})"
+
+    def is_about(self, origin: Origin) -> bool:
+        """Whether an answer is among those meant."""
+        return self.question == origin.question and (not self.answers or origin.name in self.answers)
+
+    def covers(self, origin: Origin, mutant: Mutant) -> bool:
+        """Whether the edit that made a mutant of an answer is written down here."""
+        return self.is_about(origin) and mutant.place in self.edits
 
 
 def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:

@@ -16,11 +16,11 @@ from grader.course.course import Course
 from grader.course.reference import observe_reference, reference_cells
 from grader.doctor.known_answers import Answer, answers_of
 from grader.doctor.mutation.equal_edits import Equal, read_equals
-from grader.doctor.mutation.mutants import Mutant, gist, mutants, nameless, places_of_edits
+from grader.doctor.mutation.mutants import gist, mutants, nameless, places_of_edits
+from grader.doctor.mutation.survivors import Origin, Survivor
 from grader.grading.judge import MAX_BATCH, judge
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
-from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
@@ -31,67 +31,8 @@ SEEDS = (1, 2, 3, 4, 5)
 _LOOKS = 3  # at a mutant that had too little of the machine
 
 
-@dataclass(frozen=True)
-class Origin:
-    """An answer that mutants are made of.
-
-    Attributes:
-        question: its question's id.
-        name: of the answer; ``reference`` for the reference.
-        line: where it stands in the file of answers; None for the reference.
-        cells: a notebook with this answer.
-        place: of the cell that holds the answer, among them.
-    """
-
-    question: str
-    name: str
-    line: int | None
-    cells: tuple[Cell, ...]
-    place: int
-
-    def __str__(self) -> str:
-        return f"{self.name} (line {self.line})" if self.line else "the reference"
-
-    @property
-    def source(self) -> str:
-        """The answer's own text."""
-        return self.cells[self.place].source
-
-    def mutated(self, mutant: Mutant) -> list[Cell]:
-        """The notebook with a mutant in the answer's place."""
-        cell = self.cells[self.place]
-        return [*self.cells[: self.place], replace(cell, source=mutant.source), *self.cells[self.place + 1 :]]
-
-
-@dataclass(frozen=True)
-class Survivor:
-    """A mutant that not every seed finds wrong; as text, what it was made of.
-
-    Attributes:
-        origin: what it was made of.
-        mutant: itself.
-        killed_by: the seeds that do find it wrong.
-    """
-
-    origin: Origin
-    mutant: Mutant
-    killed_by: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.origin}, {self.luck}" if self.killed_by else str(self.origin)
-
-    @property
-    def luck(self) -> str:
-        """Which seeds find it."""
-        return f"found by seeds {', '.join(map(str, self.killed_by))} only"
-
-    def is_implied_by(self, other: Survivor) -> bool:
-        """Whether it says no more than another survivor does."""
-        return self.origin == other.origin and not other.killed_by and self.mutant.is_implied_by(other.mutant)
-
-
 @dataclass
-class Mutation:
+class MutationReport:
     """What became of the mutants of one assignment.
 
     Attributes:
@@ -115,7 +56,7 @@ class Mutation:
 
 #: What is told how many looks at mutants of an assignment were taken: stem, how many, of how many. The first
 #: time none was, and a mutant that survives the first look is looked at again with other seeds.
-Told = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 
 
 def try_mutants(  # noqa: PLR0913 - the options of the command
@@ -124,9 +65,9 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     *,
     question: str | None,
     jobs: int,
-    tell: Told,
+    tell: ProgressCallback,
     of: str | None = None,
-) -> Iterator[Mutation]:
+) -> Iterator[MutationReport]:
     """Judge the mutants of assignments.
 
     Args:
@@ -163,28 +104,28 @@ def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str |
     """
     equals = [equal for equal in _equals(course, stem) if question in {None, equal.question}]
     origins = _origins(course, stem, answers)
-    meant = [origin for origin in origins if any(_is_meant(equal, origin) for equal in equals)]
+    meant = [origin for origin in origins if any(equal.is_about(origin) for equal in equals)]
     places = [(origin, places_of_edits(origin.source)) for origin in meant]
     return [
         f"{equal} names an edit that cannot be made: {edit}; remove it, or copy what doctor --mutants prints"
         for equal in equals
         for edit in equal.edits
-        if not any(_is_meant(equal, origin) and edit in made for origin, made in places)
+        if not any(equal.is_about(origin) and edit in made for origin, made in places)
     ]
 
 
 class _Tester:
     """Tries the mutants of one assignment."""
 
-    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int, tell: Told) -> None:
+    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int, tell: ProgressCallback) -> None:
         self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
         self._tell = tell
         self._rubric = replace(course.rubric(stem), pictures={}, shows={})
         self._equals = _equals(course, stem)
         self._references: dict[int, Evidence] = {}
 
-    def test(self, made: Sequence[Survivor], question: str | None) -> Mutation:
-        found = Mutation(self._stem, mutants=len(made))
+    def test(self, made: Sequence[Survivor], question: str | None) -> MutationReport:
+        found = MutationReport(self._stem, mutants=len(made))
         survivors = self._survivors(made)
         widest = [one for one in survivors if one.killed_by or not any(map(one.is_implied_by, survivors))]
         found.survivors = [one for one in widest if one.killed_by or not self._is_equal(one)]
@@ -196,8 +137,8 @@ class _Tester:
             for equal in self._equals
             for edit in equal.edits
             if question in {None, equal.question}
-            and any(_covers(equal, edit, one.origin, one.mutant) for one in made)
-            and not any(_covers(equal, edit, one.origin, one.mutant) for one in survivors)
+            and any(equal.is_about(one.origin) and edit == one.mutant.place for one in made)
+            and not any(equal.is_about(one.origin) and edit == one.mutant.place for one in survivors)
         ]
         return found
 
@@ -218,9 +159,7 @@ class _Tester:
         return [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
 
     def _is_equal(self, one: Survivor) -> bool:
-        return any(
-            _covers(equal, edit, one.origin, one.mutant) for equal in self._equals for edit in equal.edits
-        )
+        return any(equal.covers(one.origin, one.mutant) for equal in self._equals)
 
     def _tried(self, made: Sequence[Survivor], seed: int) -> Iterator[tuple[Survivor, bool]]:
         """Every mutant, and whether it survives."""
@@ -279,12 +218,3 @@ def _equals(course: Course, stem: str) -> list[Equal]:
 
 def _functions(course: Course, stem: str) -> Mapping[str, str]:
     return {question.id: question.function for question in course.assignment(stem).questions}
-
-
-def _covers(equal: Equal, edit: str, origin: Origin, mutant: Mutant) -> bool:
-    """Whether one of the edits written down is the one that was made."""
-    return _is_meant(equal, origin) and edit == mutant.place
-
-
-def _is_meant(equal: Equal, origin: Origin) -> bool:
-    return equal.question == origin.question and (not equal.answers or origin.name in equal.answers)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from grader.doctor.known_answers import REFERENCE
-
-if TYPE_CHECKING:
-    from grader.doctor.mutation.run import Survivor
+from grader.doctor.mutation.mutants import Mutant
+from grader.notebooks.reader import Cell
 
 _REMOVED = "- "
 
@@ -61,3 +60,62 @@ def _by_place(edits: Sequence[list[Survivor]]) -> Iterator[str]:
                     "another line" if one.origin == first.origin else str(one) for one in more
                 )
                 yield f"      also in {', '.join(others)}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """An answer that mutants are made of.
+
+    Attributes:
+        question: its question's id.
+        name: of the answer; ``reference`` for the reference.
+        line: where it stands in the file of answers; None for the reference.
+        cells: a notebook with this answer.
+        place: of the cell that holds the answer, among them.
+    """
+
+    question: str
+    name: str
+    line: int | None
+    cells: tuple[Cell, ...]
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.name} (line {self.line})" if self.line else "the reference"
+
+    @property
+    def source(self) -> str:
+        """The answer's own text."""
+        return self.cells[self.place].source
+
+    def mutated(self, mutant: Mutant) -> list[Cell]:
+        """The notebook with a mutant in the answer's place."""
+        cell = self.cells[self.place]
+        return [*self.cells[: self.place], replace(cell, source=mutant.source), *self.cells[self.place + 1 :]]
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that not every seed finds wrong; as text, what it was made of.
+
+    Attributes:
+        origin: what it was made of.
+        mutant: itself.
+        killed_by: the seeds that do find it wrong.
+    """
+
+    origin: Origin
+    mutant: Mutant
+    killed_by: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.origin}, {self.luck}" if self.killed_by else str(self.origin)
+
+    @property
+    def luck(self) -> str:
+        """Which seeds find it."""
+        return f"found by seeds {', '.join(map(str, self.killed_by))} only"
+
+    def is_implied_by(self, other: Survivor) -> bool:
+        """Whether it says no more than another survivor does."""
+        return self.origin == other.origin and not other.killed_by and self.mutant.is_implied_by(other.mutant)

@@ -1,17 +1,55 @@
-"""Outside: the kill matrix of an assignment: which wrong answers each hidden check fails.
-
-A row that holds no cross is a wrong answer that gets away; a column whose only cross stands beside others
-in each of its rows is a check that nothing needs. ``!`` stands where the check judged nothing, because the
-answer stopped before: the check fails it, and is not justified by it.
-"""
+"""Outside: what the doctor found out about one assignment."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 
-class Diagnosis(NamedTuple):
+@dataclass
+class AssignmentReport:
+    """What was examined of one assignment, and what was found.
+
+    Attributes:
+        stem: the assignment's.
+        complaints: one sentence for each contradiction.
+        kills: for each check, how many wrong answers it fails, without those that stopped before.
+        diagnoses: of each wrong answer, what became of it.
+        answers: how many accepted and wrong answers there are.
+        public: (question, name) of each wrong answer that its public check passes.
+        accepted: names of the wrong answers whose lists were written, because another was observed.
+        blanks: where its author has still to write; what has a blank was left out.
+    """
+
+    stem: str
+    complaints: list[str] = field(default_factory=list)
+    kills: dict[str, int] = field(default_factory=dict)
+    diagnoses: list[AnswerReport] = field(default_factory=list)
+    answers: tuple[int, int] = (0, 0)
+    public: list[tuple[str, str]] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
+    blanks: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that is remembered."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> AssignmentReport:
+        """What a remembered form says."""
+        return cls(
+            stem=stored["stem"],
+            complaints=stored["complaints"],
+            kills=stored["kills"],
+            diagnoses=[AnswerReport(*one) for one in stored["diagnoses"]],
+            answers=tuple(stored["answers"]),
+            public=[(question, name) for question, name in stored["public"]],
+            blanks=stored["blanks"],
+        )
+
+
+class AnswerReport(NamedTuple):
     """What became of a wrong answer.
 
     Attributes:
@@ -31,7 +69,7 @@ class Diagnosis(NamedTuple):
         return "·" if check not in self.failed else "!" if check in self.stopped else "✗"
 
 
-def kill_matrices(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iterator[str]:
+def kill_matrices(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[str]:
     """One matrix for each question: rows are its wrong answers, columns the checks that fail any of them.
 
     Args:
@@ -45,7 +83,7 @@ def kill_matrices(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iter
         yield "\n".join(_matrix(question, wrong, _columns(wrong, checks)))
 
 
-class Told(NamedTuple):
+class AnswerMessage(NamedTuple):
     """A sentence that a wrong answer is told.
 
     Attributes:
@@ -61,7 +99,7 @@ class Told(NamedTuple):
     message: str
 
 
-def what_is_told(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Iterator[Told]:
+def answer_messages(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[AnswerMessage]:
     """Each sentence that each wrong answer is told, once: a student reads those of all checks that failed.
 
     Args:
@@ -76,21 +114,21 @@ def what_is_told(diagnoses: Sequence[Diagnosis], checks: Sequence[str]) -> Itera
                 if check in one.failed:
                     told.setdefault(one.failed[check], []).append(str(number))
             for message, numbers in told.items():
-                yield Told(question, one.name, ", ".join(numbers), message)
+                yield AnswerMessage(question, one.name, ", ".join(numbers), message)
 
 
-def _by_question(diagnoses: Sequence[Diagnosis]) -> dict[str, list[Diagnosis]]:
-    found: dict[str, list[Diagnosis]] = {}
+def _by_question(diagnoses: Sequence[AnswerReport]) -> dict[str, list[AnswerReport]]:
+    found: dict[str, list[AnswerReport]] = {}
     for diagnosis in diagnoses:
         found.setdefault(diagnosis.question, []).append(diagnosis)
     return found
 
 
-def _columns(wrong: Sequence[Diagnosis], checks: Sequence[str]) -> list[str]:
+def _columns(wrong: Sequence[AnswerReport], checks: Sequence[str]) -> list[str]:
     return [check for check in checks if any(check in one.failed for one in wrong)]
 
 
-def _matrix(question: str, wrong: Sequence[Diagnosis], columns: Sequence[str]) -> Iterator[str]:
+def _matrix(question: str, wrong: Sequence[AnswerReport], columns: Sequence[str]) -> Iterator[str]:
     width = max(len(str(len(columns))), 1)
     margin = max(len(question), len("failed"))
     yield _row(question, margin, [str(number) for number, _ in enumerate(columns, start=1)], width)

@@ -1,0 +1,145 @@
+"""Outside: what became of one known answer, and how that is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from grader.checks.check import Check
+from grader.course.assignment import Question
+from grader.course.probes import PictureProbe
+from grader.doctor.known_answers import Answer
+from grader.doctor.public_trial import PublicFailures
+from grader.doctor.question_review import complaints_about_stops
+from grader.doctor.source_text import in_file
+from grader.grading.judge import Verdict
+from grader.grading.scoring import is_passed
+
+
+@dataclass(frozen=True)
+class JudgedAnswer:
+    """What the hidden checks of its question say of one answer.
+
+    Attributes:
+        verdicts: by the check's id, with the first seed.
+        otherwise: the same by seed, of those with which other checks fail.
+        pictures: for each picture, a hash of what it shows with the first seed; empty where it shows nothing.
+        complaints: of the reference, what is wrong with its probes and pictures, a sentence each.
+    """
+
+    verdicts: dict[str, Verdict]
+    otherwise: dict[int, dict[str, Verdict]] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
+    complaints: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        checks: Collection[Check],
+        by_seed: Mapping[int, dict[str, Verdict]],
+        pictures: dict[str, str],
+    ) -> JudgedAnswer:
+        """The same, of all verdicts by seed, the one that is told first."""
+        first, *others = by_seed
+        failed = _failed(checks, by_seed[first])
+        otherwise = {seed: by_seed[seed] for seed in others if _failed(checks, by_seed[seed]) != failed}
+        return cls(by_seed[first], otherwise, pictures)
+
+    def failed(self, checks: Sequence[Check]) -> list[str]:
+        """The ids of the checks it fails with the first seed."""
+        return _failed(checks, self.verdicts)
+
+    def all_verdicts(self) -> Iterator[tuple[str, Verdict]]:
+        """Every verdict with its check's id, of all seeds that are kept."""
+        for verdicts in (self.verdicts, *self.otherwise.values()):
+            yield from verdicts.items()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether another look would find the same, so that it is worth remembering."""
+        return not self.complaints and all(v.cause is None for _, v in self.all_verdicts())
+
+    def is_doubtful(self, checks: Sequence[Check], fails: Collection[str]) -> bool:
+        """Whether it fails other checks than it should, with any seed, or something is wrong with it."""
+        return {*self.failed(checks)} != {*fails} or bool(self.otherwise) or bool(self.complaints)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that is remembered."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> JudgedAnswer:
+        """What a remembered form says."""
+        read: Callable[[Any], dict[str, Verdict]] = lambda found: {c: Verdict(**v) for c, v in found.items()}  # noqa: E731
+        otherwise = {int(seed): read(found) for seed, found in stored["otherwise"].items()}
+        return cls(read(stored["verdicts"]), otherwise, stored["pictures"])
+
+
+def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
+    return [check.id for check in checks if not is_passed(check, verdicts)]
+
+
+@dataclass(frozen=True)
+class JudgedQuestion:
+    """A question, and what became of everything that is known to answer it.
+
+    Attributes:
+        question: the question.
+        checks: its hidden checks.
+        answers: its known answers.
+        tried: what hidden checks say, by name, of the reference and the stub, too.
+        told: what the public check says, by name.
+        pictures: its pictures, by name.
+        path: the file of answers.
+        seeds: of the runs.
+        partial_credit: the most that a wrong answer may earn, as a part of the points.
+    """
+
+    question: Question
+    checks: Sequence[Check]
+    answers: Sequence[Answer]
+    tried: dict[str, JudgedAnswer]
+    told: dict[str, PublicFailures]
+    pictures: Mapping[str, PictureProbe]
+    path: Path
+    seeds: Sequence[int]
+    partial_credit: float
+
+    def of(self, answers: Sequence[Answer]) -> JudgedQuestion:
+        """The same with what the answers say of themselves now."""
+        return replace(self, answers=[answer for answer in answers if answer.name in self.tried])
+
+    @property
+    def wrong(self) -> list[Answer]:
+        """Its wrong answers."""
+        return [answer for answer in self.answers if answer.fails is not None]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether another look would find the same."""
+        return all(tried.is_certain for tried in self.tried.values())
+
+    def failed(self, name: str) -> list[str]:
+        """The checks that an answer fails with the first seed."""
+        return self.tried[name].failed(self.checks)
+
+    def killed_by(self, answer: Answer) -> list[str]:
+        """The checks it fails that judged something; where it stopped before, a check found out nothing."""
+        verdicts = self.tried[answer.name].verdicts
+        return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
+
+    def misjudged_stops(self, answer: Answer) -> list[str]:
+        """What is wrong with what it says about stopping: a sentence, or nothing."""
+        verdicts = self.tried[answer.name].verdicts
+        failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
+        return [self.placed(said, answer) for said in complaints_about_stops(answer, failed, self.path)]
+
+    def placed(self, said: str, answer: Answer) -> str:
+        """What is said of an answer, with lines of its file for cells of its notebook."""
+        return in_file(said, self.path, answer.cells, answer.lines)
+
+    def passes_public(self, answer: Answer) -> bool:
+        """Whether there is a public check, and an answer passes it."""
+        return not self.told.get(answer.name, {"": "there is none"})
