@@ -1,6 +1,6 @@
 """Outside: a gradebook exported from Canvas, with one column of it filled for each assignment.
 
-Nothing else in the file changes: neither other columns nor the rows of whoever has no result.
+No other cell changes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from grader.errors import GraderError
 from grader.integrations.export import Export
-from grader.integrations.export.gradebooks import Cell, CsvSheet, match
+from grader.integrations.export.gradebooks import CsvSheet, match
 from grader.results.stored import Stored
 from grader.scores import format_points
 from grader.text import some
@@ -117,7 +117,7 @@ def _holds_points(sheet: CsvSheet, at: int) -> bool:
     return bool(_TITLE.fullmatch(sheet.headings[at].strip()) or sheet.value(possible, at)) and at > 0
 
 
-def _is_points_possible(sheet: CsvSheet, row: list[Cell]) -> bool:
+def _is_points_possible(sheet: CsvSheet, row: list[str]) -> bool:
     return sheet.value(row, 0).casefold() == _POINTS_POSSIBLE
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import unicodedata
 from collections import defaultdict
@@ -85,18 +87,7 @@ def _folded(text: str) -> str:
 
 _MAX_BYTES = 50 << 20
 _BOM = b"\xef\xbb\xbf"
-# A field is quoted, with doubled quotes inside, or has neither quotes nor ends of lines.
-_FIELD = r'"(?:[^"]|"")*"|[^"\r\n{0}][^\r\n{0}]*|'
 _DECIMAL_COMMA = re.compile(r"\d+,\d+")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell: what it says, and the part of the text it stands in."""
-
-    value: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -106,46 +97,38 @@ class CsvSheet:
     Attributes:
         path: where it was read.
         rows: its cells, without blank lines; the first row holds the headings.
+        delimiter: what separates its cells.
+        has_bom: whether it begins with a byte order mark, by which Excel knows UTF-8.
     """
 
     path: Path
-    rows: list[list[Cell]]
-    _text: str
-    _bom: bytes
-    _delimiter: str
+    rows: list[list[str]]
+    delimiter: str
+    has_bom: bool
 
     @property
     def headings(self) -> list[str]:
         """The first row."""
-        return [cell.value for cell in self.rows[0]]
+        return self.rows[0]
 
-    def value(self, row: list[Cell], column: int | None) -> str:
-        """What a row says in a column, without blanks around it; nothing where it is shorter."""
-        return row[column].value.strip() if column is not None and column < len(row) else ""
+    def value(self, row: Sequence[str], column: int | None) -> str:
+        """A row's cell, stripped; empty where the row is shorter or there is no column."""
+        return row[column].strip() if column is not None and column < len(row) else ""
 
     def number(self, text: str) -> str:
         """A number as this file writes its own: with a comma where that is its decimal sign."""
-        found = any(_DECIMAL_COMMA.fullmatch(cell.value.strip()) for row in self.rows for cell in row)
-        return text.replace(".", ",") if found else text
+        has_comma = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for row in self.rows for cell in row)
+        return text.replace(".", ",") if has_comma else text
 
     def filled(self, values: Mapping[tuple[int, int], str]) -> bytes:
         """The file with other values in some cells, by row and column; a short row grows."""
-        pieces: list[tuple[int, int, str]] = []
+        rows = [[*row] for row in self.rows]
         for (row, column), value in values.items():
-            cells = self.rows[row]
-            missing = max(0, column + 1 - len(cells))
-            cell = cells[-1] if missing else cells[column]
-            start = cell.end if missing else cell.start
-            pieces.append((start, cell.end, missing * self._delimiter + self._field(value)))
-        text, at = [], 0
-        for start, end, piece in sorted(pieces):
-            text += [self._text[at:start], piece]
-            at = end
-        return self._bom + "".join([*text, self._text[at:]]).encode()
-
-    def _field(self, value: str) -> str:
-        quoted = any(character in value for character in f'"\r\n{self._delimiter}')
-        return '"' + value.replace('"', '""') + '"' if quoted else value
+            rows[row] += [""] * (column + 1 - len(rows[row]))
+            rows[row][column] = value
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=self.delimiter).writerows(rows)
+        return (_BOM if self.has_bom else b"") + text.getvalue().encode()
 
 
 def read_sheet(path: Path) -> CsvSheet:
@@ -162,44 +145,18 @@ def read_sheet(path: Path) -> CsvSheet:
         raise GraderError(
             f"{path} cannot be read ({error.strerror}): name the gradebook you exported"
         ) from error
-    bom = _BOM if content.startswith(_BOM) else b""
     try:
-        text = content[len(bom) :].decode()
+        text = content.removeprefix(_BOM).decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise GraderError(f"{path}, line {line} is not UTF-8: export it again as CSV in UTF-8") from error
     first = text.lstrip().partition("\n")[0]
     delimiter = max("\t;,", key=first.count)
-    rows = [row for row in _rows(path, text, delimiter) if any(cell.value.strip() for cell in row)]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        rows = [row for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise GraderError(f"{path}, line {reader.line_num} is not CSV ({error}): export it again") from error
     if not rows:
         raise GraderError(f"{path} is empty: export the gradebook again")
-    return CsvSheet(path, rows, text, bom, delimiter)
-
-
-def _rows(path: Path, text: str, delimiter: str) -> list[list[Cell]]:
-    """All cells of a text, and where they are.
-
-    Raises:
-        GraderError: a quotation mark is neither at an end of a field nor doubled.
-    """
-    field = re.compile(_FIELD.format(re.escape(delimiter)))
-    rows: list[list[Cell]] = [[]]
-    at = 0
-    while True:
-        found = field.match(text, at)
-        raw = found[0] if found else ""
-        value = raw[1:-1].replace('""', '"') if raw.startswith('"') else raw
-        rows[-1].append(Cell(value, at, at + len(raw)))
-        at += len(raw)
-        if at == len(text):
-            return rows
-        if text[at] == delimiter:
-            at += 1
-        elif text[at] in "\r\n":
-            at += 2 if text.startswith("\r\n", at) else 1
-            if at == len(text):
-                return rows
-            rows.append([])
-        else:
-            line = text.count("\n", 0, at) + 1
-            raise GraderError(f"{path}, line {line} is not CSV (a stray quotation mark): export it again")
+    return CsvSheet(path, rows, delimiter, content.startswith(_BOM))
