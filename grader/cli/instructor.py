@@ -12,7 +12,6 @@ from grader.sandbox.plan import TimeLimits
 
 _SHOWN = 12  # lines of one kind
 _SECONDS = click.FloatRange(min=0.1)
-_FORMATS = ("canvas", "classroom50", "github", "gradescope", "junit", "moodle")
 _FILLED = {"canvas", "moodle"}  # from a teacher's own export
 _PATH = click.Path(path_type=Path)
 
@@ -217,8 +216,16 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
         console.print(Text(inert(line.text), line.style), soft_wrap=True)
 
 
+def _known_format(context: click.Context, parameter: click.Parameter, form: str) -> str:
+    """The format; the table of formats is imported only where ``export`` is run."""
+    from grader.integrations.export.formats import FORMATS
+
+    choice: str = click.Choice([*FORMATS]).convert(form, parameter, context)
+    return choice
+
+
 @click.command()
-@click.argument("form", metavar="FORMAT", type=click.Choice(_FORMATS))
+@click.argument("form", metavar="FORMAT", callback=_known_format)
 @click.argument("stem", required=False)
 @click.option("--out", type=_PATH, required=True, help="Where the files go.")
 @click.option(
@@ -243,7 +250,8 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course.course import Course
     from grader.errors import GraderError
-    from grader.integrations.export.formats import Asked, write_export
+    from grader.integrations.export import Export
+    from grader.integrations.export.formats import write_export
     from grader.text import inert
 
     if form in _FILLED and gradebook is None:
@@ -253,7 +261,8 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     if column is not None and (form != "canvas" or stem is None):
         raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
     course = Course.find().finished([stem] if stem else [])
-    done = write_export(form, Asked(course, stem, results, gradebook, column), out)
+    done = Export(course, stem, results, out, gradebook, column)
+    write_export(form, done)
     for note in done.notes:
         click.echo(inert(note))
     if len(done.files) == 1:

@@ -31,7 +31,7 @@ from grader.integrations.export.github import (
     quoted,
     step_summary,
 )
-from grader.integrations.export.gradebooks import match, read_sheet
+from grader.integrations.export.gradebooks import match, parse_sheet
 from grader.results.stored import Stored, StoredAnswer, StoredCheck
 
 FORMATS = ["classroom50", "github", "gradescope", "junit"]
@@ -63,7 +63,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(write_course(tmp_path / "course"))
-    monkeypatch.setattr("grader.integrations.export.formats.autograder", lambda *_: b"PK")
+    monkeypatch.setattr("grader.integrations.export.gradescope.autograder", lambda *_: b"PK")
     return Desk(store(tmp_path / "results", made("ada"), made("ben", message=HOSTILE)), tmp_path / "out")
 
 
@@ -450,7 +450,7 @@ def test_a_sheet_reads_as_csv_does_and_changes_what_it_is_told(tmp_path_factory,
     path = tmp_path_factory.getbasetemp() / "sheet.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
-    sheet = read_sheet(path)
+    sheet = parse_sheet(path, path.read_bytes())
     assert sheet.rows == rows
     at = data.draw(st.integers(0, len(rows) - 1))
     column = data.draw(st.integers(0, len(rows[at])))  # one more than there are

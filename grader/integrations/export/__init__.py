@@ -1,50 +1,79 @@
-"""Outside: results in the forms of other systems, one module for each form."""
+"""Outside: results in the formats of other systems.
+
+``formats`` is the table of formats; each has a module with ``write_files``, which writes an ``Export``.
+
+* Only results that the gradebook has are exported. A result outlives its notebook.
+* Students of a teacher's list are matched by exact names, never guessed.
+* Text of a student is escaped for each format: Markdown, XML, CSV cells, workflow commands.
+* Points that are not whole are multiplied for Classroom 50, all of an assignment by one factor, because
+  scores are integers there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.results.stored import Stored, StoredAnswer
-from grader.text import some
 
-MOST = 20
-"""So many names a note holds; whoever wants all of them looks into the results."""
+if TYPE_CHECKING:
+    from grader.course.course import Course
+
+MAX_NAMES = 20
+"""How many names a note lists; the results list all of them."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """One export, of results, to a folder.
+    """What to export, where to write it, and what was written.
 
     Attributes:
-        results: those that belong to an assignment, by stem; a student has one for each.
-        out: the folder.
-        titles: of assignments, by stem, as far as they are known.
-        partial_credit: what a question may earn of which a check fails, as a part of its points.
-        shows: what students may see.
-        files: what has been written.
-        notes: sentences for whoever asked.
+        course: the course, without unfinished assignments.
+        stem: the assignment, or None for all.
+        folder: the results folder of ``grade``.
+        out: where the files go.
+        gradebook: the teacher's own gradebook, or None.
+        column: the column of it to fill, or None.
+        results: the results to export, by stem.
+        files: the files that were written.
+        notes: sentences to show at the end.
     """
 
-    results: Mapping[str, Sequence[Stored]]
+    course: Course
+    stem: str | None
+    folder: Path
     out: Path
-    titles: Mapping[str, str] = field(default_factory=dict)
-    shows: Feedback = field(default_factory=Feedback)
-    partial_credit: float = 0.5
+    gradebook: Path | None = None
+    column: str | None = None
+    results: dict[str, list[Stored]] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def write(self, place: str, content: str | bytes) -> None:
-        """Write a file below the folder, under a temporary name first.
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """The assignments that were asked for."""
+        return self.course.select([self.stem] if self.stem else [])
+
+    @property
+    def shows(self) -> Feedback:
+        """What students may see."""
+        return self.course.settings.feedback
+
+    def title(self, stem: str) -> str | None:
+        """An assignment's title, or None where the course has no such assignment now."""
+        return self.course.assignment(stem).title if stem in self.course.stems else None
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file below ``out``.
 
         Raises:
             GraderError: it cannot be written.
         """
-        path = self.out / place
+        path = self.out / name
         try:
             write_atomic(path, content.encode() if isinstance(content, str) else content)
         except OSError as error:
@@ -54,58 +83,34 @@ class Export:
         self.files.append(path)
 
     def note(self, sentence: str) -> None:
-        """Have something said at the end."""
-        self.notes.append(sentence)
-
-
-def exportable(results: Sequence[Stored], stem: str | None) -> tuple[dict[str, list[Stored]], list[str]]:
-    """The results to export by stem, and what has to be said about the others.
-
-    Raises:
-        GraderError: none is left.
-    """
-    known = _by_assignment(results)
-    if stem is not None:
-        if stem not in known:
-            raise GraderError(f"there is no result of {stem}; there are some of {', '.join(known) or 'none'}")
-        known = {stem: known[stem]}
-    if not known:
-        raise GraderError("no result belongs to an assignment of the course, so there is nothing to export")
-    strangers = [] if stem else [one.notebook for one in results if not one.assignment]
-    notes = []
-    if strangers:
-        notes.append(f"Left out, because they belong to no assignment: {', '.join(some(strangers, MOST))}.")
-    failed = [one.notebook for found in known.values() for one in found if one.error]
-    if failed:
-        named = ", ".join(some(failed, MOST))
-        notes.append(f"These could not be graded and are exported with 0 points: {named}.")
-    return known, notes
-
-
-def _by_assignment(results: Sequence[Stored]) -> dict[str, list[Stored]]:
-    """Results of known assignments, by their stems."""
-    stems = sorted({one.assignment for one in results if one.assignment})
-    return {stem: [one for one in results if one.assignment == stem] for stem in stems}
+        """Add a note, unless it is there already."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
 
 def feedback_text(answer: StoredAnswer, shows: Feedback) -> str | None:
-    """What a student reads about a question that is not in full, a line for each text; None if it is.
-
-    Args:
-        answer: the question.
-        shows: what the instructor lets students see.
-    """
+    """A question's feedback as plain text, a line for each sentence; None where it earned all its points."""
     if answer.in_full:
         return None
     if answer.status != "answered":
-        return next((check.message for check in answer.checks if check.message), "Not answered.")
+        return status_text(answer)
     lines: list[str] = []
     for check in answer.checks:
         if check.outcome == "passed":
             continue
-        told_why = f": {check.message}" if shows.diagnoses and check.message else ""
-        lines.append(f"{check.title.rstrip('.') if told_why else check.title}{told_why}")
+        reason = f": {check.message}" if shows.diagnoses and check.message else ""
+        lines.append(f"{check.title.rstrip('.') if reason else check.title}{reason}")
         if shows.hints and check.hint:
             lines.append(f"Hint: {check.hint}")
     lines += answer.remarks
     return "\n".join(" ".join(line.split()) for line in lines) or None
+
+
+def status_text(answer: StoredAnswer) -> str:
+    """Why a question without an answer has no points."""
+    return next((check.message for check in answer.checks if check.message), "Not answered.")
+
+
+def plain_number(value: float) -> int | float:
+    """The number as JSON writes it best: ``4`` and ``4.5``."""
+    return int(value) if float(value).is_integer() else value

@@ -1,12 +1,13 @@
 """Outside: Classroom 50's ``result.json``, whose scores are whole numbers.
 
-Points of an assignment are multiplied by the smallest factor that makes all of them whole. It follows from
-what the checks are worth, so it is the same for every student; a test's name says the points themselves.
+All points of an assignment are multiplied by the smallest factor that makes them whole. The names of the
+tests give the points themselves.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -20,8 +21,8 @@ SCHEMA = "classroom50/result/v1"
 _LARGEST_FACTOR = 1000
 _ROUNDING = 1e-6  # sums of floats are a little off
 
-# The variables of Classroom 50's environment that say something about one submission.
-_OF_ONE = {
+# Environment variables of Classroom 50 about a single submission, by field.
+_SUBMISSION_VARIABLES = {
     "submission": "SUBMISSION_TAG",
     "commit": "COMMIT_URL",
     "release": "RELEASE_URL",
@@ -29,40 +30,39 @@ _OF_ONE = {
 }
 
 
-def export(export: Export, environment: Mapping[str, str]) -> None:
+def write_files(export: Export) -> None:
     """Write ``<student>/<stem>/result.json``.
 
-    Args:
-        export: what, and where to.
-        environment: gives the classroom's name and, for a single result, where it was handed in.
+    The environment gives the classroom's name and, for a single result, where it was handed in.
     """
-    every = [one for results in export.results.values() for one in results]
-    known = environment if len(every) == 1 else {"CLASSROOM": environment.get("CLASSROOM", "")}
+    known: Mapping[str, str] = os.environ
+    if sum(map(len, export.results.values())) > 1:
+        known = {"CLASSROOM": os.environ.get("CLASSROOM", "")}
     for stem, results in export.results.items():
-        factor = common_factor(results, export.partial_credit) or 1
-        if not all(_is_whole(factor * points) for one in results for points in _points(one)):
+        factor = common_factor(results, export.course.settings.partial_credit) or 1
+        if not all(_is_whole(factor * points) for result in results for points in _points(result)):
             export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
         if factor > 1:
             export.note(
                 f"{stem}: all points are multiplied by {factor}, because Classroom 50 takes whole numbers"
                 " only; the names of the tests say the points themselves."
             )
-        for one in results:
-            document = json.dumps(result_json(one, factor, known), indent=1, allow_nan=False)
-            export.write(f"{one.student}/{stem}/result.json", document + "\n")
+        for result in results:
+            document = json.dumps(result_json(result, factor, known), indent=1, allow_nan=False)
+            export.write(f"{result.student}/{stem}/result.json", document + "\n")
 
 
-def result_json(one: Stored, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
+def result_json(result: Stored, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
     """A result as Classroom 50 reads it; its total is the sum of its tests."""
-    tests = [_test(answer, factor) for answer in one.answers]
+    tests = [_test(answer, factor) for answer in result.answers]
     return {
         "schema": SCHEMA,
         "classroom": environment.get("CLASSROOM") or "",
-        "assignment": environment.get("ASSIGNMENT") or one.name,
+        "assignment": environment.get("ASSIGNMENT") or result.name,
         "assignment_type": "individual",
-        "owner": one.student,
-        **{field: environment.get(variable) or "" for field, variable in _OF_ONE.items()},
-        "datetime": one.graded_at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "owner": result.student,
+        **{field: environment.get(variable) or "" for field, variable in _SUBMISSION_VARIABLES.items()},
+        "datetime": result.graded_at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "score": sum(test["score"] for test in tests),
         "max-score": sum(test["max-score"] for test in tests),
         "tests": tests,
@@ -81,17 +81,17 @@ def _test(answer: StoredAnswer, factor: int) -> dict[str, Any]:
 
 
 def common_factor(results: Sequence[Stored], partial_credit: float) -> int | None:
-    """The least number that makes all points whole that an assignment can give; None where it is above 1,000.
+    """The smallest factor that makes all points of an assignment whole; None where it is above 1,000.
 
-    What anybody has earned does not matter, so that one more notebook changes nobody's points.
+    It does not depend on points earned, so another notebook does not change it.
 
     Args:
         results: of the assignment.
-        partial_credit: what a question may earn of which a check fails, as a part of its points.
+        partial_credit: the part of its points that a question with a failed check may earn.
     """
     points: set[float] = set()
-    for one in results:
-        for answer in one.answers:
+    for result in results:
+        for answer in result.answers:
             points |= {answer.max_score, partial_credit * answer.max_score}
             points |= {check.max_points for check in answer.checks}
     for factor in range(1, _LARGEST_FACTOR + 1):
@@ -100,8 +100,8 @@ def common_factor(results: Sequence[Stored], partial_credit: float) -> int | Non
     return None
 
 
-def _points(one: Stored) -> Iterator[float]:
-    for answer in one.answers:
+def _points(result: Stored) -> Iterator[float]:
+    for answer in result.answers:
         yield from (answer.score, answer.max_score)
 
 

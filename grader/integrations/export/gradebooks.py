@@ -1,4 +1,4 @@
-"""Outside: who of a teacher's list is which student; nobody is guessed."""
+"""Outside: the gradebook that a teacher exported: its CSV file, and which student each row is."""
 
 from __future__ import annotations
 
@@ -12,78 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.export import MOST
+from grader.integrations.export import MAX_NAMES, Export
 from grader.text import file_name, some
-
-
-@dataclass
-class Matches:
-    """Rows of a list by student.
-
-    Attributes:
-        rows: where each student is, by name.
-        unknown: students of whom no row speaks.
-        ambiguous: students who may be several rows, or of whom several may be the same row.
-    """
-
-    rows: dict[str, int] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    ambiguous: list[str] = field(default_factory=list)
-
-    def notes(self, place: str) -> list[str]:
-        """What whoever exports has to know."""
-        told = []
-        if self.unknown:
-            told.append(f"Not in {place}, so left out: {'; '.join(some(self.unknown, MOST))}.")
-        if self.ambiguous:
-            told.append(
-                f"Left out, because several rows of {place} fit, or several students one row:"
-                f" {'; '.join(some(self.ambiguous, MOST))}."
-            )
-        return told
-
-
-def match(students: Iterable[str], names: Mapping[int, Sequence[str]]) -> Matches:
-    """Find every student's row.
-
-    A student is whoever has exactly the folder's name as a number, login, address or full name.
-
-    Args:
-        students: names of their folders.
-        names: all that each row calls its person, by the row.
-    """
-    rows: dict[str, set[int]] = defaultdict(set)
-    for row, called in names.items():
-        for name in called:
-            for spelling in _spellings(name):
-                rows[spelling].add(row)
-    students = sorted(set(students))
-    found = {student: rows.get(_folded(student), set()) for student in students}
-    claims: dict[int, list[str]] = defaultdict(list)
-    for student, candidates in found.items():
-        for row in candidates:
-            claims[row].append(student)
-    matched = Matches()
-    for student, candidates in found.items():
-        if not candidates:
-            matched.unknown.append(student)
-        elif len(candidates) > 1 or any(len(claims[row]) > 1 for row in candidates):
-            matched.ambiguous.append(student)
-        else:
-            matched.rows[student] = next(iter(candidates))
-    return matched
-
-
-def _spellings(name: str) -> set[str]:
-    """A name as it stands, as a folder is called, and with the family's name at the other end."""
-    family, comma, given = (part.strip() for part in name.partition(","))
-    spelled = [name.strip(), f"{given} {family}"] if comma and given else [name.strip()]
-    return {_folded(form) for one in spelled if one for form in (one, file_name(one))}
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
-
 
 _MAX_BYTES = 50 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -131,20 +61,31 @@ class CsvSheet:
         return (_BOM if self.has_bom else b"") + text.getvalue().encode()
 
 
-def read_sheet(path: Path) -> CsvSheet:
-    """Read a CSV file.
+def read_gradebook(export: Export) -> CsvSheet:
+    """The teacher's own gradebook.
 
     Raises:
-        GraderError: it cannot be read, is not UTF-8, or is not CSV.
+        GraderError: none was named; or it cannot be read, is not UTF-8, or is not CSV.
     """
+    path = export.gradebook
+    if path is None:
+        raise GraderError("no gradebook was named: add --gradebook FILE")
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise GraderError(f"{path} is larger than {_MAX_BYTES >> 20} MiB: is it a gradebook?")
-        content = path.read_bytes()
+        return parse_sheet(path, path.read_bytes())
     except OSError as error:
         raise GraderError(
             f"{path} cannot be read ({error.strerror}): name the gradebook you exported"
         ) from error
+
+
+def parse_sheet(path: Path, content: bytes) -> CsvSheet:
+    """Parse a CSV file's content.
+
+    Raises:
+        GraderError: it is not UTF-8, is not CSV, or is empty.
+    """
     try:
         text = content.removeprefix(_BOM).decode()
     except UnicodeDecodeError as error:
@@ -160,3 +101,67 @@ def read_sheet(path: Path) -> CsvSheet:
     if not rows:
         raise GraderError(f"{path} is empty: export the gradebook again")
     return CsvSheet(path, rows, delimiter, content.startswith(_BOM))
+
+
+@dataclass
+class Matches:
+    """Rows of a gradebook by student.
+
+    Attributes:
+        rows: each student's row.
+        unknown: students without a row.
+        ambiguous: students who may be several rows, or of whom several may be the same row.
+    """
+
+    rows: dict[str, int] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    ambiguous: list[str] = field(default_factory=list)
+
+    def note(self, export: Export, path: Path) -> None:
+        """Add notes about the students who are left out."""
+        if self.unknown:
+            export.note(f"Not in {path}, so left out: {'; '.join(some(self.unknown, MAX_NAMES))}.")
+        if self.ambiguous:
+            export.note(
+                f"Left out, because several rows of {path} fit, or several students one row:"
+                f" {'; '.join(some(self.ambiguous, MAX_NAMES))}."
+            )
+
+
+def match(students: Iterable[str], names: Mapping[int, Sequence[str]]) -> Matches:
+    """Find each student's row, which has exactly the folder's name as a number, login, address or name.
+
+    Args:
+        students: names of their folders.
+        names: all names of each row's person, by the row.
+    """
+    rows: dict[str, set[int]] = defaultdict(set)
+    for row, row_names in names.items():
+        for name in row_names:
+            for spelling in _spellings(name):
+                rows[spelling].add(row)
+    candidates = {student: rows.get(_folded(student), set()) for student in sorted(set(students))}
+    claims: dict[int, list[str]] = defaultdict(list)
+    for student, found in candidates.items():
+        for row in found:
+            claims[row].append(student)
+    matches = Matches()
+    for student, found in candidates.items():
+        if not found:
+            matches.unknown.append(student)
+        elif len(found) > 1 or any(len(claims[row]) > 1 for row in found):
+            matches.ambiguous.append(student)
+        else:
+            matches.rows[student] = next(iter(found))
+    return matches
+
+
+def _spellings(name: str) -> set[str]:
+    """A name as it stands, as a folder's name, and as given name and family name."""
+    family, comma, given = (part.strip() for part in name.partition(","))
+    spelled = [name.strip(), f"{given} {family}"] if comma and given else [name.strip()]
+    return {_folded(form) for each in spelled if each for form in (each, file_name(each))}
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())

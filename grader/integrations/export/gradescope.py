@@ -9,8 +9,8 @@ import json
 from typing import Any
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export
-from grader.integrations.export.github import plain
+from grader.integrations.export import Export, plain_number, status_text
+from grader.integrations.gradescope_autograder import autograder
 from grader.reports.templates import markdown_text
 from grader.results.stored import Stored, StoredAnswer
 from grader.scores import format_points
@@ -19,37 +19,38 @@ from grader.text import encodable, straight
 _VISIBLE = "visible"
 
 
-def export(export: Export) -> None:
-    """Write ``<stem>/<student>/results.json``."""
+def write_files(export: Export) -> None:
+    """Write ``<stem>.zip``, the autograder, and ``<stem>/<student>/results.json``."""
+    for stem in export.stems:
+        export.write(f"{stem}.zip", autograder(export.course, stem))
+    export.note(
+        "A zip holds the reference solution and hidden checks: upload it to Gradescope, give it to nobody."
+        " Raise its container there to 2 CPUs and 6 GB: the default of 768 MB is too small for torch."
+    )
     for stem, results in export.results.items():
-        for one in results:
-            document = json.dumps(results_json(one, export.shows), indent=1, allow_nan=False)
-            export.write(f"{stem}/{one.student}/results.json", document + "\n")
+        for result in results:
+            document = json.dumps(results_json(result, export.shows), indent=1, allow_nan=False)
+            export.write(f"{stem}/{result.student}/results.json", document + "\n")
 
 
-def results_json(one: Stored, shows: Feedback) -> dict[str, Any]:
-    """A result as Gradescope reads it; the numbers are exactly those of the result.
-
-    Args:
-        one: the result.
-        shows: what the student may see.
-    """
-    what = f"{one.name}: {format_points(one.score)} of {format_points(one.max_score)} points"
-    output = f"This notebook could not be graded. {one.error}" if one.error else what
+def results_json(result: Stored, shows: Feedback) -> dict[str, Any]:
+    """A result as Gradescope reads it, with exactly its numbers and what the student may see."""
+    points = f"{result.name}: {format_points(result.score)} of {format_points(result.max_score)} points"
+    output = f"This notebook could not be graded. {result.error}" if result.error else points
     return {
-        "score": plain(one.score),
+        "score": plain_number(result.score),
         "output": str(markdown_text(output)),
         "output_format": "md",
         "visibility": _VISIBLE,
         "stdout_visibility": "hidden",
-        "tests": [_test(index, answer, shows) for index, answer in enumerate(one.answers, 1)],
+        "tests": [_test(index, answer, shows) for index, answer in enumerate(result.answers, 1)],
     }
 
 
 def _test(index: int, answer: StoredAnswer, shows: Feedback) -> dict[str, Any]:
     return {
-        "score": plain(answer.score),
-        "max_score": plain(answer.max_score),
+        "score": plain_number(answer.score),
+        "max_score": plain_number(answer.max_score),
         "status": "passed" if answer.in_full else "failed",
         "name": encodable(straight(f"{answer.id} · {answer.title}")),
         "number": str(index),
@@ -62,18 +63,18 @@ def _test(index: int, answer: StoredAnswer, shows: Feedback) -> dict[str, Any]:
 def _output(answer: StoredAnswer, shows: Feedback) -> str:
     """The checks of a question as Markdown: title, points, diagnosis and hint."""
     if answer.status != "answered":
-        return str(markdown_text(next((c.message for c in answer.checks if c.message), "Not answered.")))
+        return str(markdown_text(status_text(answer)))
     lines: list[str] = []
-    said: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for check in answer.checks:
         sign = "✅" if check.outcome == "passed" else "❌"
         points = f"{format_points(check.points)} of {format_points(check.max_points)}"
         lines += [f"- {sign} **{markdown_text(check.title)}** ({points})", ""]
-        if check.message and check.message in said:
+        if check.message and check.message in titles:
             if shows.diagnoses:
-                lines += [f"  The same as for “{markdown_text(said[check.message])}”.", ""]
+                lines += [f"  The same as for “{markdown_text(titles[check.message])}”.", ""]
             continue
-        said[check.message or ""] = check.title
+        titles[check.message or ""] = check.title
         if check.message and shows.diagnoses:
             lines += [f"  {markdown_text(check.message)}", ""]
         if check.hint and shows.hints:

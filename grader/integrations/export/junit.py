@@ -1,6 +1,6 @@
-"""Outside: JUnit's XML, which continuous integration and many dashboards read: a file for each assignment.
+"""Outside: JUnit's XML, a file for each assignment: a suite is a student, a case is a check.
 
-A suite is a student, a case is a check. What a question earned stands in the suite's properties.
+Points are properties of suites and cases.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from grader.text import encodable, straight
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def export(export: Export) -> None:
+def write_files(export: Export) -> None:
     """Write ``<stem>.xml``."""
     for stem, results in export.results.items():
         suites = ET.Element("testsuites", name=_xml(stem))
-        for one in results:
-            _add_suite(suites, one, export.shows)
+        for result in results:
+            _add_suite(suites, result, export.shows)
         _count(suites, list(suites))
         ET.indent(suites)
         text = io.BytesIO()
@@ -31,17 +31,20 @@ def export(export: Export) -> None:
         export.write(f"{stem}.xml", text.getvalue() + b"\n")
 
 
-def _add_suite(suites: ET.Element, one: Stored, shows: Feedback) -> None:
-    suite = ET.SubElement(suites, "testsuite", name=_xml(one.student))
-    if one.graded_at:
-        suite.set("timestamp", _xml(one.graded_at.removesuffix("Z")))
+def _add_suite(suites: ET.Element, result: Stored, shows: Feedback) -> None:
+    suite = ET.SubElement(suites, "testsuite", name=_xml(result.student))
+    if result.graded_at:
+        suite.set("timestamp", _xml(result.graded_at.removesuffix("Z")))
     suite.set("time", "0")
     properties = ET.SubElement(suite, "properties")
-    earned = [("", one.score, one.max_score), *((f"{a.id}.", a.score, a.max_score) for a in one.answers)]
+    earned = [("", result.score, result.max_score)]
+    earned += [(f"{a.id}.", a.score, a.max_score) for a in result.answers]
     for prefix, score, of in earned:
         ET.SubElement(properties, "property", name=_xml(f"{prefix}score"), value=format_points(score))
         ET.SubElement(properties, "property", name=_xml(f"{prefix}max_score"), value=format_points(of))
-    cases = [_add_case(suite, one, answer, check, shows) for answer in one.answers for check in answer.checks]
+    cases = [
+        _add_case(suite, result, answer, check, shows) for answer in result.answers for check in answer.checks
+    ]
     suite.set("tests", str(len(cases)))
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(sum(case.find(kind) is not None for case in cases)))
@@ -49,10 +52,10 @@ def _add_suite(suites: ET.Element, one: Stored, shows: Feedback) -> None:
 
 
 def _add_case(
-    suite: ET.Element, one: Stored, answer: StoredAnswer, check: StoredCheck, shows: Feedback
+    suite: ET.Element, result: Stored, answer: StoredAnswer, check: StoredCheck, shows: Feedback
 ) -> ET.Element:
     case = ET.SubElement(
-        suite, "testcase", classname=_xml(f"{one.name}.{answer.id}"), name=_xml(check.id), time="0"
+        suite, "testcase", classname=_xml(f"{result.name}.{answer.id}"), name=_xml(check.id), time="0"
     )
     properties = ET.SubElement(case, "properties")
     for name, value in (
@@ -62,10 +65,10 @@ def _add_case(
     ):
         ET.SubElement(properties, "property", name=name, value=_xml(value))
     if check.outcome != "passed":
-        broken = one.error is not None or check.outcome == "error"
-        message = one.error or (check.message if shows.diagnoses or answer.status != "answered" else None)
-        told = ET.SubElement(case, "error" if broken else "failure", message=_xml(message or check.title))
-        told.text = _xml(check.hint) if check.hint and shows.hints else None
+        broken = result.error is not None or check.outcome == "error"
+        message = result.error or (check.message if shows.diagnoses or answer.status != "answered" else None)
+        fault = ET.SubElement(case, "error" if broken else "failure", message=_xml(message or check.title))
+        fault.text = _xml(check.hint) if check.hint and shows.hints else None
     return case
 
 

@@ -1,6 +1,6 @@
-"""Outside: grades as Moodle's gradebook imports them: a file for each assignment, known users only.
+"""Outside: grades as Moodle's gradebook imports them, a file for each assignment.
 
-One unknown user fails a whole import, so users are taken from the teacher's own export.
+An unknown user fails the whole import, so users are taken from the teacher's own export.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.integrations.export import MOST, Export, feedback_text
-from grader.integrations.export.gradebooks import CsvSheet, match
+from grader.integrations.export import MAX_NAMES, Export, feedback_text
+from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
 from grader.results.stored import Stored
 from grader.scores import format_points
 from grader.text import encodable, some, straight, without_formula
@@ -24,48 +24,52 @@ _GIVEN, _FAMILY = ("first name",), ("last name", "surname")
 _MAX_FEEDBACK = 2000  # characters
 
 
-def export(export: Export, sheet: CsvSheet) -> None:
-    """Write ``<stem>.csv``, of whoever has a result and is in the teacher's export.
-
-    Args:
-        export: what, and where to.
-        sheet: the gradebook or the list of participants as Moodle exported it.
+def write_files(export: Export) -> None:
+    """Write ``<stem>.csv`` with the users of the teacher's export who have a result.
 
     Raises:
-        GraderError: the file has no addresses, or nobody of it has a result.
+        GraderError: the export has no addresses, or none of its users has a result.
     """
+    sheet = read_gradebook(export)
     headings = [heading.strip().casefold() for heading in sheet.headings]
-    address, identity = _find(headings, _ADDRESSES), _find(headings, _NUMBERS)
-    if address is None:
+    if _find(headings, _ADDRESSES) is None:
         raise GraderError(
             f"{sheet.path} has no column Email address ({', '.join(sheet.headings)}): export the gradebook in"
             " Moodle by Grades, Export, Plain text file"
         )
     people = _people(sheet, headings)
     for stem, results in export.results.items():
-        lines, formulas = [], []
-        matched = match((one.student for one in results), people)
-        export.notes.extend(note for note in matched.notes(str(sheet.path)) if note not in export.notes)
-        for one in results:
-            if one.student not in matched.rows:
-                continue
-            row = sheet.rows[matched.rows[one.student]]
-            user = sheet.value(row, address), sheet.value(row, identity)
-            if any(without_formula(name) != name for name in user):
-                formulas.append(f"{one.student} {user}")
-                continue
-            lines.append([*user, format_points(one.score), _feedback(one, export.shows)])
-        if formulas:
-            export.note(
-                f"{stem}, left out, because a spreadsheet would take their address or number for a formula:"
-                f" {', '.join(some(formulas, MOST))}."
-            )
+        matches = match((result.student for result in results), people)
+        matches.note(export, sheet.path)
+        rows = matches.rows
+        known = [(result, rows[result.student]) for result in results if result.student in rows]
+        lines = _lines(export, sheet, headings, known)
         if lines:
-            title = without_formula(encodable(straight(export.titles.get(stem, stem))))
+            title = without_formula(encodable(straight(export.title(stem) or stem)))
             export.write(f"{stem}.csv", _csv([["Email address", "ID number", title, "Feedback"], *lines]))
             export.note(f"{stem}, scores written: {len(lines)}.")
     if not export.files:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
+
+
+def _lines(
+    export: Export, sheet: CsvSheet, headings: Sequence[str], results: Sequence[tuple[Stored, int]]
+) -> list[list[str]]:
+    """A line for each result and its row; adds a note of users whose address or number is a formula."""
+    columns = _find(headings, _ADDRESSES), _find(headings, _NUMBERS)
+    lines, formulas = [], []
+    for result, row in results:
+        user = tuple(sheet.value(sheet.rows[row], column) for column in columns)
+        if any(without_formula(name) != name for name in user):
+            formulas.append(f"{result.student} {user}")
+        else:
+            lines.append([*user, format_points(result.score), _feedback(result, export.shows)])
+    if formulas:
+        export.note(
+            f"{results[0][0].name}, left out, because a spreadsheet would take their address or number for a"
+            f" formula: {', '.join(some(formulas, MAX_NAMES))}."
+        )
+    return lines
 
 
 def _find(headings: Sequence[str], names: Sequence[str]) -> int | None:
@@ -73,24 +77,22 @@ def _find(headings: Sequence[str], names: Sequence[str]) -> int | None:
 
 
 def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
-    """What each row calls its person."""
+    """All names of each row's person."""
     columns = [_find(headings, names) for names in (_ADDRESSES, _NUMBERS, *((name,) for name in _NAMES))]
     given, family = _find(headings, _GIVEN), _find(headings, _FAMILY)
     people: dict[int, list[str]] = {}
     for at, row in enumerate(sheet.rows[1:], 1):
         full = f"{sheet.value(row, given)} {sheet.value(row, family)}".strip()
-        names = [*(sheet.value(row, column) for column in columns), full]
-        people[at] = [name for name in names if name]
+        people[at] = [name for name in (*(sheet.value(row, column) for column in columns), full) if name]
     return people
 
 
-def _feedback(one: Stored, shows: Feedback) -> str:
-    """What the student reads, on one line, as a cell that is no formula."""
-    parts = [one.error] if one.error else []
-    for answer in () if one.error else one.answers:
-        why = feedback_text(answer, shows)
-        points = f"{answer.id}: {format_points(answer.score)} of {format_points(answer.max_score)}"
-        parts.append(f"{points}. {why}" if why else f"{points}.")
+def _feedback(result: Stored, shows: Feedback) -> str:
+    """What the student reads, on a line, as a cell that is no formula."""
+    parts = [result.error] if result.error else []
+    for answer in () if result.error else result.answers:
+        points = f"{answer.id}: {format_points(answer.score)} of {format_points(answer.max_score)}."
+        parts.append(" ".join(filter(None, (points, feedback_text(answer, shows)))))
     line = " ".join(encodable(straight(" ".join(parts))).split())
     return without_formula(line if len(line) <= _MAX_FEEDBACK else line[: _MAX_FEEDBACK - 1] + "…")
 

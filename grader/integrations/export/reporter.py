@@ -19,14 +19,14 @@ from typing import Any
 import click
 
 from grader.errors import GraderError
+from grader.integrations.export import plain_number
 from grader.integrations.export.github import (
     QuestionScore,
     Status,
     notices,
-    plain,
     quoted,
     step_summary,
-    total,
+    totals,
 )
 from grader.scores import format_points
 
@@ -58,7 +58,7 @@ def main(environment: Mapping[str, str]) -> int:
     else:
         click.echo("\n".join(notices(scored)))
     _append(environment.get("GITHUB_STEP_SUMMARY"), summary)
-    points, of = total(scored)
+    points, of = totals(scored)
     return 0 if not lost and points == of and all(one.status == "pass" for one in scored) else 1
 
 
@@ -105,7 +105,7 @@ def _points(value: Any) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise ValueError(value)
-    return plain(value)
+    return plain_number(value)
 
 
 def _line(one: QuestionScore) -> str:
