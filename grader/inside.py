@@ -1,7 +1,7 @@
 """Outside: the vocabulary of probes, as placeholders; the real things exist only in the worker.
 
 A check file imports these names so that editors, linters and readers know them. A probe's source
-travels to the worker and meets the real ``torch`` there (``grader/sandbox/worker/toolbox.py``). Outside
+travels to the worker and meets the real ``torch`` there (``grader/sandbox/worker/probe_api.py``). Outside
 there is no torch: whoever uses a placeholder here is told so at once.
 """
 

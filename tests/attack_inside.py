@@ -28,16 +28,16 @@ def switch_off(layer):
 
 
 def _clean_start():
-    from worker import cage
+    from worker import confinement
 
-    cage._close_all_but = lambda _: None
+    confinement._close_all_but = lambda _: None
 
 
 def _limits():
     """Far beyond what a worker may have, and yet not beyond what a machine can give."""
-    from worker import cage, zygote
+    from worker import confinement, zygote
 
-    limits, hard = cage._limits, resource.getrlimit
+    limits, hard = confinement._limits, resource.getrlimit
     memory = zygote._virtual_memory() + _MOST_MEMORY
     lifted = {
         resource.RLIMIT_AS: (memory, memory),
@@ -45,7 +45,9 @@ def _limits():
         resource.RLIMIT_NPROC: (4096, 4096),
         resource.RLIMIT_FSIZE: (_MOST_MEMORY, _MOST_MEMORY),
     }
-    cage._limits = lambda *given: tuple((which, lifted.get(which, pair)) for which, pair in limits(*given))
+    confinement._limits = lambda *given: tuple(
+        (which, lifted.get(which, pair)) for which, pair in limits(*given)
+    )
 
 
 def _user():
@@ -76,19 +78,19 @@ def _wire():
 
 
 def _restoring():
-    from worker import attributes, guard
+    from worker import attributes, torch_state
 
-    guard.restore_modes = lambda: None
-    guard.intercepting_modes = list
+    torch_state.restore_modes = lambda: None
+    torch_state.intercepting_modes = list
     attributes.restore = lambda **_: []
-    guard.interceptions = lambda _: ([], [])
-    guard.changed_modes = lambda _: []
+    torch_state.interceptions = lambda _: ([], [])
+    torch_state.changed_modes = lambda _: []
 
 
 def _captured():
     """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
     import torch
-    from worker import child, contents, facts, nodes, spy, toolbox
+    from worker import contents, facts, nodes, probe_api, service, spy
 
     def attribute(name):
         return lambda value: getattr(value, name)
@@ -122,11 +124,11 @@ def _captured():
     facts._type = kind
     facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
     facts.error_text = str
-    child._chunks = lambda message, _: json.dumps(message)
-    child._scan = lambda text, _: (json.loads(text), None)
-    toolbox._seed_python = random.seed
-    toolbox.WORDS["freed"] = _is_freed
-    nodes._made_by, toolbox._storage, toolbox._detach = (
+    service._chunks = lambda message, _: json.dumps(message)
+    service._scan = lambda text, _: (json.loads(text), None)
+    probe_api._seed_python = random.seed
+    probe_api.WORDS["freed"] = _is_freed
+    nodes._made_by, probe_api._storage, probe_api._detach = (
         attribute("grad_fn"),
         method("untyped_storage"),
         method("detach"),

@@ -105,7 +105,7 @@ def _serve():
     sys.path[:0] = order.get("extra", ())
     sys.path.append(str(GRADER))
     from worker import landlock, privileges  # noqa: PLC0415 - exists only in the zygote
-    from worker.cage import Cage, readable_paths  # noqa: PLC0415
+    from worker.confinement import Cage, readable_paths  # noqa: PLC0415
     from worker.preflight import preflight  # noqa: PLC0415
 
     readable_paths()  # loads what it needs while this process may still read it
@@ -125,7 +125,7 @@ def _serve():
 
 
 def _become(order):
-    from worker.libc import syscall  # noqa: PLC0415
+    from worker.syscalls import syscall  # noqa: PLC0415
 
     if "groups" in order:
         os.setgroups(order["groups"])

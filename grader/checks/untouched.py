@@ -17,7 +17,7 @@ _PARTS = {
     *("requires_grad", "retains_grad", "shape", "storage", "training", "type", "value", "version"),
 }
 
-#: What is told of each mode of ``grader/sandbox/worker/guard.py`` that a function left changed.
+#: What is told of each mode of ``grader/sandbox/worker/torch_state.py`` that a function left changed.
 _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
     "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",

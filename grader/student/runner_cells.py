@@ -12,13 +12,12 @@ from typing import IO, Any
 
 from grader.checks.diagnosis import told_of
 from grader.sandbox.facts import Rebound
-from grader.sandbox.worker import lazy_dynamo, lazy_shapes
-from grader.sandbox.worker.bindings import cell_of
+from grader.sandbox.worker import lazy_imports
+from grader.sandbox.worker.bindings import cell_of, rebound
 from grader.sandbox.worker.cells import CellTimeout, Notebook
 from grader.sandbox.worker.facts import describe_error
-from grader.sandbox.worker.rebound import rebound
-from grader.sandbox.worker.standins import install
-from grader.sandbox.worker.status import answer_status
+from grader.sandbox.worker.fakes import install
+from grader.sandbox.worker.stub_status import answer_status
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -32,8 +31,7 @@ def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
         whereabouts: an open file, into which goes where a test is, or a cell without an alarm, when its
             time is up.
     """
-    lazy_dynamo.install()
-    lazy_shapes.install()
+    lazy_imports.install()
     notebook = Notebook()
     install(notebook)
     notebook.begin(request["handed_out"])

@@ -177,7 +177,7 @@ def test_python_shows_nothing_of_the_outside(zygote):
     assert {"HOME", "LANG", "PATH"} <= set(environment[0]) == set(environment[1])
     assert "SECRET_OF_THE_OUTSIDE" in os.environ.keys() - environment[0]
     assert modules == ["grader"]  # the stand-in
-    assert set(frames) == {"<cell 1>", "<probe>", "child.py", "zygote.py", "<string>"}
+    assert set(frames) == {"<cell 1>", "<probe>", "service.py", "zygote.py", "<string>"}
     assert lines == []
 
 

@@ -6,7 +6,7 @@ from observing import look, probe
 from grader.sandbox.evidence import NoFacts
 from grader.sandbox.facts import Raised
 from grader.sandbox.plan import PlannedProbe
-from grader.sandbox.worker import namespace
+from grader.sandbox.worker import snapshots
 
 HONEST = "def second():\n    return torch.ones(2)"
 FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"
@@ -190,7 +190,7 @@ RELIED_ON = {
     "probe.helper": "args[0].__globals__['helper'] = evil",
     "probe.helper.__code__": "args[0].__globals__['helper'].__code__ = evil.__code__",
     "probe.Model.forward": "args[0].__globals__['Model'].forward = evil",
-    "worker.toolbox.Raised": "args[0].__globals__['attempt'].__globals__['Raised'] = evil",
+    "worker.probe_api.Raised": "args[0].__globals__['attempt'].__globals__['Raised'] = evil",
     "worker.facts.Raised.__init__": "args[0].__globals__['attempt'].__globals__['Raised'].__init__ = evil",
     "kernels of aten": (
         "import torch.library as tl\n    kept = tl.Library('aten', 'IMPL')\n"
@@ -223,7 +223,7 @@ def test_a_patch_that_heals_within_a_method_is_noticed(zygote):
     )
     facts = "student.first().patch()\nreturn nn.Linear(1, 1)(torch.ones(1))"
     seen = look(zygote, source, first=probe("first", facts), stubs={"first": "class first:\n    ..."})
-    if namespace._IS_COUNTED:
+    if snapshots._IS_COUNTED:
         assert ("patched", None) in seen.evidence.traces
 
 

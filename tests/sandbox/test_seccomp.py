@@ -11,8 +11,8 @@ import struct
 
 import pytest
 
-from grader.sandbox.worker import seccomp, syscalls
-from grader.sandbox.worker.allowlist import NOTICES, OWN_PID, PIPES, REQUEST
+from grader.sandbox.worker import NOTICES, PIPES, REQUEST, seccomp, syscalls
+from grader.sandbox.worker.seccomp import OWN_PID
 
 HEADERS = {
     "x86_64": pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),

@@ -22,9 +22,9 @@ elsewhere = [place for place in sys.path if place and pathlib.Path(place) != pac
 sys.path[:] = [str(package), *elsewhere]
 for path in sorted((package / "worker").glob("*.py")):
     importlib.import_module("worker" if path.stem == "__init__" else f"worker.{path.stem}")
-from worker import toolbox
+from worker import probe_api
 import torch, math
-words = toolbox.WORDS
+words = probe_api.WORDS
 print(json.dumps({
     "words": sorted(words),
     "grader": sorted(name for name in sys.modules if name.partition(".")[0] == "grader"),

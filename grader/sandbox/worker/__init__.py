@@ -2,7 +2,7 @@
 
 The zygote (``sandbox/zygote.py``) is started once per run and imports torch. Over a control socket it
 is told ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
-``{"pid": ...}`` and a pidfd of the new worker. The worker (``child.py``) enters the cage and then
+``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the cage and then
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
@@ -35,3 +35,7 @@ An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that
 behind it, and ``"probe"``, [line, column] of a probe's code, where it came through one. Facts are described
 in ``sandbox/facts.py``.
 """
+
+#: A worker's pipes for requests, answers and notices, besides 0, 1 and 2. Students' code may read and write
+#: whatever is open, but it can neither close nor move these: a notice reaches the outside or leaves a trace.
+PIPES = REQUEST, ANSWER, NOTICES = 10, 11, 12

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from . import audit
-from .namespace import MISSING, Namespace, Namespaces
+from .snapshots import MISSING, Namespace, Namespaces
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 

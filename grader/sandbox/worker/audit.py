@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from .allowlist import NOTICES
+from . import NOTICES
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import wrappers
+from . import contents
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -105,9 +105,9 @@ class Raised:
 def _storage_of(tensor: Any) -> Any:
     """Its storage; a sparse tensor has none. Of what torch.func passes around, that of its content."""
     try:
-        if wrappers.is_wrapped(tensor):
-            with wrappers.outside_of_transforms():
-                tensor = wrappers.content(tensor)
+        if contents.is_wrapped(tensor):
+            with contents.outside_of_transforms():
+                tensor = contents.content(tensor)
         return _storage(tensor) if _layout(tensor) is _strided else None
     except (RuntimeError, NotImplementedError):
         return None
@@ -144,17 +144,17 @@ def read_grad(tensor: Any) -> Any:
 def tensor_fields(tensor: Any) -> dict[str, Any]:
     """All facts of a tensor that do not refer to other tensors.
 
-    Within torch.func, shape and value are those of what is in all wrappers.
+    Within torch.func, shape and value are those of what is in all contents.
     """
-    if wrappers.is_in_transform() or wrappers.is_wrapped(tensor):
+    if contents.is_in_transform() or contents.is_wrapped(tensor):
         return _fields_in_transform(tensor)
     return _fields(tensor)
 
 
 def _fields_in_transform(tensor: Any) -> dict[str, Any]:
-    with wrappers.outside_of_transforms():
+    with contents.outside_of_transforms():
         try:
-            content = wrappers.content(tensor)
+            content = contents.content(tensor)
         except RuntimeError:  # a wrapper of another kind
             return _fields(tensor)
         return {**_fields(tensor), "shape": [*_shape(content)], "value": _elements(content)}

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from . import contents, facts, saved_tensors
+from . import contents, facts, nodes
 from .nodes import Walk, leaf_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -100,7 +100,7 @@ class _Teller:
         """The graph as plain data."""
         wide = any(len(after) > MAX_NEXT for after in self._shown.after)
         behind = Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
-        states = [{state for _, state, *_ in saved_tensors.states(node)} for node in behind.nodes]
+        states = [{state for _, state, *_ in nodes.states(node)} for node in behind.nodes]
         return {
             "tensors": [self._tensor(place) for place in range(len(self._named))],
             "nodes": [self._node(place, node) for place, node in enumerate(self._shown.nodes)],
@@ -138,7 +138,7 @@ class _Teller:
             "leaf": None,
             "named": None,
             "grad": False,
-            "saved": [*islice(self._remarkable(saved_tensors.states(node)), MAX_SAVED)],
+            "saved": [*islice(self._remarkable(nodes.states(node)), MAX_SAVED)],
         }
         leaf = leaf_of(node)
         if facts.is_tensor(leaf):
@@ -146,7 +146,7 @@ class _Teller:
             told.update(leaf=_sizes(leaf), named=named, grad=facts.read_grad(leaf) is not None)
         return told
 
-    def _remarkable(self, states: list[saved_tensors.State]) -> Iterator[list[Any]]:
+    def _remarkable(self, states: list[nodes.State]) -> Iterator[list[Any]]:
         """Saved tensors that say more than that all is well."""
         for name, state, then, now, tensor in states:
             partner = self._partner(state, tensor)

@@ -1,18 +1,169 @@
 """Inside the worker: the preflight attacks the cage from within before any student's code enters it."""
 
 import contextlib
+import errno
+import fcntl
+import importlib
 import json
 import os
+import resource
 import select
 import signal
+import socket
+import struct
+import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from .attacks import Target, attacks, controls, refused, works
-from .cage import Cage, CageError
+from . import syscalls
+from .confinement import Cage, CageError
+from .syscalls import syscall
+
+Attempt = Callable[[], object]
+
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.ENOSYS)
+_AT_FDCWD = -100
+_CLONE_NEWUSER = 0x10000000
+_IPPROTO_MPTCP = 262
+_PTRACE_PEEKDATA = 2
+
+
+class Target(NamedTuple):
+    """What an attacker wants: a project's file and folder, names to write to, and a pipe it holds itself."""
+
+    folder: Path
+    file: Path
+    writable: tuple[Path, ...]
+    pipe: int
+
+
+def refused(attempt: Attempt) -> bool:
+    """Tell whether the cage stopped it; a failure for another reason means that the cage let it pass."""
+    try:
+        attempt()
+    except OSError as error:
+        return error.errno in _REFUSALS
+    return False
+
+
+def works(control: Attempt) -> bool:
+    """Tell whether something ordinary succeeds."""
+    try:
+        control()
+    except BaseException:
+        return False
+    return True
+
+
+def attacks(target: Target, *, sealed: bool) -> dict[str, Attempt]:
+    """Give every attack by its name, for the process that is to attack."""
+    looking_up = {"look up a file": target.file.stat} if sealed else {}
+    return {**_on_files(target), **looking_up, **_on_the_network(), **_on_processes(target), **_on_rights()}
+
+
+def controls(*, sealed: bool) -> dict[str, Attempt]:
+    """Give what has to work by its name."""
+    on_files = {"import a module": _import_a_module, "write to /dev/null": _write_to_null}
+    return {
+        "allocate memory": lambda: bytearray(16 << 20),
+        "start a thread": _start_a_thread,
+        **({} if sealed else on_files),
+    }
+
+
+def _on_files(target: Target) -> dict[str, Attempt]:
+    folder, file = os.fsencode(target.folder), os.fsencode(target.file)
+    return {
+        "read a file of the project": lambda: os.open(target.file, os.O_RDONLY),
+        "list a folder of the project": lambda: next(target.folder.iterdir()),
+        "read the environment": lambda: os.open("/proc/self/environ", os.O_RDONLY),
+        "truncate what is open for reading": lambda: os.open(os.devnull, os.O_RDONLY | os.O_TRUNC),
+        "change the mode of a file": lambda: syscall("fchmodat", _AT_FDCWD, file, 0o666),
+        "make a file in memory": lambda: syscall("memfd_create", b"preflight", 0),
+        "mount a file system": lambda: syscall("mount", b"none", folder, b"no such file system", 0, None),
+        **{_writing_to(path.parent, folder): _creation(path) for path in target.writable},
+    }
+
+
+def _on_the_network() -> dict[str, Attempt]:
+    return {
+        "open a TCP socket": _socket(socket.AF_INET, socket.SOCK_STREAM),
+        "open an MPTCP socket": _socket(socket.AF_INET, socket.SOCK_STREAM, _IPPROTO_MPTCP),
+        "open a UDP socket": _socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "open a Unix socket": _socket(socket.AF_UNIX, socket.SOCK_STREAM),
+    }
+
+
+def _on_processes(target: Target) -> dict[str, Attempt]:
+    parent = os.getppid()
+    return {
+        "fork": lambda: _fork("clone", signal.SIGCHLD, 0, 0, 0, 0),
+        "fork by clone3": lambda: syscall("clone3", None, 0),
+        **({"fork by the old call": lambda: _fork("fork")} if syscalls.machine() == "x86_64" else {}),
+        "start a program": lambda: syscall("execve", b"", None, None),
+        "trace the parent": lambda: syscall("ptrace", _PTRACE_PEEKDATA, parent, None, None),
+        "signal the parent": lambda: syscall("kill", parent, 0),
+        "signal the parent through a pipe": lambda: fcntl.fcntl(target.pipe, fcntl.F_SETOWN, parent),
+        "leave the session": lambda: syscall("setsid"),
+        "leave the process group": lambda: syscall("setpgid", 0, -1),
+    }
+
+
+def _on_rights() -> dict[str, Attempt]:
+    return {
+        "remain root": _remain_root,
+        "raise a limit": _raise_a_limit,
+        "make a namespace": lambda: syscall("unshare", _CLONE_NEWUSER),
+        "load a program into the kernel": lambda: syscall("bpf", 0, None, 0),
+        "submit calls past the filter": lambda: syscall("io_uring_setup", 1, None),
+    }
+
+
+def _writing_to(place: Path, project: bytes) -> str:
+    return f"write to {'a folder of the project' if os.fsencode(place) == project else place}"
+
+
+def _creation(path: Path) -> Attempt:
+    return lambda: os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+
+
+def _socket(family: int, kind: int, protocol: int = 0) -> Attempt:
+    return lambda: syscall("socket", family, kind, protocol)
+
+
+def _fork(call: str, *arguments: int) -> None:
+    if syscall(call, *arguments) == 0:
+        os._exit(0)
+
+
+def _remain_root() -> None:
+    if 0 not in {os.getuid(), os.geteuid()}:
+        raise PermissionError(errno.EPERM, "this is another user")
+
+
+def _raise_a_limit() -> None:
+    # Up to the hard limit anybody may.
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    syscall("prlimit64", 0, resource.RLIMIT_CPU, struct.pack("=qq", hard, hard), None)
+
+
+def _import_a_module() -> None:
+    sys.modules.pop("colorsys", None)
+    importlib.import_module("colorsys")
+
+
+def _write_to_null() -> None:
+    Path(os.devnull).write_text("nothing", encoding="utf-8")
+
+
+def _start_a_thread() -> None:
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
 
 
 class Findings(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .libc import syscall
-from .readable import open_to_all
+from .landlock import open_to_all
+from .syscalls import syscall
 
 _NOBODY = 65534
 # One for each process number there can be; no system gives these to people, services or containers.

@@ -1,11 +1,106 @@
-"""Inside the worker: the seccomp filter, an allowlist of system calls written in BPF."""
+"""Inside the worker: the seccomp filter, an allowlist of system calls and its translation into BPF.
+
+Whatever the allowlist does not name is refused with EPERM: no process, program, socket, file or right can be
+made.
+"""
 
 import ctypes
 import errno
+import fcntl
+import os
+import termios
 from typing import NamedTuple
 
-from . import allowlist, syscalls
-from .libc import syscall
+from . import PIPES, syscalls
+from .syscalls import syscall
+
+# Stands for the pid of the caged process, which is known only after the fork; no process has this number.
+OWN_PID = 0xFFFFFFFE
+_EVERY_BIT = 0xFFFFFFFF
+
+
+class Demand(NamedTuple):
+    """One 32-bit half of an argument, under a mask, has to be one of the values (`unless`: none of them)."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = _EVERY_BIT
+    upper_half: bool = False
+    unless: bool = False
+
+
+class Rule(NamedTuple):
+    """A system call is allowed where all demands hold; otherwise it fails with the errno `refusal`."""
+
+    call: str
+    demands: tuple[Demand, ...] = ()
+    allowed: bool = True
+    refusal: int = errno.EPERM
+
+
+_MEMORY = ("brk", "madvise", "mmap", "mprotect", "mremap", "munmap")
+_THREADS = ("futex", "getcpu", "gettid", "rseq", "sched_getaffinity", "sched_yield", "set_robust_list")
+_ENDING = ("exit", "exit_group")
+_SIGNALS = ("restart_syscall", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack")
+_TIMERS = ("alarm", "clock_nanosleep", "getitimer", "nanosleep", "setitimer")
+_CLOCKS = ("clock_getres", "clock_gettime", "getrusage", "gettimeofday", "time", "times")
+_DESCRIPTORS = ("fstat", "lseek", "pread64", "read", "readv", "write", "writev")
+_WAITING = ("poll", "ppoll", "pselect6", "select")
+_SELF = ("getegid", "geteuid", "getgid", "getpid", "getppid", "getrandom", "getuid", "sysinfo", "uname")
+_LOOKING_UP = (
+    *("access", "faccessat", "faccessat2", "getcwd", "getdents64"),
+    *("lstat", "newfstatat", "readlink", "readlinkat", "stat", "statx"),
+)
+
+_THREAD = 0x10900  # CLONE_VM | CLONE_SIGHAND | CLONE_THREAD
+_NAMESPACES = 0x7E020000  # every CLONE_NEW... there is
+_PR_SET_NAME, _PR_GET_NAME = 15, 16
+
+_NO_PIPE = Demand(0, PIPES, unless=True)
+_CONDITIONAL = (
+    Rule("close", (_NO_PIPE,)),
+    # glibc answers ENOSYS by falling back to clone, whose flags a filter can see.
+    Rule("clone3", allowed=False, refusal=errno.ENOSYS),
+    Rule("clone", (Demand(0, (_THREAD,), mask=_THREAD | _NAMESPACES),)),
+    Rule("kill", (Demand(0, (OWN_PID,)),)),
+    Rule("tgkill", (Demand(0, (OWN_PID,)),)),
+    Rule("prctl", (Demand(0, (_PR_SET_NAME, _PR_GET_NAME)),)),
+    # Limits can be read, not set: the pointer to new ones must be null, in both halves.
+    Rule("prlimit64", (Demand(2, (0,)), Demand(2, (0,), upper_half=True))),
+    # ENOTTY is the answer Python expects of a descriptor that does not know a request.
+    Rule(
+        "ioctl",
+        (Demand(1, (termios.TCGETS, termios.FIONREAD, termios.TIOCGWINSZ)),),
+        refusal=errno.ENOTTY,
+    ),
+    # F_SETOWN and F_SETSIG are missing: they would have the kernel send any signal to any own process.
+    Rule(
+        "fcntl",
+        (
+            _NO_PIPE,
+            Demand(1, (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)),
+        ),
+    ),
+)
+# Landlock before version 3 lets a file that is opened for reading (or with the odd mode 3) be truncated.
+_OPENING = Rule(
+    "openat",
+    (
+        Demand(
+            2,
+            (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_RDWR | os.O_TRUNC),
+            mask=os.O_ACCMODE | os.O_TRUNC,
+        ),
+    ),
+)
+
+
+def rules(*, sealed: bool) -> list[Rule]:
+    """List all rules: with Landlock files can be opened and looked up, sealed they cannot."""
+    free = (*_MEMORY, *_THREADS, *_ENDING, *_SIGNALS, *_TIMERS, *_CLOCKS, *_DESCRIPTORS, *_WAITING, *_SELF)
+    files = () if sealed else (_OPENING, *(Rule(call) for call in _LOOKING_UP))
+    return [*_CONDITIONAL, *files, *(Rule(call) for call in free)]
+
 
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
@@ -60,7 +155,7 @@ def _gate(machine: str) -> list[Instruction]:
     return gate
 
 
-def _demand(demand: allowlist.Demand, refusal: int) -> list[Instruction]:
+def _demand(demand: Demand, refusal: int) -> list[Instruction]:
     """Fall through when the argument is one of the values (`unless`: none of them), else refuse."""
     word = _ARGUMENTS + 8 * demand.argument + (4 if demand.upper_half else 0)
     last = len(demand.values) - 1
@@ -75,7 +170,7 @@ def _demand(demand: allowlist.Demand, refusal: int) -> list[Instruction]:
     ]
 
 
-def _rule(number: int, rule: allowlist.Rule) -> list[Instruction]:
+def _rule(number: int, rule: Rule) -> list[Instruction]:
     """Decide one system call; every other one skips these instructions."""
     refusal = _ERRNO | rule.refusal
     body = [step for demand in rule.demands for step in _demand(demand, refusal)]
@@ -91,8 +186,8 @@ def program(machine: str, *, sealed: bool) -> list[Instruction]:
         sealed: whether opening and looking up files is refused too.
     """
     numbers = syscalls.numbers(machine)
-    rules = allowlist.rules(sealed=sealed)
-    steps = [step for rule in rules if rule.call in numbers for step in _rule(numbers[rule.call], rule)]
+    known = [rule for rule in rules(sealed=sealed) if rule.call in numbers]
+    steps = [step for rule in known for step in _rule(numbers[rule.call], rule)]
     return [*_gate(machine), *steps, _answer(_ERRNO | errno.EPERM)]
 
 
@@ -110,7 +205,7 @@ class Filter:
 
     def __init__(self, machine: str, *, sealed: bool) -> None:
         steps = program(machine, sealed=sealed)
-        self._pid_places = [place for place, step in enumerate(steps) if step.operand == allowlist.OWN_PID]
+        self._pid_places = [place for place, step in enumerate(steps) if step.operand == OWN_PID]
         self._instructions = (_RawInstruction * len(steps))(*(_RawInstruction(*step) for step in steps))
         self._program = _RawProgram(len(steps), self._instructions)
         self._pointer = ctypes.byref(self._program)

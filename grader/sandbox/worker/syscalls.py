@@ -1,5 +1,7 @@
-"""Inside the worker: the numbers of the system calls that the cage allows, uses or attacks."""
+"""Inside the worker: the system calls that the cage allows, uses or attacks, and how to make one."""
 
+import ctypes
+import os
 import platform
 import sys
 
@@ -109,3 +111,33 @@ def numbers(name: str) -> dict[str, int]:
     """Give the numbers of all calls that exist on the architecture `name`."""
     column = MACHINES.index(name)
     return {call: number for call, row in TABLE.items() if (number := row[column]) is not None}
+
+
+# System calls by name, for what Python's own modules do not offer.
+
+# Opened once in the zygote: a child could no longer load a library.
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.syscall.restype = ctypes.c_long
+_MACHINE = machine()
+_NUMBERS = numbers(_MACHINE) if _MACHINE else {}
+
+
+def syscall(name: str, *arguments: object) -> int:
+    """Make the system call `name` past every wrapper.
+
+    Args:
+        name: a call in `syscalls.TABLE`.
+        arguments: integers, bytes, None (a null pointer) or ctypes pointers.
+
+    Returns:
+        What the kernel answered.
+
+    Raises:
+        OSError: with the kernel's errno.
+    """
+    words = (ctypes.c_long(word) if isinstance(word, int) else word for word in arguments)
+    answer = int(_LIBC.syscall(ctypes.c_long(_NUMBERS[name]), *words))
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return answer

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from . import contents, facts, guard
+from . import contents, facts, torch_state
 from .contents import items_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -89,7 +89,7 @@ class _Recorder:
 
     def __init__(self, objects: _Numbers) -> None:
         self._objects, self._seen = objects, set[int]()
-        self.record: dict[str, Any] = {"torch": {"kind": "modes", **guard.modes()}}
+        self.record: dict[str, Any] = {"torch": {"kind": "modes", **torch_state.modes()}}
 
     def add(self, path: str, value: Any, depth: int = 0) -> None:
         if _id(_type(value)) in _PLAIN:

@@ -82,7 +82,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     """
     import torch
 
-    from . import landlock, lazy_dynamo, lazy_shapes
+    from . import landlock, lazy_imports
 
     torch.set_num_threads(1)
     lazy = _LAZY if landlock.abi() else (*_LAZY_WHERE_SEALED, *_LAZY)
@@ -91,16 +91,15 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
             Exception
         ):  # a package that is not installed fails in the cell that needs it
             importlib.import_module(name)
-    lazy_dynamo.install()
-    lazy_shapes.install()
+    lazy_imports.install()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
     _warm_up(torch)
-    from . import child  # after the warm-up: it captures torch as it is from now on
-    from .cage import Cage, CageError, readable_paths
+    from . import service  # after the warm-up: it captures torch as it is from now on
+    from .confinement import Cage, CageError, readable_paths
     from .preflight import preflight
 
     gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
-    child.prepare()
+    service.prepare()
     hello["torch"] = torch.__version__.partition("+")[0]
     try:
         cage = Cage.prepare(
@@ -128,7 +127,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     gc.freeze()  # keeps the collector's hands off shared pages: 6 MB less a worker
     gc.collect()  # gives back what lies ready for reuse; in a worker that would copy shared pages
     gc.enable()
-    return lambda descriptors: child.run(cage, *descriptors)
+    return lambda descriptors: service.run(cage, *descriptors)
 
 
 def _serve(control: socket.socket, run: Any) -> None:

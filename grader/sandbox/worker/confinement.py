@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from . import landlock, seccomp, syscalls
-from .libc import syscall
+from .landlock import readable_paths
 from .privileges import Privileges
-from .readable import readable_paths
+from .syscalls import syscall
 
 __all__ = ["Cage", "CageError", "Protection", "readable_paths"]
 

@@ -20,15 +20,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import contents, facts, gradients, saved_tensors
+from . import contents, facts, gradients
 from .facts import Raised
+from .gradients import Updates
 from .graph import graph
-from .graph_at import graph_at
-from .nodes import behind, leaf_of
-from .opaque import opaque
-from .spy import snap, spy
+from .nodes import behind, leaf_of, states
+from .spy import graph_at, opaque, snap, spy
 from .untouched import Untouched
-from .updates import Updates
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -119,7 +117,7 @@ def freed(tensor: Any) -> bool:
 
     The nodes are asked, and no backward runs: a hook could raise an error of the same words.
     """
-    return any(state == "freed" for node in behind(tensor) for _, state, *_ in saved_tensors.states(node))
+    return any(state == "freed" for node in behind(tensor) for _, state, *_ in states(node))
 
 
 def _marked(node: Any, x: Any) -> Any:

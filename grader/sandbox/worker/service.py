@@ -17,10 +17,23 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import attributes, audit, cells, facts, guard, plain, standins, status, toolbox
-from .allowlist import ANSWER, NOTICES, PIPES, REQUEST
-from .cage import Cage
-from .rebound import rebound
+from . import (
+    ANSWER,
+    NOTICES,
+    PIPES,
+    REQUEST,
+    attributes,
+    audit,
+    cells,
+    facts,
+    fakes,
+    plain,
+    probe_api,
+    stub_status,
+    torch_state,
+)
+from .bindings import rebound
+from .confinement import Cage
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -40,11 +53,11 @@ _modules: list[str] = []  # what is imported of this package
 
 def prepare() -> None:
     """In the zygote, before the first fork: everything that is the same for all workers."""
-    toolbox.begin_probe(0)
-    guard.restore_modes()
+    probe_api.begin_probe(0)
+    torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
     _be_main(_notebook)
-    standins.install(_notebook)
+    fakes.install(_notebook)
     attributes.capture()
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
 
@@ -132,12 +145,12 @@ class _Service:
         Returns:
             How many threads the one before left running.
         """
-        guard.restore_modes()
-        toolbox.begin_probe(0)
+        torch_state.restore_modes()
+        probe_api.begin_probe(0)
         self._notebook = cells.Notebook()
         _be_main(self._notebook)
-        standins.install(self._notebook)
-        return guard.threads()
+        fakes.install(self._notebook)
+        return torch_state.threads()
 
     def _begin(self, handed_out: list[str]) -> None:
         self._notebook.begin(handed_out)
@@ -156,16 +169,16 @@ class _Service:
 
     def _survey(self, stubs: dict[str, str]) -> Any:
         self._notebook.bindings.put_back()
-        guard.restore_modes()
+        torch_state.restore_modes()
         patched = attributes.restore()
-        names = {name: status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
+        names = {name: stub_status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
 
     def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None) -> Any:
         """Run one probe in the modes and with the random numbers that every submission gets."""
-        guard.restore_modes()
-        toolbox.begin_probe(seed)
-        threads, names = guard.threads(), dict(self._notebook.names)
+        torch_state.restore_modes()
+        probe_api.begin_probe(seed)
+        threads, names = torch_state.threads(), dict(self._notebook.names)
         words = self._words(code)
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
@@ -176,11 +189,11 @@ class _Service:
         if attributes.healed(writes):
             audit.notice("patched", "")
         self._notebook.put_back(names)  # another question may need what they were
-        patched += guard.intercepting_modes() + attributes.exchanged_kernels()
-        guard.restore_modes()
+        patched += torch_state.intercepting_modes() + attributes.exchanged_kernels()
+        torch_state.restore_modes()
         patched += attributes.restore()
         answer = self._encode(value, raised)
-        changed = ["threads"] if guard.threads() > threads else []  # all else was put back
+        changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
         none = [name for name, has_value in values.items() if not has_value]
         return {**answer, "changed": changed, "patched": patched, "none": none}
 
@@ -198,7 +211,7 @@ class _Service:
         """The probe and its helpers, defined anew so that nothing of an earlier probe is left in them."""
         module = _Module("probe")
         words = vars(module)
-        words.update(toolbox.WORDS, __builtins__=dict(_builtins))
+        words.update(probe_api.WORDS, __builtins__=dict(_builtins))
         _exec(_load(_decode(code)), words)
         attributes.capture_probe(module)
         return words
@@ -257,12 +270,12 @@ class _Looked:
         self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before, given = guard.listeners(), plain.Given((*args, *kwargs.values()))
+        before, given = torch_state.listeners(), plain.Given((*args, *kwargs.values()))
         try:
             result = self.__function(*args, **kwargs)
         finally:
-            left, patched = guard.interceptions(before)
-            toolbox.end_call()  # by then nothing of a student's answers for a generator
+            left, patched = torch_state.interceptions(before)
+            probe_api.end_call()  # by then nothing of a student's answers for a generator
             self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
         self.__patched += plain.make_plain(result)
         self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None

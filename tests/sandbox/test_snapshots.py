@@ -4,10 +4,10 @@ import types
 
 import pytest
 
-from grader.sandbox.worker import namespace
-from grader.sandbox.worker.namespace import Namespaces
+from grader.sandbox.worker import snapshots
+from grader.sandbox.worker.snapshots import Namespaces
 
-COUNTED = pytest.mark.skipif(not namespace._IS_COUNTED, reason="this Python does not count writes")
+COUNTED = pytest.mark.skipif(not snapshots._IS_COUNTED, reason="this Python does not count writes")
 
 
 class Owner:
@@ -60,7 +60,7 @@ def test_every_write_is_noticed(owner, change):
     assert owner in written(watched)
     assert watched.all[1].is_complete() is (change is add)
     watched.settle([1], watched.writes())
-    if namespace._IS_COUNTED:
+    if snapshots._IS_COUNTED:
         assert written(watched) == []
         assert [n.owner for n in watched.written_between(before, watched.writes())] == [owner]
 
@@ -99,7 +99,7 @@ def test_what_was_written_before_it_was_settled_is_settled_alone(owner):
 
 def test_where_nobody_counts_the_first_are_compared(owner, monkeypatch):
     """Another Python may not count writes; then everything may have been written to, always."""
-    monkeypatch.setattr(namespace, "_IS_COUNTED", False)
+    monkeypatch.setattr(snapshots, "_IS_COUNTED", False)
     watched = Namespaces([owner, module()], most=1)
     watched.settle([0], watched.writes())
     assert written(watched) == [owner]

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.utils._device import DeviceContext
 
-from . import attributes, lasting
+from . import attributes
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -58,7 +58,7 @@ def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
     _set_timer(_timer, 0)  # an alarm would go off in somebody else's probe
     _leave_intercepting_modes()
-    lasting.put_back()
+    _restore_lasting_modes()
     _set_grad(True)
     if _get_dtype() is not _float32:
         _set_dtype(_float32)
@@ -154,3 +154,48 @@ def modes() -> dict[str, Any]:
 def threads() -> int:
     """How many threads there are besides the first: what one question leaves running may reach another."""
     return _count_threads()
+
+
+# Modes that last until somebody leaves them: a cell or a function may enter one and never leave it.
+
+_KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a probe
+_Inference, _set_autocast = torch._C._InferenceMode, torch.set_autocast_enabled
+_get_autocast_dtype, _set_autocast_dtype = torch.get_autocast_dtype, torch.set_autocast_dtype
+_is_cached, _set_cached, _clear_cache = (
+    torch.is_autocast_cache_enabled,
+    torch.set_autocast_cache_enabled,
+    torch.clear_autocast_cache,
+)
+_enter, _leave = torch.autocast_increment_nesting, torch.autocast_decrement_nesting
+_dtypes = {kind: _get_autocast_dtype(kind) for kind in _KINDS}
+_set_recursion_limit = sys.setrecursionlimit
+_recursion_limit = _get_recursion_limit()
+_collect = gc.enable
+_kept: list[Any] = []  # a guard of torch's puts back what was before it as soon as nobody holds it
+
+
+def _restore_lasting_modes() -> None:
+    """Put back inference mode, autocast, the recursion limit and the collection of garbage."""
+    if _is_inference():
+        _kept.append(_Inference(False))
+    for kind in _KINDS:
+        if _is_autocast(kind):
+            _set_autocast(kind, False)
+        if _get_autocast_dtype(kind) is not _dtypes[kind]:
+            _set_autocast_dtype(kind, _dtypes[kind])
+    if not _is_cached():
+        _set_cached(True)
+    _leave_autocast()
+    if _get_recursion_limit() != _recursion_limit:
+        _set_recursion_limit(_recursion_limit)
+    if not _is_collecting():
+        _collect()
+
+
+def _leave_autocast() -> None:
+    """Leave every region: within one, weights that were cast before stay in the cache, old as they may be."""
+    depth = _enter()  # one more than there were; torch counts below zero too
+    if depth != 1:
+        _clear_cache()
+    while depth != 0:
+        depth = _leave() if depth > 0 else _enter()
