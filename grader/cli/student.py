@@ -13,9 +13,12 @@ from grader.errors import GraderError
 from grader.sandbox.plan import TimeLimits
 
 if TYPE_CHECKING:
-    from grader.student.report import Findings
+    from grader.student.report import NotebookReport
+    from grader.student.reset import Reset
 
-seconds_option = click.option(
+_notebook = click.argument("path", metavar="NOTEBOOK")
+_folder = click.argument("folder", type=click.Path(path_type=Path), default=Path())
+_seconds = click.option(
     "--seconds",
     type=click.FloatRange(min=0.1),
     default=TimeLimits.cell,
@@ -25,102 +28,97 @@ seconds_option = click.option(
 
 
 @click.command()
-@click.argument("notebook")
+@_notebook
 @click.argument("question", required=False)
-@seconds_option
+@_seconds
 @click.option("-v", "--verbose", is_flag=True, help="Show what the notebook prints.")
 @click.option(
     "--github", is_flag=True, help="In a workflow: write the question's result as the step's output."
 )
-def check(notebook: str, question: str | None, seconds: float, verbose: bool, github: bool) -> None:
+def check(path: str, question: str | None, seconds: float, verbose: bool, github: bool) -> None:
     """Run a notebook's public checks, or one question's.
 
     As in: check 01_leaves q2. All cells of NOTEBOOK run first, in a fresh Python. Exit status: 0 when
     everything passes, 1 when something does not, 2 when this command or the notebook has to be mended.
     """
     if github:
-        findings = _for_github(notebook, question, seconds)
+        report = _check_for_github(path, question, seconds)
     else:
-        from grader.student.display import console, tell
+        from grader.student.display import console, print_report
 
-        findings = _look(notebook, question, seconds, shows=verbose)
-        tell(console(), findings)
-    if not all(one.is_done or one.standing == "unchecked" for one in findings.tasks):
+        report = _check(path, question, seconds, shows=verbose)
+        print_report(console(), report)
+    if not all(one.is_done or one.status == "unchecked" for one in report.questions):
         raise SystemExit(1)
 
 
-def _look(notebook: str, question: str | None, seconds: float, *, shows: bool) -> Findings:
-    from grader.student.check import check as look
+def _check(path: str, question: str | None, seconds: float, *, shows: bool) -> NotebookReport:
+    from grader.student.check import check as check_notebook
     from grader.student.display import working
     from grader.student.find import find_notebook
-    from grader.student.notebook import open_exercise
-    from grader.student.process import Supply
+    from grader.student.notebook import open_notebook
+    from grader.student.process import RunnerPool
 
-    exercise = open_exercise(find_notebook(notebook))
-    tasks = (exercise.task(question),) if question else exercise.tasks
-    with Supply(shows=shows) as supply, nullcontext() if shows else working(f"checking {exercise.name}"):
-        return look(exercise, tasks, seconds, supply.take)
+    notebook = open_notebook(find_notebook(path))
+    questions = (notebook.question(question),) if question else notebook.questions
+    with RunnerPool(shows=shows) as pool, nullcontext() if shows else working(f"checking {notebook.name}"):
+        return check_notebook(notebook, questions, seconds, pool.take)
 
 
-def _for_github(notebook: str, question: str | None, seconds: float) -> Findings:
-    """The same, told to the workflow, also where the notebook cannot be read."""
-    from grader.integrations.export.github_check import (
-        require_output,
-        write_output,
-        write_unreadable,
-    )
+def _check_for_github(path: str, question: str | None, seconds: float) -> NotebookReport:
+    """The same, with an output for the workflow, also where the notebook cannot be read."""
+    from grader.integrations.export.github_check import require_output, write_output, write_unreadable
 
     output = require_output(question)
     try:
-        findings = _look(notebook, question, seconds, shows=False)
+        report = _check(path, question, seconds, shows=False)
     except GraderError as error:
-        write_unreadable(output, Path(notebook), question or "", error)
+        write_unreadable(output, Path(path), question or "", error)
         raise
-    write_output(output, findings)
-    return findings
+    write_output(output, report)
+    return report
 
 
 @click.command()
-@click.argument("notebook")
+@_notebook
 @click.argument("question")
 @click.argument("number", type=click.IntRange(min=1), default=1)
-def hint(notebook: str, question: str, number: int) -> None:
+def hint(path: str, question: str, number: int) -> None:
     """Give a hint to a question; a higher number says more.
 
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
     what the public check looks at.
     """
-    from grader.errors import GraderError
     from grader.student.find import UnreadableError, argument_of, find_notebook
     from grader.student.hints import hints_to
-    from grader.student.notebook import exercise_handed_out, open_exercise
+    from grader.student.notebook import notebook_as_handed_out, open_notebook
     from grader.text import inert
 
-    path = find_notebook(notebook)
+    found = find_notebook(path)
     try:
-        exercise = open_exercise(path)
+        notebook = open_notebook(found)
     except UnreadableError:  # a hint needs only what was handed out
-        handed_out = exercise_handed_out(path)
+        handed_out = notebook_as_handed_out(found)
         if handed_out is None:
             raise
-        exercise = handed_out
-    argument = argument_of(path)
-    task = exercise.task(question)
-    hints = hints_to(task)
+        notebook = handed_out
+    asked = notebook.question(question)
+    hints = hints_to(asked)
     if number > len(hints):
-        raise GraderError(f"there are {len(hints)} hints to {task.id}: the last is number {len(hints)}.")
+        raise GraderError(f"there are {len(hints)} hints to {asked.id}: the last is number {len(hints)}.")
     given = hints[number - 1]
-    click.secho(f"{task.id} · {inert(given.heading)}  ({number} of {len(hints)})", bold=True)
+    click.secho(f"{asked.id} · {inert(given.heading)}  ({number} of {len(hints)})", bold=True)
     click.echo("\n" + "\n".join(map(inert, given.text.splitlines())) + "\n")
+    argument = argument_of(found)
     if number < len(hints):
-        click.echo(f"More: python -m grader hint {argument} {task.id} {number + 1}")
+        click.echo(f"More: python -m grader hint {argument} {asked.id} {number + 1}")
     else:
-        click.echo(f"That was the last one. Try: python -m grader check {argument} {task.id}")
+        click.echo(f"That was the last one. Try: python -m grader check {argument} {asked.id}")
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path())
-@seconds_option
+@_folder
+@_seconds
 def watch(folder: Path, seconds: float) -> None:
     """Check each notebook as you save it, until Ctrl-C.
 
@@ -129,21 +127,21 @@ def watch(folder: Path, seconds: float) -> None:
     """
     from grader.student.display import console
     from grader.student.find import notebooks_in
-    from grader.student.process import Supply
+    from grader.student.process import RunnerPool
     from grader.student.watch import Watcher
 
     paths = notebooks_in(folder)
-    with Supply(sentence="stopped watching.") as supply:
-        watcher = Watcher(console(), seconds, supply)
+    with RunnerPool(sentence="stopped watching.") as pool:
+        watcher = Watcher(console(), seconds, pool)
         saved = _saved(folder)
-        supply.prepare()
-        missed = next(saved)  # from here on nothing is
+        pool.prepare()
+        missed = next(saved)  # later saves are noticed
         watcher.watch([missed | {max(paths, key=lambda path: path.stat().st_mtime)}])
         watcher.watch(saved)
 
 
 def _saved(watched: Path) -> Iterator[set[Path]]:
-    """The notebooks that were saved; an empty set now and then, the first one at once."""
+    """The notebooks that were saved; an empty set now and then, the first at once."""
     from watchfiles import watch as changes_in
 
     from grader.student.find import is_notebook
@@ -160,73 +158,73 @@ def _saved(watched: Path) -> Iterator[set[Path]]:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path())
-@seconds_option
+@_folder
+@_seconds
 def status(folder: Path, seconds: float) -> None:
     """Show how every question of your notebooks stands.
 
     Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
     notebook. The points are those of the public checks; the graded ones look more closely.
     """
-    from grader.student.check import look_at_all
-    from grader.student.display import console, tell_all, working
-    from grader.student.find import notebooks_in, renamed_in
-    from grader.student.process import Supply
+    from grader.student.check import check_all
+    from grader.student.display import console, print_table, working
+    from grader.student.find import find_renamed, notebooks_in
+    from grader.student.process import RunnerPool
     from grader.text import inert
 
     paths = notebooks_in(folder)
-
-    with Supply() as supply, working("starting") as now:
+    with RunnerPool() as pool, working("starting") as show:
 
         def about_to(place: int, path: Path) -> None:
-            now(f"checking {inert(path.name)} ({place + 1} of {len(paths)})")
+            show(f"checking {inert(path.name)} ({place + 1} of {len(paths)})")
 
-        lines = list(look_at_all(paths, seconds, supply, about_to))
-    tell_all(console(), lines, renamed_in(folder) if folder.is_dir() else ())
+        rows = list(check_all(paths, seconds, pool, about_to))
+    print_table(console(), rows, find_renamed(folder) if folder.is_dir() else ())
 
 
 @click.command()
-@click.argument("notebook")
+@_notebook
 @click.argument("question")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
-def reset(notebook: str, question: str, yes: bool) -> None:
+def reset(path: str, question: str, yes: bool) -> None:
     """Put one question back as it was handed out.
 
     Only the cell of NOTEBOOK with the function that QUESTION asks for changes. Your version is kept in a
     file beside the notebook.
     """
-    from grader.errors import GraderError
     from grader.student.find import find_notebook
-    from grader.student.notebook import cell_name, open_exercise
+    from grader.student.notebook import open_notebook
     from grader.student.reset import carry_out, plan
     from grader.text import inert
 
-    exercise = open_exercise(find_notebook(notebook))
-    planned = plan(exercise, exercise.task(question))
-    identity = planned.task.id
+    notebook = open_notebook(find_notebook(path))
+    planned = plan(notebook, notebook.question(question))
+    identity = planned.question.id
     if not planned.is_needed:
-        click.echo(f"{identity} of {exercise.name} is as it was handed out. Nothing was changed.")
+        click.echo(f"{identity} of {notebook.name} is as it was handed out. Nothing was changed.")
+    elif not yes and not _confirm(notebook.name, planned):
+        click.echo("Nothing was changed.")
+        return
     else:
-        handed_out = f"{identity} as it was handed out"
-        question_asked = f"Insert {handed_out} into {exercise.name}?"
-        if planned.cell:
-            cell = cell_name(planned.cell.number, planned.cell.source)
-            question_asked = f"Replace {cell} of {exercise.name} by {handed_out}?"
-        if not yes:
-            try:
-                agreed = click.confirm(question_asked, default=False)
-            except click.Abort:
-                raise GraderError("nobody answered, so nothing was changed: add --yes to go on.") from None
-            if not agreed:
-                click.echo("Nothing was changed.")
-                return
-        kept = carry_out(exercise, planned)
-        click.echo(f"{identity} of {exercise.name} is as it was handed out again.")
+        kept = carry_out(notebook, planned)
+        click.echo(f"{identity} of {notebook.name} is as it was handed out again.")
         if kept:
             click.echo(f"Your version is kept in {inert(str(kept))}")
         click.echo("If the notebook is open in Jupyter, reload it from disk before you save it there.")
     if planned.later:
-        cells = ", ".join(map(str, planned.later))
-        click.echo(
-            f"Mind that code cell {cells} defines {planned.task.function} too, and runs later: delete it."
-        )
+        cells, function = ", ".join(map(str, planned.later)), planned.question.function
+        click.echo(f"Mind that code cell {cells} defines {function} too, and runs later: delete it.")
+
+
+def _confirm(name: str, planned: Reset) -> bool:
+    from grader.student.notebook import cell_name
+
+    handed_out = f"{planned.question.id} as it was handed out"
+    asked = f"Insert {handed_out} into {name}?"
+    if planned.cell:
+        cell = cell_name(planned.cell.number, planned.cell.source)
+        asked = f"Replace {cell} of {name} by {handed_out}?"
+    try:
+        return click.confirm(asked, default=False)
+    except click.Abort:
+        raise GraderError("nobody answered, so nothing was changed: add --yes to go on.") from None

@@ -122,7 +122,7 @@ def _literal(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class PublicCase:
+class PublicTest:
     """One test function.
 
     Attributes:
@@ -137,25 +137,25 @@ class PublicCase:
 
 
 @dataclass(frozen=True)
-class PublicTest:
+class PublicCheck:
     """The public check of a question, in Otter's exception format.
 
     Attributes:
         source: the test file.
         points: what the question is worth.
         function: the name it tests, or None where it takes everything.
-        cases: its test functions, in order.
+        tests: its test functions, in order.
         afterword: what is said once it passes, with code between backticks; or None.
     """
 
     source: str
     points: float
     function: str | None
-    cases: tuple[PublicCase, ...]
+    tests: tuple[PublicTest, ...]
     afterword: str | None = None
 
 
-def read_public_test(where: str, source: str) -> PublicTest:
+def read_public_check(where: str, source: str) -> PublicCheck:
     """Read a public check.
 
     Args:
@@ -173,9 +173,9 @@ def read_public_test(where: str, source: str) -> PublicTest:
     if not tests:
         raise _broken(where)
     asked = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
-    cases = tuple(PublicCase(test.name, _title(test), tuple(_messages(test))) for test in tests)
+    cases = tuple(PublicTest(test.name, _title(test), tuple(_messages(test))) for test in tests)
     points, afterword = _assigned(body, "points"), _assigned(body, "afterword")
-    return PublicTest(
+    return PublicCheck(
         source,
         float(points) if isinstance(points, int | float) else 0.0,
         asked[0] if asked else None,

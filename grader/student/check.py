@@ -12,47 +12,49 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import BrokenRunError, GraderError
-from grader.student.notebook import Exercise, Task, open_exercise
-from grader.student.process import Child, Ended, Supply
-from grader.student.report import CaseFinding, Findings, Standing, TaskFinding, Trouble
+from grader.student.notebook import Question, StudentNotebook, open_notebook
+from grader.student.process import RunnerEnded, RunnerPool, RunnerProcess
+from grader.student.report import Failure, NotebookReport, QuestionReport, TestReport
 
 _GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
 
-Start = Callable[[], Child]
+Start = Callable[[], RunnerProcess]
 
 
-def check(exercise: Exercise, tasks: Sequence[Task], seconds: float, start: Start) -> Findings:
+def check(
+    notebook: StudentNotebook, questions: Sequence[Question], seconds: float, start: Start
+) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
     Args:
-        exercise: the notebook.
-        tasks: the questions.
+        notebook: the notebook.
+        questions: the questions.
         seconds: how long a cell, or a test, may take.
         start: gives a fresh process; more than one where a cell or a test ends its own.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
     """
-    log = Log(seconds)
-    while (asked := log.request(exercise, tasks)) is not None:
+    log = RunLog(seconds)
+    while (asked := log.request(notebook, questions)) is not None:
         child = start()
         try:
             for event in child.run(asked, seconds + _GRACE):
                 log.note(event)
             break
-        except Ended as ended:
-            log.note_end(ended, exercise)
+        except RunnerEnded as ended:
+            log.note_end(ended, notebook)
         finally:
             child.end()
-    troubles = tuple(sorted(log.cells.items()))
-    return Findings(exercise, troubles, tuple(log.finding(task) for task in tasks))
+    failures = tuple(sorted(log.cells.items()))
+    return NotebookReport(notebook, failures, tuple(log.report(question) for question in questions))
 
 
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
 
 
 @dataclass
-class Log:
+class RunLog:
     """What was said, over one process or several.
 
     Attributes:
@@ -66,30 +68,30 @@ class Log:
     """
 
     seconds: float
-    cells: dict[int, Trouble] = field(default_factory=dict)
+    cells: dict[int, Failure] = field(default_factory=dict)
     deadly: list[int] = field(default_factory=list)
     heads: dict[int, str] = field(default_factory=dict)
-    tests: dict[str, dict[int, Trouble | None]] = field(default_factory=dict)
-    standings: dict[str, str] = field(default_factory=dict)
+    tests: dict[str, dict[int, Failure | None]] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)
     took: dict[str, float] = field(default_factory=dict)
     _running: dict[str, Any] = field(default_factory=dict)
     _begun: float = 0.0
 
-    def request(self, exercise: Exercise, tasks: Sequence[Task]) -> dict[str, Any] | None:
+    def request(self, notebook: StudentNotebook, questions: Sequence[Question]) -> dict[str, Any] | None:
         """What to ask of the next process; None where nothing is left to ask."""
-        left = [task for task in tasks if task.id not in self.standings]
-        if self.standings and not left:
+        left = [question for question in questions if question.id not in self.statuses]
+        if self.statuses and not left:
             return None
         cells = [
             [cell.number, self.heads.get(cell.number, cell.source)]
-            for cell in exercise.document.notebook.cells
+            for cell in notebook.document.notebook.cells
             if (cell.number not in self.deadly or cell.number in self.heads) and cell.number < self._end()
         ]
         return {
-            "handed_out": exercise.demonstrations,
+            "handed_out": notebook.demonstrations,
             "cells": cells,
             "seconds": self.seconds,
-            "tasks": [_asked(task, exercise) for task in left],
+            "tasks": [_asked(question, notebook) for question in left],
         }
 
     def _end(self) -> float:
@@ -103,74 +105,75 @@ class Log:
         match event:
             case {"cell": int(number), "trouble": dict() as told}:
                 self.cells[number] = self._told(told)
-            case {"task": str(task), "case": int(place), "trouble": told}:
-                self.tests[task][place] = None if told is None else self._told(told)
-                self._take_time(task)
-            case {"task": str(task), "status": str(status)}:
-                self.standings[task] = status
-                self.tests[task] = {}
+            case {"task": str(question), "case": int(place), "trouble": told}:
+                self.tests[question][place] = None if told is None else self._told(told)
+                self._take_time(question)
+            case {"task": str(question), "status": str(status)}:
+                self.statuses[question] = status
+                self.tests[question] = {}
             case _:
                 self._running, self._begun = event, time.monotonic()
 
-    def note_end(self, ended: Ended, exercise: Exercise) -> None:
+    def note_end(self, ended: RunnerEnded, notebook: StudentNotebook) -> None:
         """Blame what ran when the process ended."""
         text = f"took longer than {self.seconds:g} s" if ended.is_late else str(ended)
         match self._running:
-            case {"task": str(task), "case": int(place)}:
-                self._take_time(task)
-                self.tests[task][place] = _at(Trouble(text), ended.place, exercise)
+            case {"task": str(question), "case": int(place)}:
+                self._take_time(question)
+                self.tests[question][place] = _at(Failure(text), ended.place, notebook)
             case {"cell": int(number)} if number not in self.deadly:
                 self.deadly.append(number)
-                self._leave_out(number, text, ended, exercise)
+                self._leave_out(number, text, ended, notebook)
             case {"cell": int(number)} if self.heads.pop(number, None) is not None:
-                self.cells[number] = Trouble(f"{text}, so it was left out", number)
+                self.cells[number] = Failure(f"{text}, so it was left out", number)
             case _:
                 raise BrokenRunError(f"the Python that ran your notebook {ended}: run this again.")
 
-    def _leave_out(self, number: int, text: str, ended: Ended, exercise: Exercise) -> None:
+    def _leave_out(self, number: int, text: str, ended: RunnerEnded, notebook: StudentNotebook) -> None:
         """Leave out a cell from the statement on that took too long, as far as that is known."""
-        source = exercise.document.notebook.cells[number - 1].source
+        source = notebook.document.notebook.cells[number - 1].source
         head = _head(source, ended.entry[1]) if ended.entry and ended.entry[0] == number else None
         if head:
             self.heads[number] = head
         ending = "so it was left out" if head is None else "and was stopped"
-        self.cells[number] = _at(Trouble(f"{text}, {ending}", number), ended.place, exercise)
+        self.cells[number] = _at(Failure(f"{text}, {ending}", number), ended.place, notebook)
 
-    def finding(self, task: Task) -> TaskFinding:
+    def report(self, question: Question) -> QuestionReport:
         """What is known of a question in the end."""
-        status = self.standings.get(task.id, "missing")
+        status = self.statuses.get(question.id, "missing")
         if status != "answered":
-            return TaskFinding(task, "untouched" if status == "untouched" else "missing")
-        if task.test is None:
-            return TaskFinding(task, "unchecked")
-        cases = tuple(self._cases(task))
-        passes = len(cases) == len(task.test.cases) and not any(case.trouble for case in cases)
-        standing: Standing = "passes" if passes else "fails"
-        return TaskFinding(task, standing, cases, self.took.get(task.id, 0.0))
+            return QuestionReport(question, "untouched" if status == "untouched" else "missing")
+        if question.check is None:
+            return QuestionReport(question, "unchecked")
+        tests = tuple(self._tests(question))
+        passes = len(tests) == len(question.check.tests) and not any(test.failure for test in tests)
+        return QuestionReport(
+            question, "passes" if passes else "fails", tests, self.took.get(question.id, 0.0)
+        )
 
-    def _cases(self, task: Task) -> Iterator[CaseFinding]:
+    def _tests(self, question: Question) -> Iterator[TestReport]:
         """The tests that were run; the one that ended its process is the last."""
-        found = self.tests.get(task.id, {})
-        for place, case in enumerate(task.test.cases if task.test else ()):
+        found = self.tests.get(question.id, {})
+        for place, case in enumerate(question.check.tests if question.check else ()):
             if place in found:
-                yield CaseFinding(case.title, found[place])
+                yield TestReport(case.title, found[place])
 
-    def _take_time(self, task: str) -> None:
-        self.took[task] = self.took.get(task, 0.0) + time.monotonic() - self._begun
+    def _take_time(self, question: str) -> None:
+        self.took[question] = self.took.get(question, 0.0) + time.monotonic() - self._begun
 
-    def _told(self, told: dict[str, Any]) -> Trouble:
-        trouble = Trouble.told(told)
+    def _told(self, told: dict[str, Any]) -> Failure:
+        failure = Failure.told(told)
         late = f"took longer than {self.seconds:g} s, and was stopped"
-        return replace(trouble, text=late) if told.get("late") is True else trouble
+        return replace(failure, text=late) if told.get("late") is True else failure
 
 
-def _asked(task: Task, exercise: Exercise) -> dict[str, Any]:
+def _asked(question: Question, notebook: StudentNotebook) -> dict[str, Any]:
     """A question as the runner is told of it; a cell of the notebook itself says nothing about the stub."""
     return {
-        "id": task.id,
-        "function": task.function,
-        "stub": task.stub.source if task.stub and exercise.handed_out else "",
-        "source": task.test.source if task.test else "",
+        "id": question.id,
+        "function": question.function,
+        "stub": question.stub.source if question.stub and notebook.handed_out else "",
+        "source": question.check.source if question.check else "",
     }
 
 
@@ -184,28 +187,28 @@ def _head(source: str, line: int) -> str | None:
     return "\n".join(source.split("\n")[: max(ends, default=0)])
 
 
-def _at(trouble: Trouble, place: tuple[int, int] | None, exercise: Exercise) -> Trouble:
+def _at(failure: Failure, place: tuple[int, int] | None, notebook: StudentNotebook) -> Failure:
     """The same trouble, at a line of a cell where one is known."""
-    cells = exercise.document.notebook.cells
+    cells = notebook.document.notebook.cells
     if place is None or not 0 < place[0] <= len(cells):
-        return trouble
+        return failure
     number, line = place
     lines = cells[number - 1].source.splitlines()
-    return replace(trouble, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
+    return replace(failure, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
 
 
 @dataclass(frozen=True)
-class Line:
+class NotebookStatus:
     """One notebook: what was found, or why nothing was."""
 
     path: Path
-    findings: Findings | None
+    report: NotebookReport | None
     problem: str = ""
 
 
-def look_at_all(
-    paths: Sequence[Path], seconds: float, supply: Supply, about_to: Callable[[int, Path], None]
-) -> Iterator[Line]:
+def check_all(
+    paths: Sequence[Path], seconds: float, supply: RunnerPool, about_to: Callable[[int, Path], None]
+) -> Iterator[NotebookStatus]:
     """Check one notebook after the other; one that cannot be read costs only itself.
 
     Args:
@@ -217,16 +220,16 @@ def look_at_all(
     for place, path in enumerate(paths):
         about_to(place, path)
         try:
-            exercise = open_exercise(path)
+            notebook = open_notebook(path)
             start = partial(_start, supply, is_last=place + 1 == len(paths))
-            findings = check(exercise, exercise.tasks, seconds, start)
+            report = check(notebook, notebook.questions, seconds, start)
         except GraderError as error:
-            yield Line(path, None, str(error))
+            yield NotebookStatus(path, None, str(error))
         else:
-            yield Line(path, findings)
+            yield NotebookStatus(path, report)
 
 
-def _start(supply: Supply, *, is_last: bool) -> Child:
+def _start(supply: RunnerPool, *, is_last: bool) -> RunnerProcess:
     """A process for this notebook; the one for the next imports torch meanwhile."""
     child = supply.take()
     if not is_last:

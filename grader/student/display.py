@@ -13,9 +13,9 @@ from rich.text import Text
 
 from grader.course.assignment import END_TASK
 from grader.scores import format_points
-from grader.student.check import Line
+from grader.student.check import NotebookStatus
 from grader.student.find import argument_of
-from grader.student.report import CaseFinding, Findings, TaskFinding
+from grader.student.report import NotebookReport, QuestionReport, TestReport
 from grader.text import inert, inert_line
 
 _MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", "unchecked": "-"}
@@ -54,43 +54,43 @@ def working(doing: str) -> Iterator[Callable[[str], None]]:
         yield lambda _: None
 
 
-def mark(to: Console, standing: str) -> Text:
-    """The sign of a standing; one that an old Windows terminal has too where it must be."""
-    sign = _MARKS[standing]
+def mark(to: Console, status: str) -> Text:
+    """The sign of a status; one that an old Windows terminal has too where it must be."""
+    sign = _MARKS[status]
     try:
         sign.encode(to.encoding)
     except (UnicodeEncodeError, LookupError):
-        sign = _PLAIN_MARKS[standing]
-    return Text(sign, _STYLES[standing])
+        sign = _PLAIN_MARKS[status]
+    return Text(sign, _STYLES[status])
 
 
-def tell(to: Console, findings: Findings) -> None:
+def print_report(to: Console, report: NotebookReport) -> None:
     """The whole of a check: cells that failed, each question, then the next step."""
-    to.print(Text(findings.exercise.name, "bold"))
-    for cell, _ in findings.cells:
-        _tell_cell(to, cell, findings)
-    for task in findings.tasks:
-        _tell_task(to, task, findings)
+    to.print(Text(report.notebook.name, "bold"))
+    for cell, _ in report.cells:
+        _print_cell(to, cell, report)
+    for question in report.questions:
+        _print_question(to, question, report)
     to.print()
-    for line in closing(findings):
+    for line in closing(report):
         to.print(line)
 
 
-def closing(findings: Findings) -> Iterator[str]:
+def closing(report: NotebookReport) -> Iterator[str]:
     """How it stands, and the next step."""
-    whole = len(findings.tasks) == len(findings.exercise.tasks)
-    if len(findings.tasks) > 1:
-        yield _counted(findings.tasks)
-    following = findings.next_task
-    argument = findings.exercise.argument
+    whole = len(report.questions) == len(report.notebook.questions)
+    if len(report.questions) > 1:
+        yield _counted(report.questions)
+    following = report.next_question
+    argument = report.notebook.argument
     if following is not None:
-        identity = following.task.id
-        begin = "Start with" if following.standing == "untouched" else "Next:"
-        yield f"{begin} {identity}, {inert(following.task.title)}."
+        identity = following.question.id
+        begin = "Start with" if following.status == "untouched" else "Next:"
+        yield f"{begin} {identity}, {inert(following.question.title)}."
         yield f"Stuck? {_COMMAND} hint {argument} {identity}"
-    elif findings.cells:
-        which = "All questions pass." if whole else f"{findings.tasks[0].task.id} passes."
-        guilty = findings.cell_name(findings.cells[0][0])
+    elif report.cells:
+        which = "All questions pass." if whole else f"{report.questions[0].question.id} passes."
+        guilty = report.cell_name(report.cells[0][0])
         yield f"{which} But {guilty} fails: mend or delete it, because Jupyter stops there."
         if not whole:
             yield f"The other questions: {_COMMAND} check {argument}"
@@ -100,82 +100,86 @@ def closing(findings: Findings) -> Iterator[str]:
         yield "Well done! Restart the kernel, run all cells once more, save, and hand the notebook in."
 
 
-def _counted(tasks: tuple[TaskFinding, ...]) -> str:
+def _counted(questions: tuple[QuestionReport, ...]) -> str:
     """How many questions pass; an end task is none of them, and how it stands is said beside."""
-    checked = [one for one in tasks if one.task.id != END_TASK and one.standing != "unchecked"]
-    beside = [f" The end task {_OF_END_TASK[one.standing]}." for one in tasks if one.task.id == END_TASK]
+    checked = [one for one in questions if one.question.id != END_TASK and one.status != "unchecked"]
+    beside = [
+        f" The end task {_OF_END_TASK[one.status]}." for one in questions if one.question.id == END_TASK
+    ]
     return f"{sum(one.is_done for one in checked)} of {len(checked)} questions pass.{''.join(beside)}"
 
 
-def _tell_cell(to: Console, cell: int, findings: Findings) -> None:
-    trouble = dict(findings.cells)[cell]
-    here = trouble.cell in {cell, None}
-    where = findings.cell_name(cell) + (f", line {trouble.line}," if here and trouble.line else "")
-    to.print(Text(f"  ! {where} ", "yellow"), Text(inert_line(" ".join(trouble.text.split()))), sep="")
+def _print_cell(to: Console, cell: int, report: NotebookReport) -> None:
+    failure = dict(report.cells)[cell]
+    here = failure.cell in {cell, None}
+    where = report.cell_name(cell) + (f", line {failure.line}," if here and failure.line else "")
+    to.print(Text(f"  ! {where} ", "yellow"), Text(inert_line(" ".join(failure.text.split()))), sep="")
     for kind, reason in _REASONS.items():
-        if trouble.text.startswith(f"stopped with {kind}"):
+        if failure.text.startswith(f"stopped with {kind}"):
             to.print(Text(f"      {reason}"))
-    if trouble.code:
-        elsewhere = "" if here else f" (code cell {trouble.cell}, line {trouble.line})"
-        to.print(Text(f"      {inert_line(trouble.code)}{elsewhere}", "dim"))
+    if failure.code:
+        elsewhere = "" if here else f" (code cell {failure.cell}, line {failure.line})"
+        to.print(Text(f"      {inert_line(failure.code)}{elsewhere}", "dim"))
 
 
-def _tell_task(to: Console, found: TaskFinding, findings: Findings) -> None:
-    remark = _REMARKS.get(found.standing, "")
-    title = f" {found.task.id}  {inert(found.task.title)}" + (f"  ({remark})" if remark else "")
-    to.print(Text("  "), mark(to, found.standing), Text(title), sep="")
-    if found.standing == "missing":
-        for line in _about_missing(found, findings):
+def _print_question(to: Console, found: QuestionReport, report: NotebookReport) -> None:
+    remark = _REMARKS.get(found.status, "")
+    title = f" {found.question.id}  {inert(found.question.title)}" + (f"  ({remark})" if remark else "")
+    to.print(Text("  "), mark(to, found.status), Text(title), sep="")
+    if found.status == "missing":
+        for line in _about_missing(found, report):
             to.print(Text(f"      {line}"))
-    if found.standing == "fails":
-        for case in found.cases:
-            _tell_case(to, case)
-    afterword = found.task.test.afterword if found.task.test else None
-    if found.standing == "passes" and len(findings.tasks) == 1 and afterword:
+    if found.status == "fails":
+        for case in found.tests:
+            _print_test(to, case)
+    afterword = found.question.check.afterword if found.question.check else None
+    if found.status == "passes" and len(report.questions) == 1 and afterword:
         to.print(Text(f"      {inert(afterword)}"))
 
 
-def _about_missing(found: TaskFinding, findings: Findings) -> Iterator[str]:
+def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[str]:
     """Why the name may not be there, and how it comes back."""
-    name, identity = found.task.function, found.task.id
-    cells = findings.exercise.document.cells
-    failed = dict(findings.cells)
+    name, identity = found.question.function, found.question.id
+    cells = report.notebook.document.cells
+    failed = dict(report.cells)
     guilty = [one.number for one in cells if one.number in failed and name in one.source]
     if guilty:
-        yield f"{name} was not defined, because {findings.cell_name(guilty[0])} failed: mend that first."
+        yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: mend that first."
         return
-    argument = findings.exercise.argument
+    argument = report.notebook.argument
     yield f"No cell defines {name}. Name your function so, or get its cell back:"
     yield f"{_COMMAND} reset {argument} {identity}"
 
 
-def _tell_case(to: Console, case: CaseFinding) -> None:
-    standing = "passes" if case.trouble is None else "fails"
-    to.print(Text("      "), mark(to, standing), Text(f" {inert(case.title)}"), sep="")
-    for line in trouble_lines(case):
+def _print_test(to: Console, case: TestReport) -> None:
+    status = "passes" if case.failure is None else "fails"
+    to.print(Text("      "), mark(to, status), Text(f" {inert(case.title)}"), sep="")
+    for line in failure_lines(case):
         to.print(Text(f"        {line}"))
 
 
-def trouble_lines(case: CaseFinding) -> Iterator[str]:
+def failure_lines(case: TestReport) -> Iterator[str]:
     """What a failed test says, in lines fit for a terminal and a log; none where it passed."""
-    trouble = case.trouble
-    if trouble is None:
+    failure = case.failure
+    if failure is None:
         return
-    lines = trouble.text.splitlines() or ["it failed without a word"]
-    if not trouble.said:
+    lines = failure.text.splitlines() or ["it failed without a word"]
+    if not failure.said:
         lines[0] = f"your code {lines[0]}"
     yield from map(inert_line, lines)
-    if trouble.cell is not None:
-        yield inert_line(f"at code cell {trouble.cell}, line {trouble.line}: {trouble.code}")
+    if failure.cell is not None:
+        yield inert_line(f"at code cell {failure.cell}, line {failure.line}: {failure.code}")
 
 
-def points_of(tasks: list[TaskFinding] | tuple[TaskFinding, ...]) -> str:
+def points_of(questions: list[QuestionReport] | tuple[QuestionReport, ...]) -> str:
     """Points of the public checks, as in ``11 of 31``."""
-    earned, worth = sum(one.points for one in tasks), sum(one.task.points for one in tasks)
+    earned, worth = sum(one.points for one in questions), sum(one.question.points for one in questions)
     return f"{format_points(earned)} of {format_points(worth)}"
 
 
-def tell_all(to: Console, lines: Sequence[Line], renamed: Sequence[tuple[Path, str]] = ()) -> None:
+def print_table(
+    to: Console, lines: Sequence[NotebookStatus], renamed: Sequence[tuple[Path, str]] = ()
+) -> None:
     """A row for each notebook, then what the signs mean and where to go on.
 
     Args:
@@ -188,16 +192,16 @@ def tell_all(to: Console, lines: Sequence[Line], renamed: Sequence[tuple[Path, s
     table.add_column("questions")
     for line in lines:
         name = Text(inert(line.path.name.removesuffix(".ipynb")))
-        if line.findings is None:
+        if line.report is None:
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            table.add_row(name, points_of(line.findings.tasks), _signs(to, line.findings))
+            table.add_row(name, points_of(line.report.questions), _signs(to, line.report))
     to.print(table)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
     to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
     for line in lines:
-        if line.findings is None:
+        if line.report is None:
             to.print(Text(inert_line(line.problem), "red"))
     for path, stem in renamed:
         to.print(
@@ -207,21 +211,23 @@ def tell_all(to: Console, lines: Sequence[Line], renamed: Sequence[tuple[Path, s
     to.print(_next_step([line for line in lines if not _is_a_copy(line, lines)]))
 
 
-def _signs(to: Console, findings: Findings) -> Text:
-    return Text("  ").join(Text.assemble(one.task.id, " ", mark(to, one.standing)) for one in findings.tasks)
+def _signs(to: Console, report: NotebookReport) -> Text:
+    return Text("  ").join(
+        Text.assemble(one.question.id, " ", mark(to, one.status)) for one in report.questions
+    )
 
 
-def _is_a_copy(line: Line, lines: Sequence[Line]) -> bool:
+def _is_a_copy(line: NotebookStatus, lines: Sequence[NotebookStatus]) -> bool:
     """Whether it is called after another one, as `01_x-Copy1` and `01_x (1)` are after `01_x`."""
     return any(re.match(rf"{re.escape(other.path.stem)}\W", line.path.stem) for other in lines)
 
 
-def _next_step(lines: Sequence[Line]) -> str:
+def _next_step(lines: Sequence[NotebookStatus]) -> str:
     for line in lines:
-        if line.findings is None:
+        if line.report is None:
             return f"Next: mend {inert_line(line.path.name)}, as said above."
-        following = line.findings.next_task
+        following = line.report.next_question
         if following:
-            argument = line.findings.exercise.argument
-            return f"Next: python -m grader check {argument} {following.task.id}"
+            argument = line.report.notebook.argument
+            return f"Next: python -m grader check {argument} {following.question.id}"
     return "Everything passes. Well done! Hand your notebooks in."

@@ -67,7 +67,7 @@ def notebooks_in(folder: Path) -> list[Path]:
         raise GraderError(f"there is no folder {inert(str(folder))}: name the one that holds your notebooks.")
     found = sorted(folder.glob(NOTEBOOKS), key=lambda path: path.stem)  # `01_x-Copy1` comes after `01_x`
     if not found:
-        renamed = [f" {inert(path.name)} answers {inert(stem)}." for path, stem in renamed_in(folder)[:3]]
+        renamed = [f" {inert(path.name)} answers {inert(stem)}." for path, stem in find_renamed(folder)[:3]]
         raise GraderError(
             f"there is no notebook such as 01_name.ipynb in {inert(str(folder.resolve()))}:"
             f" go to the folder that holds yours, or name it.{''.join(renamed)}"
@@ -75,7 +75,7 @@ def notebooks_in(folder: Path) -> list[Path]:
     return found
 
 
-def renamed_in(folder: Path) -> list[tuple[Path, str]]:
+def find_renamed(folder: Path) -> list[tuple[Path, str]]:
     """The notebooks of a folder that only their metadata know as the course's, each with its assignment."""
     found: list[tuple[Path, str]] = []
     for path in sorted(folder.glob("*.ipynb")):
@@ -106,7 +106,9 @@ class UnreadableError(GraderError):
     """A notebook that somebody works in cannot be read; the text says why, and how to get on."""
 
 
-def unreadable(path: Path, why: NotebookError, handed_out: Path | None, example: str) -> UnreadableError:
+def unreadable_error(
+    path: Path, why: NotebookError, handed_out: Path | None, example: str
+) -> UnreadableError:
     """The error of a notebook, with advice for the folder it lies in.
 
     Args:

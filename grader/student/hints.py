@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.scores import format_points
-from grader.student.notebook import Task
+from grader.student.notebook import Question
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)
@@ -23,13 +23,13 @@ class Hint:
     text: str
 
 
-def hints_to(task: Task) -> list[Hint]:
+def hints_to(question: Question) -> list[Hint]:
     """The hints to a question, the first of which only says again what is asked."""
-    written = _DETAILS.finditer(task.prose)
+    written = _DETAILS.finditer(question.prose)
     return [
-        Hint("What is asked", "\n\n".join(_asked(task))),
+        Hint("What is asked", "\n\n".join(_asked(question))),
         *(Hint(_heading(one["heading"].strip()), one["text"].strip()) for one in written),
-        *_about_the_check(task),
+        *_about_the_check(question),
     ]
 
 
@@ -38,34 +38,34 @@ def _heading(written: str) -> str:
     return "A hint from the notebook" if _COUNTED.fullmatch(written) else written
 
 
-def _asked(task: Task) -> Iterator[str]:
-    worth = f" ({format_points(task.points)} points)" if task.points else ""
-    yield f"{task.title}{worth}"
-    prose = _WORTH.sub("", _DETAILS.sub("", task.prose).strip()).strip()
+def _asked(question: Question) -> Iterator[str]:
+    worth = f" ({format_points(question.points)} points)" if question.points else ""
+    yield f"{question.title}{worth}"
+    prose = _WORTH.sub("", _DETAILS.sub("", question.prose).strip()).strip()
     if prose:
         yield prose
-    documented = _docstring(task)
+    documented = _docstring(question)
     if documented:
-        yield f"{task.function}: {documented}"
+        yield f"{question.function}: {documented}"
 
 
-def _docstring(task: Task) -> str | None:
+def _docstring(question: Question) -> str | None:
     try:
-        body = ast.parse(task.stub.source if task.stub else "").body
+        body = ast.parse(question.stub.source if question.stub else "").body
     except (SyntaxError, ValueError, RecursionError):
         return None
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == task.function:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == question.function:
             return ast.get_docstring(node)
     return None
 
 
-def _about_the_check(task: Task) -> Iterator[Hint]:
+def _about_the_check(question: Question) -> Iterator[Hint]:
     """What the public check looks at, then in which words it complains."""
-    if task.test is None:
+    if question.check is None:
         return
-    yield Hint("What the check looks at", "\n".join(f"- {case.title}" for case in task.test.cases))
-    messages = dict.fromkeys(message for case in task.test.cases for message in case.messages)
+    yield Hint("What the check looks at", "\n".join(f"- {case.title}" for case in question.check.tests))
+    messages = dict.fromkeys(message for case in question.check.tests for message in case.messages)
     if messages:
         yield Hint(
             "What the check may say", "\n".join(f"- {' '.join(message.split())}" for message in messages)

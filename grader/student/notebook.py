@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.assignment import heading_of
-from grader.course.public_check import PublicTest, read_public_test
+from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import NotebookError
-from grader.student.find import NOTEBOOKS, argument_of, example, unreadable
+from grader.student.find import NOTEBOOKS, argument_of, example, unreadable_error
 from grader.text import inert, inert_line
 
 #: The folders that hold notebooks as they were handed out: of a student's repository, of a course.
@@ -23,20 +23,20 @@ _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
-class Exercise:
+class StudentNotebook:
     """A student's notebook.
 
     Attributes:
         document: the notebook as it is now.
         stem: the assignment it answers.
         handed_out: that notebook as it was handed out, or None where it does not lie near.
-        tasks: its questions, as handed out where that is known, else as the notebook itself has them.
+        questions: its questions, as handed out where that is known, else as the notebook itself has them.
     """
 
     document: Document
     stem: str
     handed_out: Document | None
-    tasks: tuple[Task, ...]
+    questions: tuple[Question, ...]
 
     @property
     def name(self) -> str:
@@ -51,25 +51,25 @@ class Exercise:
     @property
     def demonstrations(self) -> list[str]:
         """The code cells that were handed out besides stubs, where that is known."""
-        stubs = {task.stub.place for task in self.tasks if task.stub}
+        stubs = {question.stub.place for question in self.questions if question.stub}
         cells = self.handed_out.cells if self.handed_out else ()
         return [cell.source for cell in cells if cell.number and cell.place not in stubs]
 
-    def task(self, name: str) -> Task:
+    def question(self, name: str) -> Question:
         """The question of an id (``q3``, ``3``) or of a function's name.
 
         Raises:
             GraderError: there is none; the text names those there are.
         """
         wanted = name.casefold()
-        for task in self.tasks:
-            if wanted in {task.id.casefold(), task.id[1:], task.function.casefold()}:
-                return task
-        known = ", ".join(f"{task.id} ({task.function})" for task in self.tasks)
+        for question in self.questions:
+            if wanted in {question.id.casefold(), question.id[1:], question.function.casefold()}:
+                return question
+        known = ", ".join(f"{question.id} ({question.function})" for question in self.questions)
         raise GraderError(f"{self.name} has no question {inert(name)}; it has {known}.")
 
 
-def open_exercise(path: Path) -> Exercise:
+def open_notebook(path: Path) -> StudentNotebook:
     """Read a notebook and what was handed out for it.
 
     Raises:
@@ -81,30 +81,32 @@ def open_exercise(path: Path) -> Exercise:
         document = read_document(path)
     except NotebookError as error:
         origin = near[path.stem].path if path.stem in near else None
-        raise unreadable(path, error, origin, example(path.parent)) from error
-    functions = {stem: [task.function for task in tasks_of(other)] for stem, other in near.items()}
+        raise unreadable_error(path, error, origin, example(path.parent)) from error
+    functions = {
+        stem: [question.function for question in questions_of(other)] for stem, other in near.items()
+    }
     stem = recognise(path.stem, document.notebook, functions)
     handed_out = near.get(stem) if stem else None
-    tasks = tasks_of(handed_out or document)
-    if not tasks:
+    questions = questions_of(handed_out or document)
+    if not questions:
         stems = f" Handed out were {', '.join(sorted(near))}." if near else ""
         raise GraderError(
             f"{inert(path.name)} is no notebook of this course: it names no assignment, and holds no public"
             f" check.{stems} Work in the notebook you were given, and keep its name."
         )
-    return Exercise(document, stem or document.notebook.assignment or path.stem, handed_out, tasks)
+    return StudentNotebook(document, stem or document.notebook.assignment or path.stem, handed_out, questions)
 
 
-def exercise_handed_out(path: Path) -> Exercise | None:
+def notebook_as_handed_out(path: Path) -> StudentNotebook | None:
     """What was handed out under a notebook's name, also where that notebook cannot be read."""
     document = dict(_handed_out_near(path)).get(path.stem)
-    return Exercise(document, path.stem, document, tasks_of(document)) if document else None
+    return StudentNotebook(document, path.stem, document, questions_of(document)) if document else None
 
 
-def question_handed_out(path: Path, question: str) -> Task | None:
+def question_as_handed_out(path: Path, identity: str) -> Question | None:
     """A question of it, by its id."""
-    exercise = exercise_handed_out(path)
-    return next((task for task in exercise.tasks if task.id == question), None) if exercise else None
+    notebook = notebook_as_handed_out(path)
+    return next((one for one in notebook.questions if one.id == identity), None) if notebook else None
 
 
 def _handed_out_near(path: Path) -> Iterator[tuple[str, Document]]:
@@ -125,7 +127,7 @@ def _readable(paths: Iterable[Path], but: Path) -> Iterator[tuple[str, Document]
             document = read_document(path)
         except NotebookError:
             continue
-        if tasks_of(document):
+        if questions_of(document):
             yield path.stem, document
 
 
@@ -133,7 +135,7 @@ _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True)
-class Task:
+class Question:
     """One question as it was handed out.
 
     Attributes:
@@ -143,7 +145,7 @@ class Task:
         function: the name of the function or class it asks for.
         heading: the cell with the heading, or None where there is none.
         stub: the cell with the function, or None where there is none.
-        test: its public check, or None where it has none.
+        check: its public check, or None where it has none.
     """
 
     id: str
@@ -152,32 +154,32 @@ class Task:
     function: str
     heading: DocumentCell | None
     stub: DocumentCell | None
-    test: PublicTest | None
+    check: PublicCheck | None
 
     @property
     def points(self) -> float:
         """What it is worth; 0 without a public check, whose file says it."""
-        return self.test.points if self.test else 0.0
+        return self.check.points if self.check else 0.0
 
 
-def tasks_of(document: Document) -> tuple[Task, ...]:
+def questions_of(document: Document) -> tuple[Question, ...]:
     """The questions of a notebook, in its order.
 
     Raises:
         GraderError: a public check in it is damaged.
     """
     tests = {
-        name: read_public_test(f"{document.path.name}, {name}", source)
+        name: read_public_check(f"{document.path.name}, {name}", source)
         for name, source in document.tests.items()
     }
-    found = {task.id: task for task in _below_headings(document, tests)}
+    found = {question.id: question for question in _below_headings(document, tests)}
     for name, test in tests.items():
         if name not in found and test.function is not None:
-            found[name] = Task(name, test.cases[0].title, "", test.function, None, None, test)
+            found[name] = Question(name, test.tests[0].title, "", test.function, None, None, test)
     return tuple(found.values())
 
 
-def _below_headings(document: Document, tests: dict[str, PublicTest]) -> Iterator[Task]:
+def _below_headings(document: Document, tests: dict[str, PublicCheck]) -> Iterator[Question]:
     """Every heading with the first cell below it that defines something, up to the next heading."""
     headings = [(cell, found) for cell in document.cells if (found := _heading(cell))]
     for (cell, (identity, title)), end in zip(
@@ -189,14 +191,14 @@ def _below_headings(document: Document, tests: dict[str, PublicTest]) -> Iterato
         function = (test and test.function) or (stub and definitions_in(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
-            yield Task(identity, title, prose, function, cell, stub, test)
+            yield Question(identity, title, prose, function, cell, stub, test)
 
 
 def _heading(cell: DocumentCell) -> tuple[str, str] | None:
     return None if cell.number else heading_of(cell.source)
 
 
-def _asked(cell: DocumentCell, test: PublicTest | None) -> bool:
+def _asked(cell: DocumentCell, test: PublicCheck | None) -> bool:
     names = definitions_in(cell.source)
     return bool(names) if test is None or test.function is None else test.function in names
 

@@ -32,7 +32,7 @@ _BOOT = (
 )
 
 
-class Child:
+class RunnerProcess:
     """A fresh Python that has imported torch, for one request.
 
     Args:
@@ -86,11 +86,11 @@ class Child:
             if not is_ready and (is_late or not is_running):
                 raise no_start(self._process.returncode)
             if not is_running:
-                raise Ended(how_it_ended(self._process.returncode))
+                raise RunnerEnded(how_it_ended(self._process.returncode))
             if is_late:
                 places = self._places()
                 self.end()
-                raise Ended(f"took longer than {seconds:g} s", places[0], places[-1], is_late=True)
+                raise RunnerEnded(f"took longer than {seconds:g} s", places[0], places[-1], is_late=True)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TICK)
 
@@ -160,7 +160,7 @@ def _a_group_of_its_own() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
-class Ended(Exception):  # noqa: N818 - it is an end, and mostly the student's doing
+class RunnerEnded(Exception):  # noqa: N818 - it is an end, and mostly the student's doing
     """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
 
     Args:
@@ -211,7 +211,7 @@ def no_torch(why: str) -> GraderError:
     )
 
 
-class Supply:
+class RunnerPool:
     """Gives processes that run notebooks, and ends all of them with itself.
 
     Args:
@@ -221,8 +221,8 @@ class Supply:
 
     def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
         self._shows = shows
-        self._spare: Child | None = None
-        self._children: list[Child] = []
+        self._spare: RunnerProcess | None = None
+        self._children: list[RunnerProcess] = []
         interrupt.when_interrupted(lambda: self._end_and_say(sentence))
 
     def __enter__(self) -> Self:
@@ -232,7 +232,7 @@ class Supply:
         for child in self._children:
             child.end()
 
-    def take(self) -> Child:
+    def take(self) -> RunnerProcess:
         """A process that nobody used."""
         child, self._spare = self._spare or self._start(), None
         return child
@@ -241,9 +241,9 @@ class Supply:
         """Start the next one now: to import torch takes longer than most checks."""
         self._spare = self._spare or self._start()
 
-    def _start(self) -> Child:
+    def _start(self) -> RunnerProcess:
         try:
-            child = Child(shows=self._shows)
+            child = RunnerProcess(shows=self._shows)
         except OSError as error:
             raise BrokenRunError(
                 f"your notebook cannot be run ({error.strerror}): make room in {tempfile.gettempdir()}, close"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from grader.student.notebook import Exercise, Task, cell_name
+from grader.student.notebook import Question, StudentNotebook, cell_name
 from grader.text import encodable, straight
 
-Standing = Literal["passes", "fails", "untouched", "missing", "unchecked"]
+Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
 _MOST_LINES = 20
 _MOST_CHARACTERS = 500  # in a line that a public test says
@@ -16,7 +16,7 @@ _MOST_OF_THEIRS = 200  # in a line of an error of the student's own
 
 
 @dataclass(frozen=True)
-class Trouble:
+class Failure:
     """What went wrong, and where in the notebook.
 
     Attributes:
@@ -34,7 +34,7 @@ class Trouble:
     said: bool = False
 
     @classmethod
-    def told(cls, told: dict[str, Any]) -> Trouble:
+    def told(cls, told: dict[str, Any]) -> Failure:
         """From what the runner said."""
         kind, text = str(told.get("kind", "")), str(told.get("text", ""))
         said = told.get("said") is True
@@ -48,59 +48,64 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class CaseFinding:
+class TestReport:
     """One public test: what must hold, and what went wrong, or None."""
 
     title: str
-    trouble: Trouble | None
+    failure: Failure | None
 
 
 @dataclass(frozen=True)
-class TaskFinding:
+class QuestionReport:
     """One question.
 
     Attributes:
-        task: the question.
-        standing: ``passes`` and ``fails``, or why no test was run: ``untouched`` (still as handed out),
+        question: the question.
+        status: ``passes`` and ``fails``, or why no test was run: ``untouched`` (still as handed out),
             ``missing`` (not defined), ``unchecked`` (no public check).
-        cases: its public tests that were run.
+        tests: its public tests that were run.
         seconds: how long they took.
     """
 
-    task: Task
-    standing: Standing
-    cases: tuple[CaseFinding, ...] = ()
+    question: Question
+    status: Status
+    tests: tuple[TestReport, ...] = ()
     seconds: float = 0.0
 
     @property
     def points(self) -> float:
         """All its points where everything passed, else 0."""
-        return self.task.points if self.standing == "passes" else 0.0
+        return self.question.points if self.status == "passes" else 0.0
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left that a public check could ask for."""
-        return self.standing == "passes"
+        return self.status == "passes"
 
 
 @dataclass(frozen=True)
-class Findings:
+class NotebookReport:
     """A notebook: the cells that failed, by number, and the questions that were asked for."""
 
-    exercise: Exercise
-    cells: tuple[tuple[int, Trouble], ...]
-    tasks: tuple[TaskFinding, ...]
+    notebook: StudentNotebook
+    cells: tuple[tuple[int, Failure], ...]
+    questions: tuple[QuestionReport, ...]
 
     def cell_name(self, number: int) -> str:
         """What one of the notebook's code cells is called."""
-        cells = self.exercise.document.notebook.cells
+        cells = self.notebook.document.notebook.cells
         return cell_name(number, cells[number - 1].source)
 
     @property
-    def next_task(self) -> TaskFinding | None:
+    def next_question(self) -> QuestionReport | None:
         """The first question that is not done, one that was begun before all others."""
-        open_tasks = [task for task in self.tasks if task.standing in ("fails", "untouched", "missing")]
-        return next((task for task in open_tasks if task.standing == "fails"), next(iter(open_tasks), None))
+        open_tasks = [
+            question for question in self.questions if question.status in ("fails", "untouched", "missing")
+        ]
+        return next(
+            (question for question in open_tasks if question.status == "fails"),
+            next(iter(open_tasks), None),
+        )
 
 
 def _bounded(text: str, longest: int) -> str:

@@ -14,7 +14,7 @@ from grader.files import atomic_path
 from grader.notebooks.bindings import binds
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.json_text import inserted, items, members, replaced, whole
-from grader.student.notebook import Exercise, Task
+from grader.student.notebook import Question, StudentNotebook
 from grader.text import file_name, inert
 
 
@@ -23,14 +23,14 @@ class Reset:
     """What is to happen to a notebook.
 
     Attributes:
-        task: the question.
+        question: the question.
         stub: the text that comes back.
         cell: the cell that is replaced, or None where one has to be inserted.
         others: code cells that define the same name and stay, by number.
         place: where the cell goes among all cells, counted from 0.
     """
 
-    task: Task
+    question: Question
     stub: str
     cell: DocumentCell | None
     others: tuple[int, ...]
@@ -48,7 +48,7 @@ class Reset:
         return tuple(other for other in self.others if other > number)
 
 
-def plan(exercise: Exercise, task: Task) -> Reset:
+def plan(notebook: StudentNotebook, question: Question) -> Reset:
     """What to do to a notebook so that a question is as it was handed out.
 
     The question's own cell is known by its id; without one it is the last that defines the name, which is the
@@ -57,26 +57,26 @@ def plan(exercise: Exercise, task: Task) -> Reset:
     Raises:
         GraderError: the notebook as handed out is not near, or this one cannot be changed safely.
     """
-    if exercise.handed_out is None or task.stub is None:
+    if notebook.handed_out is None or question.stub is None:
         raise GraderError(
-            f"how {task.id} of {exercise.name} was handed out is not known here: put the notebook you were"
-            " given into a folder .handout beside yours, then reset again."
+            f"how {question.id} of {notebook.name} was handed out is not known here: put the notebook you"
+            " were given into a folder .handout beside yours, then reset again."
         )
-    document = exercise.document
+    document = notebook.document
     if document.text is None or document.is_old:
         raise GraderError(
-            f"{exercise.name} is not in the form that Jupyter writes today: open it there, save it, and reset"
+            f"{notebook.name} is not in the form that Jupyter writes today: open it there, save it, and reset"
             " again."
         )
-    defining = [cell for cell in document.cells if cell.number and binds(cell.source, task.function)]
-    own = [cell for cell in document.cells if cell.number and cell.id and cell.id == task.stub.id]
+    defining = [cell for cell in document.cells if cell.number and binds(cell.source, question.function)]
+    own = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
     cell = next(iter(own), None) or next(reversed(defining), None)
     others = tuple(other.number for other in defining if other != cell)
-    place = cell.place if cell else _place(document, exercise.handed_out, task)
-    return Reset(task, task.stub.source, cell, others, place)
+    place = cell.place if cell else _place(document, notebook.handed_out, question)
+    return Reset(question, question.stub.source, cell, others, place)
 
 
-def carry_out(exercise: Exercise, reset: Reset) -> Path | None:
+def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     """Keep the student's version in a file beside the notebook, then change that one cell.
 
     Returns:
@@ -85,7 +85,7 @@ def carry_out(exercise: Exercise, reset: Reset) -> Path | None:
     Raises:
         GraderError: a file cannot be written, or somebody else has just changed the notebook.
     """
-    document = exercise.document
+    document = notebook.document
     changed = _changed(document, reset)
     try:
         kept = _keep(document.path, reset)
@@ -94,7 +94,7 @@ def carry_out(exercise: Exercise, reset: Reset) -> Path | None:
             shutil.copymode(document.path, place)
             if read_document(document.path).notebook.sha256 != document.notebook.sha256:
                 raise GraderError(
-                    f"{exercise.name} was saved meanwhile, so nothing was changed: reset again."
+                    f"{notebook.name} was saved meanwhile, so nothing was changed: reset again."
                 )
     except OSError as error:
         name = inert(str(error.filename or document.path))
@@ -108,7 +108,11 @@ def _changed(document: Document, reset: Reset) -> str:
     lines = reset.stub.strip("\n").splitlines(keepends=True)
     if reset.cell is None:
         has_ids = any(cell.id for cell in document.cells)
-        identity = {"id": reset.task.stub.id} if has_ids and reset.task.stub and reset.task.stub.id else {}
+        identity = (
+            {"id": reset.question.stub.id}
+            if has_ids and reset.question.stub and reset.question.stub.id
+            else {}
+        )
         new: dict[str, Any] = {
             "cell_type": "code",
             "execution_count": None,
@@ -128,7 +132,7 @@ def _keep(path: Path, reset: Reset) -> Path | None:
     if reset.cell is None or not reset.cell.source.strip():
         return None
     content = (reset.cell.source.rstrip("\n") + "\n").encode()
-    for candidate in _names(path, reset.task.id):
+    for candidate in _names(path, reset.question.id):
         try:
             with candidate.open("xb") as file:
                 file.write(content)
@@ -146,9 +150,9 @@ def _names(path: Path, question: str) -> Iterator[Path]:
         yield path.with_name(file_name(f"{path.stem}.{question}.before-reset{again}.py"))
 
 
-def _place(document: Document, handed_out: Document, task: Task) -> int:
+def _place(document: Document, handed_out: Document, question: Question) -> int:
     """Where a cell that is gone belongs: below the nearest cell above it that is still there."""
-    stub = task.stub.place if task.stub else 0
+    stub = question.stub.place if question.stub else 0
     for before in reversed(handed_out.cells[:stub]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.student.check import check
-from grader.student.display import mark, tell, working
-from grader.student.notebook import open_exercise
-from grader.student.process import Supply
-from grader.student.report import Findings
+from grader.student.display import mark, print_report, working
+from grader.student.notebook import open_notebook
+from grader.student.process import RunnerPool
+from grader.student.report import NotebookReport
 from grader.text import inert
 
 
@@ -27,11 +27,11 @@ class Watcher:
         supply: where processes come from.
     """
 
-    def __init__(self, to: Console, seconds: float, supply: Supply) -> None:
+    def __init__(self, to: Console, seconds: float, supply: RunnerPool) -> None:
         self._to = to
         self._seconds = seconds
         self._supply = supply
-        self._last: dict[Path, Findings] = {}
+        self._last: dict[Path, NotebookReport] = {}
         self._seen: dict[Path, tuple[str, ...]] = {}
 
     def watch(self, saved: Iterable[Iterable[Path]]) -> None:
@@ -43,29 +43,29 @@ class Watcher:
     def look(self, path: Path) -> None:
         """Check one notebook and say how it stands; nothing where its code is what it was."""
         try:
-            exercise = open_exercise(path)
-            code = tuple(cell.source for cell in exercise.document.notebook.cells)
+            notebook = open_notebook(path)
+            code = tuple(cell.source for cell in notebook.document.notebook.cells)
             if self._seen.get(path) == code:
                 return
             self._clear()
-            with working(f"checking {exercise.name}"):
-                findings = check(exercise, exercise.tasks, self._seconds, self._supply.take)
+            with working(f"checking {notebook.name}"):
+                report = check(notebook, notebook.questions, self._seconds, self._supply.take)
         except GraderError as error:
             self._clear()
             self._to.print(Text(inert(str(error)), "red"))
         else:
-            before, self._last[path], self._seen[path] = self._last.get(path), findings, code
-            self._tell(before, findings)
+            before, self._last[path], self._seen[path] = self._last.get(path), report, code
+            self._tell(before, report)
         self._supply.prepare()
         self._to.print(Text("Waiting for the next save. Ctrl-C ends this.", "dim"))
 
-    def _tell(self, before: Findings | None, findings: Findings) -> None:
-        news = list(_changes(before, findings)) if before else []
-        tell(self._to, findings)
+    def _tell(self, before: NotebookReport | None, report: NotebookReport) -> None:
+        news = list(_changes(before, report)) if before else []
+        print_report(self._to, report)
         self._to.print()
-        for identity, standing in news:
-            words = "now passes" if standing == "passes" else "does not pass any more"
-            self._to.print(mark(self._to, standing), Text(f" {identity} {words}", "bold"), sep="")
+        for identity, status in news:
+            words = "now passes" if status == "passes" else "does not pass any more"
+            self._to.print(mark(self._to, status), Text(f" {identity} {words}", "bold"), sep="")
         if before and not news:
             self._to.print(Text("No question passes that did not before.", "dim"))
 
@@ -76,9 +76,9 @@ class Watcher:
             self._to.control(Control.home())
 
 
-def _changes(before: Findings, now: Findings) -> Iterator[tuple[str, str]]:
+def _changes(before: NotebookReport, now: NotebookReport) -> Iterator[tuple[str, str]]:
     """The questions that pass now and did not, or the other way round."""
-    passed = {one.task.id for one in before.tasks if one.is_done}
-    for one in now.tasks:
-        if one.is_done != (one.task.id in passed):
-            yield one.task.id, "passes" if one.is_done else "fails"
+    passed = {one.question.id for one in before.questions if one.is_done}
+    for one in now.questions:
+        if one.is_done != (one.question.id in passed):
+            yield one.question.id, "passes" if one.is_done else "fails"

@@ -14,8 +14,8 @@ from grader.course.course import Course
 from grader.course.master import read_assignment
 from grader.errors import CourseError
 from grader.student.display import closing
-from grader.student.notebook import open_exercise
-from grader.student.report import Findings, TaskFinding
+from grader.student.notebook import open_notebook
+from grader.student.report import NotebookReport, QuestionReport
 
 STEM = "01_tiny"
 AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'
@@ -155,10 +155,10 @@ def test_the_check_counts_questions_and_says_how_the_end_task_stands(root, of_qu
     """An end task is no question: `grader check` does not count it among them."""
     course = Course.find(root)
     build(course.assignments.values(), root / "assignments", course.all_points())
-    exercise = open_exercise(root / f"assignments/{STEM}.ipynb")
-    standings = [of_end_task if task.id == "end" else of_questions for task in exercise.tasks]
-    findings = Findings(exercise, (), tuple(map(TaskFinding, exercise.tasks, standings)))
-    assert next(closing(findings)) == told
+    notebook = open_notebook(root / f"assignments/{STEM}.ipynb")
+    statuses = [of_end_task if question.id == "end" else of_questions for question in notebook.questions]
+    report = NotebookReport(notebook, (), tuple(map(QuestionReport, notebook.questions, statuses)))
+    assert next(closing(report)) == told
 
 
 def test_an_end_task_stands_last(root):

@@ -16,8 +16,8 @@ from grader.notebooks.bindings import bound
 from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe
 from grader.student.check import check
-from grader.student.notebook import open_exercise
-from grader.student.process import Child
+from grader.student.notebook import open_notebook
+from grader.student.process import RunnerProcess
 
 COURSE = Course.find()
 HELPER = "def step(x):\n    return 2 * x\ndef f():\n    return step(21)"
@@ -177,18 +177,18 @@ def test_check_says_the_same(tmp_path):
     for notebook in (given, answered):
         notebook["cells"].append(demo)
     write(folder / "01_small.ipynb", given)
-    exercise = open_exercise(write(tmp_path / "01_small.ipynb", answered))
-    findings = check(exercise, [exercise.task("q1")], 20.0, Child)
-    assert [found.standing for found in findings.tasks] == ["passes"]
+    notebook = open_notebook(write(tmp_path / "01_small.ipynb", answered))
+    report = check(notebook, [notebook.question("q1")], 20.0, RunnerProcess)
+    assert [found.status for found in report.questions] == ["passes"]
 
 
 def test_check_tells_who_took_a_name(tmp_path):
     """On the student's machine the same sentence stands beside the error."""
     answer = "def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"
-    exercise = open_exercise(write_work(tmp_path, [answer, "times = 3"]))
-    findings = check(exercise, [exercise.task("q1")], 20.0, Child)
-    trouble = findings.tasks[0].cases[0].trouble
-    assert "`times` came from code cell 1 as a function, but code cell 2, line 1," in trouble.text
+    notebook = open_notebook(write_work(tmp_path, [answer, "times = 3"]))
+    report = check(notebook, [notebook.question("q1")], 20.0, RunnerProcess)
+    failure = report.questions[0].tests[0].failure
+    assert "`times` came from code cell 1 as a function, but code cell 2, line 1," in failure.text
 
 
 REBOUND = {

@@ -21,10 +21,10 @@ from grader.cli import main
 from grader.course.course import Course
 from grader.course.reference import reference_cells
 from grader.integrations.export import reporter
-from grader.student.check import Log, check
-from grader.student.display import trouble_lines
-from grader.student.notebook import open_exercise
-from grader.student.process import Child, Ended
+from grader.student.check import RunLog, check
+from grader.student.display import failure_lines
+from grader.student.notebook import open_notebook
+from grader.student.process import RunnerEnded, RunnerProcess
 from grader.text import inert_line
 
 COURSE = Course.find(Path(__file__).parent)
@@ -53,9 +53,14 @@ HARD = [
 ]
 
 
-def look(path, tasks=None, seconds=20.0):
-    exercise = open_exercise(path)
-    return check(exercise, [exercise.task(task) for task in tasks or ("q1", "q2", "q3")], seconds, Child)
+def look(path, questions=None, seconds=20.0):
+    notebook = open_notebook(path)
+    return check(
+        notebook,
+        [notebook.question(question) for question in questions or ("q1", "q2", "q3")],
+        seconds,
+        RunnerProcess,
+    )
 
 
 def run(*arguments):
@@ -72,7 +77,7 @@ def hard(tmp_path_factory):
 
 def test_each_cell_that_fails_is_named(hard):
     """Exactly the cells that fail are listed, with what was raised and the nearest line of the notebook."""
-    found = {cell: (trouble.text, trouble.cell, trouble.line) for cell, trouble in hard.cells}
+    found = {cell: (failure.text, failure.cell, failure.line) for cell, failure in hard.cells}
     assert found == {
         6: ("stopped with EOFError: EOF when reading a line", 6, 1),
         7: ("stopped with FileNotFoundError: [Errno 2] No such file or directory: 'beside.csv'", 7, 1),
@@ -85,7 +90,7 @@ def test_each_cell_that_fails_is_named(hard):
 
 def test_cells_that_fail_cost_only_themselves(hard):
     """Whatever cells did, also to our files, the others are checked, in the modes of a fresh notebook."""
-    assert {one.task.id: one.standing for one in hard.tasks} == {
+    assert {one.question.id: one.status for one in hard.questions} == {
         "q1": "fails",
         "q2": "passes",
         "q3": "untouched",
@@ -94,9 +99,9 @@ def test_cells_that_fail_cost_only_themselves(hard):
 
 def test_an_error_within_a_function_is_found_there(hard):
     """What a function raised in a test is told as its own, with the line where it happened."""
-    trouble = hard.tasks[0].cases[0].trouble
-    assert trouble.text == "stopped with AttributeError: 'int' object has no attribute 'strip'"
-    assert (trouble.cell, trouble.line, trouble.code, trouble.said) == (16, 3, "y = x.strip()", False)
+    failure = hard.questions[0].tests[0].failure
+    assert failure.text == "stopped with AttributeError: 'int' object has no attribute 'strip'"
+    assert (failure.cell, failure.line, failure.code, failure.said) == (16, 3, "y = x.strip()", False)
 
 
 def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
@@ -115,23 +120,23 @@ def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
     assert [(cell, one.text) for cell, one in found.cells] == [
         (2, "ended Python (exit status 0), so it was left out")
     ]
-    double, leaf, counter = found.tasks
-    assert (double.standing, leaf.standing, counter.standing) == ("fails", "passes", "fails")
-    assert double.cases[0].trouble is None
-    assert double.cases[1].trouble.text == "took longer than 1 s"
-    assert (double.cases[1].trouble.cell, double.cases[1].trouble.line) == (3, 2)
-    assert counter.cases[0].trouble.text == "ended Python (SIGSEGV)"
+    double, leaf, counter = found.questions
+    assert (double.status, leaf.status, counter.status) == ("fails", "passes", "fails")
+    assert double.tests[0].failure is None
+    assert double.tests[1].failure.text == "took longer than 1 s"
+    assert (double.tests[1].failure.cell, double.tests[1].failure.line) == (3, 2)
+    assert counter.tests[0].failure.text == "ended Python (SIGSEGV)"
 
 
 @pytest.mark.parametrize(("guilty", "processes"), [(0, 3), (-1, 6)])
 def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path):
     """However many cells end their process, the first or the last of those run, soon no more are."""
-    exercise = open_exercise(write_work(tmp_path, [f"cell = {n}" for n in range(100)]))
-    log, rounds = Log(1.0), 0
-    while cells := log.request(exercise, exercise.tasks)["cells"]:
+    notebook = open_notebook(write_work(tmp_path, [f"cell = {n}" for n in range(100)]))
+    log, rounds = RunLog(1.0), 0
+    while cells := log.request(notebook, notebook.questions)["cells"]:
         rounds += 1
         log.note({"cell": cells[guilty][0]})
-        log.note_end(Ended("died"), exercise)
+        log.note_end(RunnerEnded("died"), notebook)
     assert rounds == len(log.cells) == processes
 
 
@@ -226,13 +231,13 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
 
 def test_what_ran_above_an_endless_line_is_kept_as_far_as_it_ends(tmp_path):
     """Where the line is known, only what stands above it runs again; that is left out if it never ends."""
-    exercise = open_exercise(write_work(tmp_path, ["a = 1\nif a:\n    b()\nc = 1", "%magic\nb()", "d = 1"]))
-    log = Log(1.0)
+    notebook = open_notebook(write_work(tmp_path, ["a = 1\nif a:\n    b()\nc = 1", "%magic\nb()", "d = 1"]))
+    log = RunLog(1.0)
 
     def goes_on_with(cell, entry):
         log.note({"cell": cell})
-        log.note_end(Ended("died", (1, 3), entry, is_late=True), exercise)
-        return log.request(exercise, exercise.tasks)["cells"]
+        log.note_end(RunnerEnded("died", (1, 3), entry, is_late=True), notebook)
+        return log.request(notebook, notebook.questions)["cells"]
 
     rest = [[2, "%magic\nb()"], [3, "d = 1"]]
     assert goes_on_with(1, (1, 3)) == [[1, "a = 1"], *rest]
@@ -251,8 +256,8 @@ def double(x):
     torch.set_grad_enabled(False)
     return 2 * x if was_on else 0"""
     found = look(write_work(tmp_path, ["import torch", off, ANSWERS["q2"]]), ["q1", "q2"])
-    assert [case.trouble is None for case in found.tasks[0].cases] == [True, False]
-    assert found.tasks[1].standing == "passes"
+    assert [case.failure is None for case in found.questions[0].tests] == [True, False]
+    assert found.questions[1].status == "passes"
 
 
 def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path):
@@ -268,9 +273,9 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path):
 def test_a_long_error_of_a_student_is_cut(tmp_path):
     """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
     cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
-    first, second = look(write_work(tmp_path, [cell]), ["q1"]).tasks[0].cases
-    assert first.trouble.text == "stopped with ValueError: " + "y" * 175 + " ..."
-    assert list(trouble_lines(second))[-1] == "at code cell 1, line 2: if x == 3: return [1][::-1] + x"
+    first, second = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
+    assert first.failure.text == "stopped with ValueError: " + "y" * 175 + " ..."
+    assert list(failure_lines(second))[-1] == "at code cell 1, line 2: if x == 3: return [1][::-1] + x"
 
 
 @pytest.mark.parametrize("name", ["::error::x", " \u3000::error::x", "##[error]x", "::"])
@@ -435,11 +440,13 @@ def test_the_reference_passes(stem, tmp_path):
     (tmp_path / ".handout").mkdir()
     shutil.copy(COURSE.root / "assignments" / f"{stem}.ipynb", tmp_path / ".handout")
     cells = [code(cell.source) for cell in reference_cells(COURSE, stem)]
-    exercise = open_exercise(write(tmp_path / "mine.ipynb", document(cells, assignment_name=stem)))
-    found = check(exercise, exercise.tasks, 20.0, Child)
-    assert [one.standing for one in found.tasks] == ["passes"] * len(COURSE.assignments[stem].questions)
+    notebook = open_notebook(write(tmp_path / "mine.ipynb", document(cells, assignment_name=stem)))
+    found = check(notebook, notebook.questions, 20.0, RunnerProcess)
+    assert [one.status for one in found.questions] == ["passes"] * len(COURSE.assignments[stem].questions)
     worth = COURSE.points(stem)  # an end task has none
-    assert [one.task.points for one in found.tasks] == [worth.get(one.task.id, 0) for one in found.tasks]
+    assert [one.question.points for one in found.questions] == [
+        worth.get(one.question.id, 0) for one in found.questions
+    ]
     assert found.cells == ()
 
 
@@ -452,7 +459,7 @@ def test_what_was_handed_out_is_not_started(stem, tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
     found = look(tmp_path / f"{stem}.ipynb", list(COURSE.points(stem)))
-    assert {one.standing for one in found.tasks} == {"untouched"}
+    assert {one.status for one in found.questions} == {"untouched"}
     assert found.cells == ()
 
 

@@ -11,12 +11,12 @@ from student_notebooks import CHECKS, POINTS, STEM, STUBS, code, document, hande
 
 from grader.cli import main
 from grader.course.course import Course
-from grader.course.public_check import otter_test, read_public_test
+from grader.course.public_check import otter_test, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.document import read_document
 from grader.student.find import find_notebook
 from grader.student.hints import hints_to
-from grader.student.notebook import open_exercise, tasks_of
+from grader.student.notebook import open_notebook, questions_of
 
 COURSE = Course.find(Path(__file__).parent)
 
@@ -24,7 +24,7 @@ COURSE = Course.find(Path(__file__).parent)
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_every_question_of_the_course_is_found(stem):
     """Id, title, function, stub and points of the notebook are those of its master; an end task has none."""
-    found = tasks_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb"))
+    found = questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb"))
     told = [(one.id, one.title, one.function, one.stub.source, one.points) for one in found]
     worth = COURSE.points(stem)
     asked = COURSE.assignments[stem].questions
@@ -41,10 +41,10 @@ def read_by_otter():
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_a_public_check_is_read_as_otter_reads_it(stem, read_by_otter):
     """Each public check of the course has the tests, in the order, that Otter finds in it."""
-    for task in tasks_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb")):
-        cases = read_by_otter(task.test.source).test_cases
-        assert [one.body.test_func.__name__ for one in cases] == [one.name for one in task.test.cases]
-        assert [one.body.test_func.__doc__ for one in cases] == [one.title for one in task.test.cases]
+    for question in questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb")):
+        cases = read_by_otter(question.check.source).test_cases
+        assert [one.body.test_func.__name__ for one in cases] == [one.name for one in question.check.tests]
+        assert [one.body.test_func.__doc__ for one in cases] == [one.title for one in question.check.tests]
 
 
 @pytest.mark.parametrize("stem", COURSE.stems)
@@ -53,8 +53,8 @@ def test_hints_are_public(stem):
     path = COURSE.root / "assignments" / f"{stem}.ipynb"
     read = read_document(path)
     public = set(re.findall(r"\w+", " ".join([*(cell.source for cell in read.cells), *read.tests.values()])))
-    for task in tasks_of(read):
-        for hint in hints_to(task)[1:]:
+    for question in questions_of(read):
+        for hint in hints_to(question)[1:]:
             assert set(re.findall(r"\w+", hint.text)) <= public
 
 
@@ -94,16 +94,20 @@ def test_the_checks_handed_out_count_and_not_those_in_the_notebook(tmp_path):
     mine = worked()
     mine["metadata"]["otter"]["tests"] = {"q1": otter_test("q1", CHECKS["q1"], 1_000)}
     deep = write(tmp_path / "week 1" / "again" / f"{STEM}.ipynb", mine)
-    assert [task.points for task in open_exercise(deep).tasks] == list(POINTS.values())
+    assert [question.points for question in open_notebook(deep).questions] == list(POINTS.values())
     alone = write(tmp_path.parent / f"{tmp_path.name}-alone" / f"{STEM}.ipynb", mine)
-    assert {task.id: task.points for task in open_exercise(alone).tasks} == {"q1": 1_000, "q2": 0, "q3": 0}
+    assert {question.id: question.points for question in open_notebook(alone).questions} == {
+        "q1": 1_000,
+        "q2": 0,
+        "q3": 0,
+    }
 
 
 def test_a_notebook_is_known_by_its_name_or_functions_too(tmp_path):
     """Without metadata a decorated name decides, then what is defined."""
     write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
     for name, cells in (("Ada 01-small (1).ipynb", []), ("mine.ipynb", [code(STUBS["q2"])])):
-        assert open_exercise(write(tmp_path / name, document(cells))).stem == STEM
+        assert open_notebook(write(tmp_path / name, document(cells))).stem == STEM
 
 
 def test_a_beginning_of_a_name_is_enough(tmp_path, monkeypatch):
@@ -124,7 +128,7 @@ def test_a_damaged_public_check_is_said(source):
     with pytest.raises(
         GraderError, match=r"^a.ipynb, q1: its public check is damaged. Get the notebook anew"
     ):
-        read_public_test("a.ipynb, q1", source)
+        read_public_check("a.ipynb, q1", source)
 
 
 def test_a_strange_notebook_is_read_all_the_same(tmp_path):
@@ -140,5 +144,5 @@ def test_a_strange_notebook_is_read_all_the_same(tmp_path):
     path = write(
         tmp_path / "odd.ipynb", document(cells, tests={"q1": otter_test("q1", CHECKS["q1"], 1), "q9": 3})
     )
-    (task,) = open_exercise(path).tasks
-    assert (task.id, task.title, task.prose, task.stub.number) == ("q1", "A title", "text", 2)
+    (question,) = open_notebook(path).questions
+    assert (question.id, question.title, question.prose, question.stub.number) == ("q1", "A title", "text", 2)

@@ -13,7 +13,7 @@ from student_notebooks import ANSWERS, STEM, STUBS, code, document, handed_out, 
 from grader.cli import main
 from grader.errors import GraderError
 from grader.notebooks.json_text import inserted, items, members, replaced, whole
-from grader.student.notebook import open_exercise
+from grader.student.notebook import open_notebook
 from grader.student.reset import carry_out, plan
 
 JSON = st.recursive(
@@ -56,9 +56,9 @@ def folder(tmp_path):
 
 
 def reset(path, question="q1"):
-    exercise = open_exercise(path)
-    planned = plan(exercise, exercise.task(question))
-    return planned, carry_out(exercise, planned)
+    notebook = open_notebook(path)
+    planned = plan(notebook, notebook.question(question))
+    return planned, carry_out(notebook, planned)
 
 
 def test_a_notebook_worked_in_and_reset_is_what_was_handed_out(folder):
@@ -219,11 +219,11 @@ def test_a_stub_is_left_alone(folder):
 def test_what_was_saved_meanwhile_is_not_lost(folder):
     """If the notebook is saved between reading and writing, it stays as it was saved."""
     path = write(folder / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
-    exercise = open_exercise(path)
-    planned = plan(exercise, exercise.task("q1"))
+    notebook = open_notebook(path)
+    planned = plan(notebook, notebook.question("q1"))
     newer = write(path, worked(q1=ANSWERS["q1"] + "  # newer")).read_bytes()
     with pytest.raises(GraderError, match="saved meanwhile"):
-        carry_out(exercise, planned)
+        carry_out(notebook, planned)
     assert path.read_bytes() == newer
     assert not list(folder.glob(".*.unfinished"))
 

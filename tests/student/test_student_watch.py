@@ -15,10 +15,10 @@ from rich.console import Console
 from student_notebooks import ANSWERS, STEM, handed_out, worked, write
 
 from grader.cli import main
-from grader.student.check import Line
-from grader.student.display import tell_all
+from grader.student.check import NotebookStatus
+from grader.student.display import print_table
 from grader.student.find import notebooks_in
-from grader.student.process import Supply
+from grader.student.process import RunnerPool
 from grader.student.watch import Watcher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def test_each_save_is_answered_by_what_it_changed(folder):
     same = worked(**ANSWERS)
     same["cells"][0]["source"] = "# Another title"
     versions = [worked(q1=ANSWERS["q1"]), worked(**ANSWERS), same, "{", worked(q2=ANSWERS["q2"])]
-    with Supply() as supply:
+    with RunnerPool() as supply:
         Watcher(Console(file=shown, markup=False), 20, supply).watch(saves(path, versions))
     parts = [part.splitlines() for part in shown.getvalue().split(WAITING)]
     assert len(parts) == 5  # of six, one says nothing
@@ -65,7 +65,7 @@ def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
     path = write(folder / f"{STEM}.ipynb", worked())
     path.write_text("{")
     shown = {is_terminal: io.StringIO() for is_terminal in (True, False)}
-    with Supply() as supply:
+    with RunnerPool() as supply:
         for is_terminal, file in shown.items():
             console = Console(file=file, force_terminal=is_terminal, height=7, width=80, _environ={})
             Watcher(console, 20, supply).look(path)
@@ -124,17 +124,19 @@ def test_status_shows_every_notebook(folder):
     assert done.stderr == ""
 
 
-def line(name, *standings):
+def line(name, *statuses):
     """A row of the table; without standings that of a notebook that cannot be read."""
-    if not standings:
-        return Line(Path(name), None, f"{name} is broken.")
-    exercise = SimpleNamespace(argument=Path(name).stem)
-    tasks = [
-        SimpleNamespace(standing=standing, points=0, task=SimpleNamespace(id=f"q{number}", points=1))
-        for number, standing in enumerate(standings, start=1)
+    if not statuses:
+        return NotebookStatus(Path(name), None, f"{name} is broken.")
+    notebook = SimpleNamespace(argument=Path(name).stem)
+    questions = [
+        SimpleNamespace(status=status, points=0, question=SimpleNamespace(id=f"q{number}", points=1))
+        for number, status in enumerate(statuses, start=1)
     ]
-    following = next((task for task in tasks if task.standing != "passes"), None)
-    return Line(Path(name), SimpleNamespace(exercise=exercise, tasks=tasks, next_task=following))
+    following = next((question for question in questions if question.status != "passes"), None)
+    return NotebookStatus(
+        Path(name), SimpleNamespace(notebook=notebook, questions=questions, next_question=following)
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def line(name, *standings):
 def test_the_next_step_is_the_first_that_is_open(lines, following):
     """What is broken is mended first, and a copy is not looked at where its original is there."""
     shown = io.StringIO()
-    tell_all(Console(file=shown, markup=False, width=200), lines)
+    print_table(Console(file=shown, markup=False, width=200), lines)
     assert shown.getvalue().splitlines()[-1].startswith(following)
 
 

@@ -9,9 +9,9 @@ import click
 
 from grader.errors import GraderError
 from grader.integrations.export.github import QuestionScore, Status, action_output, quoted
-from grader.student.display import trouble_lines
-from grader.student.notebook import question_handed_out
-from grader.student.report import Findings, TaskFinding
+from grader.student.display import failure_lines
+from grader.student.notebook import question_as_handed_out
+from grader.student.report import NotebookReport, QuestionReport
 from grader.text import inert, inert_line
 
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
@@ -31,23 +31,23 @@ def require_output(question: str | None) -> Path:
     return Path(output)
 
 
-def write_output(output: Path, findings: Findings) -> None:
+def write_output(output: Path, report: NotebookReport) -> None:
     """Append the result to the step's outputs, and show what was found as lines that are no commands.
 
     Raises:
         GraderError: the file cannot be written.
     """
-    (found,) = findings.tasks
-    one = scored(findings, found)
+    (found,) = report.questions
+    one = scored(report, found)
     click.echo(quoted(f"{one.id} {one.title}: {one.status}\n{one.message or ''}".rstrip()))
     _append(output, one)
 
 
 def write_unreadable(output: Path, notebook: Path, question: str, why: GraderError) -> None:
     """Append that a question could not be checked, if it is one that was handed out."""
-    task = question_handed_out(notebook, question)
-    if task is not None:
-        one = QuestionScore(task.id, inert(task.title), 0.0, task.points, "error", inert(str(why)))
+    asked = question_as_handed_out(notebook, question)
+    if asked is not None:
+        one = QuestionScore(asked.id, inert(asked.title), 0.0, asked.points, "error", inert(str(why)))
         _append(output, one)
 
 
@@ -59,26 +59,32 @@ def _append(output: Path, one: QuestionScore) -> None:
         raise GraderError(f"GITHUB_OUTPUT ({output}) cannot be written: {error.strerror}") from error
 
 
-def scored(findings: Findings, found: TaskFinding) -> QuestionScore:
+def scored(report: NotebookReport, found: QuestionReport) -> QuestionScore:
     """The points of a public check: all that its file gives, or none."""
-    status: Status = "pass" if found.standing in ("passes", "unchecked") else "fail"
-    lines = list(_lines(findings, found))
+    status: Status = "pass" if found.status in ("passes", "unchecked") else "fail"
+    lines = list(_lines(report, found))
     message = "\n".join(lines) or None
-    task = found.task
+    question = found.question
     return QuestionScore(
-        task.id, inert(task.title), found.points, task.points, status, message, round(found.seconds, 3)
+        question.id,
+        inert(question.title),
+        found.points,
+        question.points,
+        status,
+        message,
+        round(found.seconds, 3),
     )
 
 
-def _lines(findings: Findings, found: TaskFinding) -> list[str]:
-    if found.standing in ("passes", "unchecked"):
+def _lines(report: NotebookReport, found: QuestionReport) -> list[str]:
+    if found.status in ("passes", "unchecked"):
         return []
-    lines = [_REMARKS[found.standing].format(name=found.task.function)] if found.standing in _REMARKS else []
-    for case in found.cases:
-        if case.trouble is not None:
-            lines += [f"Not yet: {inert(case.title)}", *trouble_lines(case)]
+    lines = [_REMARKS[found.status].format(name=found.question.function)] if found.status in _REMARKS else []
+    for case in found.tests:
+        if case.failure is not None:
+            lines += [f"Not yet: {inert(case.title)}", *failure_lines(case)]
     lines += [
-        f"C{findings.cell_name(cell)[1:]} failed: {inert_line(' '.join(trouble.text.split()))}"
-        for cell, trouble in findings.cells
+        f"C{report.cell_name(cell)[1:]} failed: {inert_line(' '.join(failure.text.split()))}"
+        for cell, failure in report.cells
     ]
     return lines
