@@ -1,1 +1,1 @@
-"""Outside: the words of hidden checks: comparisons, and sentences about what was seen."""
+"""The words of hidden checks: comparisons, and sentences about what was seen."""

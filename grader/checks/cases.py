@@ -1,4 +1,4 @@
-"""Outside: ``cases``, the named cases of a probe, one after the other, and whose failure an error tells."""
+"""``cases``, the named cases of a probe, one after the other, and whose failure an error tells."""
 
 from __future__ import annotations
 

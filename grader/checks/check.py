@@ -1,4 +1,4 @@
-"""Outside: what a check is, and what its author says of it: points, raised, title and hint."""
+"""What a check is, and what its author says of it: points, raised, title and hint."""
 
 from __future__ import annotations
 

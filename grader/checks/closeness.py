@@ -1,4 +1,4 @@
-"""Outside: when two numbers count as the same."""
+"""When two numbers count as the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: ``assert_close``, which compares what was seen with what is expected, and says how it differs."""
+"""``assert_close``, which compares what was seen with what is expected, and says how it differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: torch's error texts turned into what a student should look for.
+"""Torch's error texts turned into what a student should look for.
 
 Matched on fragments that stayed the same over many releases of torch, never on names of nodes.
 """

@@ -1,4 +1,4 @@
-"""Outside: what kind of difference there is between two facts, said without saying what was expected."""
+"""What kind of difference there is between two facts, said without saying what was expected."""
 
 from __future__ import annotations
 

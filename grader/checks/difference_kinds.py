@@ -1,4 +1,4 @@
-"""Outside: the kinds of difference between two facts of one shape, each as a clause about what was seen.
+"""The kinds of difference between two facts of one shape, each as a clause about what was seen.
 
 Every clause is read off the numbers, so it is certain; none of them says what was expected.
 """

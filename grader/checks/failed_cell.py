@@ -1,4 +1,4 @@
-"""Outside: a failed cell, one of a notebook that did not run to its end, and how it ended."""
+"""A failed cell, one of a notebook that did not run to its end, and how it ended."""
 
 from __future__ import annotations
 

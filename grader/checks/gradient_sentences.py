@@ -1,4 +1,4 @@
-"""Outside: what a student is told about gradients, by rung; and what an author adds."""
+"""What a student is told about gradients, by rung; and what an author adds."""
 
 from __future__ import annotations
 

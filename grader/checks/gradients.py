@@ -1,4 +1,4 @@
-"""Outside: ``assert_gradients``, which tells on which rung from no gradient at all to a wrong one it is."""
+"""``assert_gradients``, which tells on which rung from no gradient at all to a wrong one it is."""
 
 from __future__ import annotations
 

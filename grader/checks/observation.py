@@ -1,4 +1,4 @@
-"""Outside: an observation, what a probe saw of a submission beside what it saw of the reference."""
+"""An observation, what a probe saw of a submission beside what it saw of the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: ``steps``, what entered a module and what left it, step by step."""
+"""``steps``, what entered a module and what left it, step by step."""
 
 from __future__ import annotations
 

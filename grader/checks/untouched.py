@@ -1,4 +1,4 @@
-"""Outside: ``assert_untouched``, which tells what a student's function changed although it had to stay."""
+"""``assert_untouched``, which tells what a student's function changed although it had to stay."""
 
 from __future__ import annotations
 

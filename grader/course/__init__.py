@@ -1,1 +1,1 @@
-"""Outside: what an author writes, read, checked and built."""
+"""What an author writes, read, checked and built."""

@@ -1,4 +1,4 @@
-"""Outside: an assignment as its master `solutions/NN_name.py` describes it.
+"""An assignment as its master `solutions/NN_name.py` describes it.
 
 A master is a notebook in jupytext's percent format: prose, demonstrations, and for every question a markdown
 cell `## qK · Title`, a code cell tagged `question qK` (answer and stub), a code cell tagged `check qK` and a

@@ -1,4 +1,4 @@
-"""Outside: reads a file of an author's as text or as syntax; what cannot be read is told with its line."""
+"""Reads a file of an author's as text or as syntax; what cannot be read is told with its line."""
 
 from __future__ import annotations
 

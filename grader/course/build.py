@@ -1,4 +1,4 @@
-"""Outside: what students get, derived from the masters: notebooks, and their public checks as Otter tests."""
+"""What students get, derived from the masters: notebooks, and their public checks as Otter tests."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

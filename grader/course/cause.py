@@ -1,4 +1,4 @@
-"""Outside: where and why an author's file broke: file, line and the error's own text."""
+"""Where and why an author's file broke: file, line and the error's own text."""
 
 from __future__ import annotations
 

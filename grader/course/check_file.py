@@ -1,4 +1,4 @@
-"""Outside: the check file of an assignment as syntax; refused is what would otherwise go wrong in silence."""
+"""The check file of an assignment as syntax; refused is what would otherwise go wrong in silence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: the course, every assignment with its rubric, found by the folders of the house."""
+"""The course, every assignment with its rubric, found by the folders of the house."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: pictures of autograd graphs between the lines of a notebook, drawn when it is built.
+"""Pictures of autograd graphs between the lines of a notebook, drawn when it is built.
 
 A cell of a master tagged ``drawn`` ends in ``xray(loss=loss, w=w)``, as a student would write it. Students
 get its picture instead, which needs nothing installed. The demonstrations before it run in a worker, as they

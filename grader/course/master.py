@@ -1,4 +1,4 @@
-"""Outside: the cells of a master, as jupytext reads them.
+"""The cells of a master, as jupytext reads them.
 
 To import jupytext and to read a master takes half a second. An author looks at one question again and again,
 so where the doctor remembers anything, it is remembered too what a master's text was read as.

@@ -1,4 +1,4 @@
-"""Outside: the name of an assignment, ``NN_name``, and whether it is free."""
+"""The name of an assignment, ``NN_name``, and whether it is free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: what a probe asks of the notebook, by its syntax: each name, with file and line."""
+"""What a probe asks of the notebook, by its syntax: each name, with file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: source code that travels to the worker, and the rule of what it may name.
+"""Source code that travels to the worker, and the rule of what it may name.
 
 A probe runs beside a student's code, so nothing of the outside may leak into it. Every name it
 uses must be its own, a word of ``grader.inside``, another ``@inside`` definition, or a harmless

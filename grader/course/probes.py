@@ -1,4 +1,4 @@
-"""Outside: probes, the small functions that run inside beside a student's code and return facts."""
+"""Probes, the small functions that run inside beside a student's code and return facts."""
 
 from __future__ import annotations
 

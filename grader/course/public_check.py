@@ -1,4 +1,4 @@
-"""Outside: the public check of a question, from a cell of the master to a test which Otter runs.
+"""The public check of a question, from a cell of the master to a test which Otter runs.
 
 It speaks to a student in three voices: the docstring says what must hold, the failed line what was asked, and
 the message of the assert what was seen and why it matters.

@@ -1,4 +1,4 @@
-"""Outside: one question of an assignment, with stub and answer taken from the same cell of the master.
+"""One question of an assignment, with stub and answer taken from the same cell of the master.
 
 The masters are written by the course, so they may be parsed with `ast`; a student's code never is.
 """

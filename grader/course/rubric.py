@@ -1,4 +1,4 @@
-"""Outside: a rubric, the hidden checks and probes of one assignment, read from its check file."""
+"""A rubric, the hidden checks and probes of one assignment, read from its check file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: the scaffold of what is new: an assignment, or a question of one, with blanks for its author."""
+"""The scaffold of what is new: an assignment, or a question of one, with blanks for its author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: what a scaffold says of the parameters of a new question: a name that tells has a builder."""
+"""What a scaffold says of the parameters of a new question: a name that tells has a builder."""
 
 from __future__ import annotations
 

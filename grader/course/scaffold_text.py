@@ -1,4 +1,4 @@
-"""Outside: the text of a scaffold: what the three files of an assignment say of a question that is new."""
+"""The text of a scaffold: what the three files of an assignment say of a question that is new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: the settings of a course, ``course.toml``, which an instructor may write and nobody has to."""
+"""The settings of a course, ``course.toml``, which an instructor may write and nobody has to."""
 
 from __future__ import annotations
 

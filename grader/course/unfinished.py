@@ -1,4 +1,4 @@
-"""Outside: the blanks of an assignment that was begun with ``new``, and where they stand.
+"""The blanks of an assignment that was begun with ``new``, and where they stand.
 
 A blank reads ``[FILL IN: what belongs here]``. In code it is a syntax error, on purpose: nothing that still
 has one can be run by accident.

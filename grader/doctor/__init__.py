@@ -1,1 +1,1 @@
-"""Outside: proves that a course agrees with itself, and shows an author what probes see."""
+"""Proves that a course agrees with itself, and shows an author what probes see."""

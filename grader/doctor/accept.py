@@ -1,4 +1,4 @@
-"""Outside: writes what becomes of wrong answers into their file, for ``doctor --accept``."""
+"""Writes what becomes of wrong answers into their file, for ``doctor --accept``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: known answers that are written as edits of another, and the whole functions they stand for."""
+"""Known answers that are written as edits of another, and the whole functions they stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: what the doctor found out about one assignment."""
+"""What the doctor found out about one assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: what the doctor complains about, of one question whose answers were tried."""
+"""What the doctor complains about, of one question whose answers were tried."""
 
 from __future__ import annotations
 

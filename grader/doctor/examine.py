@@ -1,4 +1,4 @@
-"""Outside: the doctor, who proves that the course agrees with itself.
+"""The doctor, who proves that the course agrees with itself.
 
 For every question: the reference passes everything; the stub earns nothing and fails its public check; every
 accepted answer passes everything, its public check included; every wrong answer fails exactly the checks it

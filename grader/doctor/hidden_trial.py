@@ -1,4 +1,4 @@
-"""Outside: the verdicts of a question's hidden checks on its reference, its stub and its known answers."""
+"""The verdicts of a question's hidden checks on its reference, its stub and its known answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: what became of one known answer, and how that is remembered."""
+"""What became of one known answer, and how that is remembered."""
 
 from __future__ import annotations
 

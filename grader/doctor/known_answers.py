@@ -1,4 +1,4 @@
-"""Outside: reads a file of known answers as text."""
+"""Reads a file of known answers as text."""
 
 from __future__ import annotations
 

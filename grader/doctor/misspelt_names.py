@@ -1,4 +1,4 @@
-"""Outside: names in a known answer that nothing defines: an author's slip, not a student's mistake.
+"""Names in a known answer that nothing defines: an author's slip, not a student's mistake.
 
 An answer that stops with such a slip would be taken for a wrong answer that every check finds. Names are
 looked up without running anything; attributes only where an answer asked for one in vain, because torch is

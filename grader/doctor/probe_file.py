@@ -1,4 +1,4 @@
-"""Outside: some probes of a check file, read as if nothing else stood in it but what they need."""
+"""Some probes of a check file, read as if nothing else stood in it but what they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: runs a few probes on the reference and on known answers, for an author who wants to see facts."""
+"""Runs a few probes on the reference and on known answers, for an author who wants to see facts."""
 
 from __future__ import annotations
 

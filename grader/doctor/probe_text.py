@@ -1,4 +1,4 @@
-"""Outside: what a probe saw of several notebooks, in lines for its author."""
+"""What a probe saw of several notebooks, in lines for its author."""
 
 from __future__ import annotations
 

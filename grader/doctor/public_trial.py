@@ -1,4 +1,4 @@
-"""Outside: what the public check of a question says of answers whose verdict is known."""
+"""What the public check of a question says of answers whose verdict is known."""
 
 from __future__ import annotations
 

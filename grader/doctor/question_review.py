@@ -1,4 +1,4 @@
-"""Outside: what is wrong with a question though its checks judge well: its stub, its answers, its name."""
+"""What is wrong with a question though its checks judge well: its stub, its answers, its name."""
 
 from __future__ import annotations
 

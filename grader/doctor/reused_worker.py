@@ -1,4 +1,4 @@
-"""Outside: looks at known answers, in workers that serve one notebook after the other.
+"""Looks at known answers, in workers that serve one notebook after the other.
 
 A fork, and the first use of what the zygote shares, take longer than the probes of a question. Known answers
 are their course's own, so they can share a worker. Each begins with names, modes and random numbers of its

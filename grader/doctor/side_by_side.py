@@ -1,4 +1,4 @@
-"""Outside: the facts of one probe, short, those of several notebooks beside each other."""
+"""The facts of one probe, short, those of several notebooks beside each other."""
 
 from __future__ import annotations
 

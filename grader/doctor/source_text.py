@@ -1,4 +1,4 @@
-"""Outside: the definitions of a file that some of its names need, as text.
+"""The definitions of a file that some of its names need, as text.
 
 The doctor asks for them to know which verdicts an edit of a check file can change.
 """

@@ -1,1 +1,1 @@
-"""Outside: mutation testing of right answers: mistakes that no hidden check finds."""
+"""Mutation testing of right answers: mistakes that no hidden check finds."""

@@ -1,4 +1,4 @@
-"""Outside: misconceptions as edits of a block: what statements it could hold instead."""
+"""Misconceptions as edits of a block: what statements it could hold instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: reads which edits of right answers are written down as equal, in a file of known answers."""
+"""Reads which edits of right answers are written down as equal, in a file of known answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: edits that plainly change nothing, so that nobody has to say so of each mutant by hand.
+"""Edits that plainly change nothing, so that nobody has to say so of each mutant by hand.
 
 What is told here can be seen in the text alone. Where it takes knowledge of the task, an author writes
 ``equal``.

@@ -1,4 +1,4 @@
-"""Outside: misconceptions as edits of an expression: what could stand in its place."""
+"""Misconceptions as edits of an expression: what could stand in its place."""
 
 from __future__ import annotations
 

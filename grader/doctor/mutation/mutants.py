@@ -1,4 +1,4 @@
-"""Outside: the mutants of an answer: the texts it becomes when an edit changes one place of it."""
+"""The mutants of an answer: the texts it becomes when an edit changes one place of it."""
 
 from __future__ import annotations
 

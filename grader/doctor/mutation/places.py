@@ -1,4 +1,4 @@
-"""Outside: the places of a definition at which an edit may change it: its blocks and its expressions."""
+"""The places of a definition at which an edit may change it: its blocks and its expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: mutation testing: what do the hidden checks say of answers with a mistake nobody thought of?
+"""Mutation testing: what do the hidden checks say of answers with a mistake nobody thought of?
 
 Each mutant of the reference and of every accepted answer is judged like an answer. One that fails nothing has
 survived: a check is missing or an input too kind, or no promise of the task tells the mutant from the answer.

@@ -1,4 +1,4 @@
-"""Outside: the mutants that no check found, as text: the reference's first, those of one place together."""
+"""The mutants that no check found, as text: the reference's first, those of one place together."""
 
 from __future__ import annotations
 
