@@ -143,6 +143,10 @@ _NO_NAME = (
 )
 
 
+#: What Python calls some kinds of values, in the words of students.
+_KINDS = {"type": "class", "builtin_function_or_method": "function"}
+
+
 def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
@@ -154,7 +158,7 @@ def diagnose(error: Raised) -> str:
         told = f"your code stopped in code {error.where}, with {own}"
     else:
         told = f"what your code returned could not be used as the exercise says: {own}"
-    meaning = told_of(error.rebound) if error.rebound else _meaning(error)
+    meaning = rebinding(error.rebound) if error.rebound else _meaning(error)
     sentence = f"{told} — {meaning}" if meaning else told
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
@@ -171,11 +175,7 @@ def quoted(line: str) -> str:
     return f"`{printable(line).replace('`', chr(39))}`"
 
 
-#: What Python calls some kinds of values, in the words of students.
-_KINDS = {"type": "class", "builtin_function_or_method": "function"}
-
-
-def told_of(rebound: Rebound) -> str:
+def rebinding(rebound: Rebound) -> str:
     """That one cell took a name from another, and which."""
     given = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
     line = "" if rebound.line is None else f", line {rebound.line},"

@@ -12,6 +12,9 @@ from grader.errors import CourseError
 from grader.sandbox.evidence import NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 
+_Path = tuple[str | int, ...]
+_PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
+
 
 class NothingSeenError(WithoutHintError):
     """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
@@ -110,9 +113,6 @@ class Observation(Sides):
         return sentence(mismatch) if mismatch else None
 
 
-_Path = tuple[str | int, ...]
-
-
 def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
     """Say where facts are of another form than the reference's, without a full stop, or None.
 
@@ -158,9 +158,6 @@ def _other_form_of_parts(
     """What is said of the first part that is of another kind."""
     found = (_other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
     return next(filter(None, found), None)
-
-
-_PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
 def _stands_for_anything(seen: Any, expected: Any) -> bool:

@@ -12,6 +12,12 @@ from grader.checks.comparison import assert_close
 from grader.checks.observation import Sides
 from grader.sandbox.facts import Tensor
 
+_ELSEWHERE = (
+    "opt was given the right gradient, but after its step {} not where it leads: something else has changed "
+    "{}, or the groups or the state of opt."
+)
+_NONE = "no loss that went back is connected to it, or it was cleared before the step."
+
 
 @dataclass(frozen=True)
 class Step:
@@ -56,13 +62,6 @@ def _step(call: Mapping[str, Any], once_per: str) -> Step:
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     """The items, so many at a time, as the steps of equally long minibatches; the last may be fewer."""
     return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-_ELSEWHERE = (
-    "opt was given the right gradient, but after its step {} not where it leads: something else has changed "
-    "{}, or the groups or the state of opt."
-)
-_NONE = "no loss that went back is connected to it, or it was cleared before the step."
 
 
 def assert_updates(

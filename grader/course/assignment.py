@@ -24,6 +24,9 @@ IDENTITY = rf"q[1-9]\d*|{END_TASK}"
 _HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
 
 
+Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
+
+
 def heading_of(source: str) -> tuple[str, str] | None:
     """The id and the title of the question that a markdown cell begins, or None where it begins none."""
     found = _HEADING.match(source)
@@ -81,9 +84,6 @@ class Place:
     def at(self, line: int) -> Place:
         """A line of the cell that begins here, counted from 1."""
         return replace(self, line=self.line + line - 1)
-
-
-Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
 
 
 @dataclass(frozen=True)

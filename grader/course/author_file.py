@@ -10,6 +10,8 @@ from pathlib import Path
 
 from grader.errors import CourseError
 
+_BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)\]?")
+
 
 def read_text(path: Path) -> str:
     """The text of a file of the course, with every line end as Python counts it.
@@ -47,9 +49,6 @@ def not_python(error: SyntaxError) -> str:
     """What Python says of a line that it cannot read, and the line."""
     line = (error.text or "").strip()
     return f"this is not valid Python ({error.msg}){f': `{line}`' if line else ''}"
-
-
-_BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)\]?")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ from grader.errors import CourseError
 from grader.sandbox.facts import Other, Raised, Tensor
 from grader.text import did_you_mean, printable
 
+_MOST_NAMES = 8
+_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
+_FIELDS = [field.name for field in fields(Tensor)]
+
 
 def cause_of(error: BaseException, folder: Path) -> str:
     """As in ``tests/hidden/test_01_leaves.py, line 7: KeyError: 'grad'``.
@@ -35,7 +39,7 @@ def cause_of(error: BaseException, folder: Path) -> str:
     place = _last_place(error, folder)
     if place is None:
         return said
-    there = what_is_there(error, folder)
+    there = available_facts(error, folder)
     where = f"{place.tb_frame.f_code.co_filename}, line {place.tb_lineno}"
     return f"{where}: {said}; {there}" if there else f"{where}: {said}"
 
@@ -45,11 +49,11 @@ def place_of(cause: str) -> str:
     return cause.partition(": ")[0]
 
 
-def what_is_there(error: BaseException, folder: Path) -> str:
+def available_facts(error: BaseException, folder: Path) -> str:
     """What there is where an author's file asked for something else; empty where nothing can be said."""
     place = _last_place(error, folder)
     known = isinstance(error, AssertionError | CourseError)  # it says all there is
-    return "" if place is None or known else told_of(error, place)
+    return "" if place is None or known else missing_fact(error, place)
 
 
 def _last_place(error: BaseException, folder: Path) -> TracebackType | None:
@@ -62,12 +66,7 @@ def _last_place(error: BaseException, folder: Path) -> TracebackType | None:
     return found
 
 
-_MOST_NAMES = 8
-_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
-_FIELDS = [field.name for field in fields(Tensor)]
-
-
-def told_of(error: BaseException, place: TracebackType) -> str:
+def missing_fact(error: BaseException, place: TracebackType) -> str:
     """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing can be said.
 
     Args:

@@ -33,6 +33,11 @@ from grader.course.unfinished import questions_left_out, require_finished
 from grader.errors import CourseError
 from grader.memory import FOLDER, Memory
 
+_STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
+_TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
+_TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
+_JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is no Python
+
 
 def cells_of_master(path: Path, text: str) -> list[dict[str, Any]]:
     """The cells of a master: of each ``cell_type``, ``source`` and ``metadata``.
@@ -58,18 +63,6 @@ def _read(text: str) -> list[dict[str, Any]]:
 
     parts = ("cell_type", "source", "metadata")
     return [{part: cell[part] for part in parts} for cell in jupytext.reads(text, fmt="py:percent").cells]
-
-
-_STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
-
-
-_TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
-
-
-_TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
-
-
-_JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is no Python
 
 
 def read_assignment(path: Path) -> Assignment:

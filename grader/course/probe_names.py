@@ -28,7 +28,7 @@ def _asked(source: ProbeSource, place: int, done: frozenset[str]) -> Iterator[tu
     arguments = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
     if place >= len(arguments) or not _is_only_read(tree, arguments[place]):
         return
-    student, helpers = arguments[place], {needed.name: needed for needed in source.needs}
+    student, helpers = arguments[place], {needed.name: needed for needed in source.dependencies}
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ast.Name(name), attribute, ast.Load()) if name == student:

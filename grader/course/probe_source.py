@@ -30,6 +30,33 @@ _BUILTINS = set(dir(builtins)) - _REFUSED_BUILTINS
 _KEY = "__travelling__"
 
 
+#: What a probe may name; the worker's toolbox offers exactly these, and grader/inside.pyi explains them.
+VOCABULARY = (
+    "torch",
+    "nn",
+    "F",
+    "math",
+    "snap",
+    "state",
+    "attempt",
+    "warned",
+    "spy",
+    "mark",
+    "alive",
+    "nodes",
+    "reaches",
+    "freed",
+    "graph",
+    "graph_at",
+    "saved",
+    "untouched",
+    "updates",
+    "gradients",
+    "vjp",
+    "reseed",
+)
+
+
 @dataclass(frozen=True)
 class ProbeSource:
     """One function or class on its way inside.
@@ -46,7 +73,7 @@ class ProbeSource:
 
     name: str
     text: str
-    needs: tuple[ProbeSource, ...]
+    dependencies: tuple[ProbeSource, ...]
     words: frozenset[str]
     attributes: frozenset[str]
     path: str = field(compare=False)
@@ -60,12 +87,12 @@ class ProbeSource:
             return known
         tree = _definition_tree(definition)
         names = _global_names(tree) - {tree.name}
-        needs = _needs(definition, tree, names)
+        dependencies = _dependencies(definition, tree, names)
         travelling = cls(
             name=tree.name,
             text=ast.unparse(tree),
-            needs=needs,
-            words=frozenset(names & PLACEHOLDERS.keys()) - {needed.name for needed in needs},
+            dependencies=dependencies,
+            words=frozenset(names & PLACEHOLDERS.keys()) - {needed.name for needed in dependencies},
             attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
             path=inspect.getsourcefile(definition) or "",
             tree=tree,
@@ -73,7 +100,7 @@ class ProbeSource:
         setattr(definition, _KEY, travelling)
         return travelling
 
-    def written(self, line: int, column: int) -> int:
+    def line_in_file(self, line: int, column: int) -> int:
         """The line of its file on which stands what stands here in `text`.
 
         Args:
@@ -89,15 +116,15 @@ class ProbeSource:
         found: int = places[max(bisect_right(places, (line, column, 1 << 31)) - 1, 0)][2]
         return found
 
-    def everything(self, *others: ProbeSource) -> dict[str, ProbeSource]:
+    def closure(self, *others: ProbeSource) -> dict[str, ProbeSource]:
         """This definition, the others and all they need, by name, needed ones first.
 
         Raises:
             CourseError: one would replace another inside, or a word that another uses.
         """
         found: dict[str, ProbeSource] = {}
-        for needed in (*others, *self.needs):
-            for name, other in needed.everything().items():
+        for needed in (*others, *self.dependencies):
+            for name, other in needed.closure().items():
                 if found.setdefault(name, other) != other:
                     raise CourseError(
                         f"{self.path}, line {self.tree.lineno}: {self.name} uses two different @inside"
@@ -177,9 +204,9 @@ def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         node.body = node.body[1:] or [ast.Pass()]
 
 
-def _needs(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:
+def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:
     """Look up every global name; complain about the first that may not travel."""
-    needs = []
+    dependencies = []
     namespace = inspect.getmodule(definition).__dict__
     for name in sorted(names):
         value = namespace.get(name)
@@ -194,8 +221,8 @@ def _needs(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSou
                 f"{_where(definition, next(uses, tree))} uses {name}, which does not travel to the worker: "
                 f"{_advice(name, definition)}"
             )
-        needs.append(travelling)
-    return tuple(needs)
+        dependencies.append(travelling)
+    return tuple(dependencies)
 
 
 def _advice(name: str, definition: Any) -> str:
@@ -252,31 +279,5 @@ class Placeholder:
     def __repr__(self) -> str:
         return f"<{self._name}, inside the worker>"
 
-
-#: What a probe may name; the worker's toolbox offers exactly these, and grader/inside.pyi explains them.
-VOCABULARY = (
-    "torch",
-    "nn",
-    "F",
-    "math",
-    "snap",
-    "state",
-    "attempt",
-    "warned",
-    "spy",
-    "mark",
-    "alive",
-    "nodes",
-    "reaches",
-    "freed",
-    "graph",
-    "graph_at",
-    "saved",
-    "untouched",
-    "updates",
-    "gradients",
-    "vjp",
-    "reseed",
-)
 
 PLACEHOLDERS = {word: Placeholder(word) for word in VOCABULARY}

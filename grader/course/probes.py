@@ -75,9 +75,11 @@ class Probe:
     def parts(self, *, oracle: bool = False) -> tuple[ProbeSource, ...]:
         """The definitions of a bundle, in its order."""
         others = (self.oracle if oracle else None, self.cases)
-        return tuple(self.source.everything(*filter(None, others)).values())
+        return tuple(self.source.closure(*filter(None, others)).values())
 
-    def written(self, line: int, column: int, *, oracle: bool = False) -> tuple[ProbeSource, int] | None:
+    def place_in_file(
+        self, line: int, column: int, *, oracle: bool = False
+    ) -> tuple[ProbeSource, int] | None:
         """The definition that a place of a bundle belongs to, and the line of its file on which it stands.
 
         Args:
@@ -88,7 +90,7 @@ class Probe:
         for part in self.parts(oracle=oracle):
             lines = (part.text + _SEPARATOR).count("\n")
             if line < lines:
-                return part, part.written(line, column)
+                return part, part.line_in_file(line, column)
             line -= lines
         return None
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.course.names import ANSWERS, CHECKS, MASTER, free_name
+from grader.course.new_question import NewQuestion, head
 from grader.course.probe_source import PLACEHOLDERS
-from grader.course.scaffold_text import NewQuestion, head, next_question, with_part
+from grader.course.scaffold_text import next_question, with_part
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.files import write_atomic, write_exclusive
 from grader.text import inert

@@ -3,130 +3,18 @@
 from __future__ import annotations
 
 import ast
-import keyword
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from string import Template
+from collections.abc import Sequence
 
-from grader.course import scaffold_inputs
 from grader.course.author_file import without_blanks
-from grader.course.names import ANSWERS, CHECKS, MASTER
-from grader.course.probe_source import PLACEHOLDERS
-from grader.errors import GraderError
-from grader.text import inert
+from grader.course.names import MASTER
+from grader.course.new_question import head
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
-_NAMES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
-_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_TAKEN = {*PLACEHOLDERS, "student", "result"}  # the probe of the scaffold needs these itself
 _LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')
 _QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
 _WIDTH = 110
-_LEARNS = ("value", "version", "grad")  # what a step changes of parameters
-_X_EXAMPLE = "torch.tensor([1.0, 2.0], requires_grad=True)"
 
 Import = ast.Import | ast.ImportFrom
-
-
-@dataclass(frozen=True)
-class NewQuestion:
-    """A question that shall be written: the function students complete, and what it takes."""
-
-    function: str
-    parameters: tuple[str, ...] = ("x",)
-
-    @classmethod
-    def parse(cls, text: str) -> NewQuestion:
-        """As in ``total:losses,weights``, or ``total`` for a function of ``x``.
-
-        Raises:
-            GraderError: a parameter cannot be called so.
-        """
-        function, colon, listed = (part.strip() for part in text.partition(":"))
-        parameters = tuple(name.strip() for name in listed.split(",")) if colon else ("x",)
-        if colon and not listed and function[:1].isupper():
-            return cls(function, ())
-        for name in parameters:
-            is_name = _PARAMETER.fullmatch(name) is not None and not keyword.iskeyword(name)
-            if not is_name or name in {*_TAKEN, function} or parameters.count(name) > 1:
-                raise GraderError(
-                    f"{inert(text)!r}: {inert(name)!r} cannot be a parameter: write the function and what it"
-                    " takes, each name once, as in --question total:losses,weights"
-                )
-        return cls(function, parameters)
-
-    def part(self, place: str, question: str) -> str:
-        """What one of the files says of it.
-
-        Args:
-            place: which of the files, as in ``grader.course.names``.
-            question: its id, such as ``q2``.
-        """
-        draws = scaffold_inputs.draws(self.parameters)
-        examples = {
-            name: _X_EXAMPLE if name == "x" else drawn.replace(", drawn at random]", ", a small example]")
-            for name, drawn in draws.items()
-        }
-        watched = scaffold_inputs.watched(self.parameters)
-        has_modules = bool(scaffold_inputs.modules(self.parameters))
-        values = {
-            "question": question,
-            "function": self.function,
-            "parameters": ", ".join(self.parameters),
-            "first": (*watched, *self.parameters, "x")[0],
-            "named": ", ".join(f"{name}={name}" for name in watched),
-            "draws": _assigned(draws),
-            "examples": _assigned(draws if has_modules else examples),
-            "nn": "\n    from torch import nn" if has_modules else "",
-        }
-        text = _template(self._template(place), values | self._steps())
-        return f"from grader.inside import nn\n{text}" if has_modules and place == CHECKS else text
-
-    def _template(self, place: str) -> str:
-        if self.function[:1].isupper():
-            return f"{_NAMES[place]}_class"
-        has_steps = place == CHECKS and scaffold_inputs.optimizers(self.parameters)
-        return f"{_NAMES[place]}_{'step' if has_steps else 'question'}"
-
-    def _steps(self) -> dict[str, str]:
-        """What is said of its optimizers, and of the modules they train."""
-        modules = scaffold_inputs.modules(self.parameters)
-        optimizers = scaffold_inputs.optimizers(self.parameters)
-        made = {name: "made" if len(optimizers) == 1 else f"made_by_{name}" for name in optimizers}
-        parameters = scaffold_inputs.learned(self.parameters)
-        listened = [
-            f"updates({', '.join([name, *(f'{one}={one}' for one in filter(None, [parameters.get(name)]))])})"
-            for name in optimizers
-        ]
-        changing = [
-            *(", ".join(f'"{name}.*:{part}"' for part in _LEARNS) for name in modules),
-            *(f'"{name}"' for name in optimizers),
-        ]
-        told = [f'"{name}": {self.function}_called["{one}"]' for name, one in made.items()]
-        asserts = [f"for case in cases({{{', '.join(told)}}}):", '    assert_updates(case, each="step")']
-        return {
-            "updates": _indented(
-                f"    {one} as {name}," for one, name in zip(listened, made.values(), strict=True)
-            ),
-            "made": "".join(f'"{name}": {name}, ' for name in made.values()),
-            "asserts": _indented(asserts),
-            "changing": _indented(f"    {one}," for one in changing),
-        }
-
-
-def _assigned(values: Mapping[str, str]) -> str:
-    return _indented(f"{name} = {value}" for name, value in values.items())
-
-
-def _indented(lines: Iterable[str]) -> str:
-    return "".join(f"    {line}\n" for line in lines)
-
-
-def head(place: str, stem: str) -> str:
-    """How a file begins, before its first question."""
-    return _template(_NAMES[place], {"stem": stem, "number": str(int(stem[:2]))})
 
 
 def next_question(master: str) -> int:
@@ -147,10 +35,6 @@ def with_part(place: str, text: str, part: str) -> str:
         return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
     needed = [*_imports(head(place, "00_any")), *_imports(part)]
     return f"{_with_imports(text, needed).rstrip()}\n\n\n{_without_imports(part)}"
-
-
-def _template(name: str, values: Mapping[str, str]) -> str:
-    return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")).substitute(values)
 
 
 def _with_imports(text: str, needed: Sequence[Import]) -> str:

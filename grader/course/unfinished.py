@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
+_CELL = re.compile(r"(?m)^# %%.*$")
+_QUESTION_TAG = re.compile(rf'"question ({IDENTITY})"')
+_FUNCTION = re.compile(r"(?m)^(?:def|class) (\w+)")
+
+
 def blanks_of(root: Path, stem: str) -> list[Blank]:
     """The blanks of an assignment: of its master, its hidden checks and its known answers."""
     return [blank for place in (MASTER, CHECKS, ANSWERS) for blank in blanks_in(root / place.format(stem))]
@@ -48,11 +53,6 @@ def require_finished(root: Path, stem: str) -> None:
         f"{stem} still has {count}; put your text or code in the place of [FILL IN: ...], brackets"
         f" included:{shown}{more}"
     )
-
-
-_CELL = re.compile(r"(?m)^# %%.*$")
-_QUESTION_TAG = re.compile(rf'"question ({IDENTITY})"')
-_FUNCTION = re.compile(r"(?m)^(?:def|class) (\w+)")
 
 
 def filled_statements(path: Path) -> list[ast.stmt]:

@@ -19,6 +19,8 @@ from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
 from grader.text import printable
 
+_WORD = {True: "equal", False: "differs"}
+
 
 def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
     """What it printed, of whom it has no facts and why, and then its facts beside each other.
@@ -95,9 +97,6 @@ def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}    {who}: {summary(graph)}{f'   {_WORD[same]}' if number else ''}"
     if graphs:
         yield from side_by_side(name, {who: _tensors(graph) for who, graph in graphs.items()})
-
-
-_WORD = {True: "equal", False: "differs"}
 
 
 def _tensors(graph: Graph) -> dict[str, str]:

@@ -21,6 +21,24 @@ _DOES_NOT_RUN = {
 }
 
 
+#: What draws random numbers, by the last part of its name: functions of torch, methods, words.
+_RANDOM = {
+    *(
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "normal",
+        "bernoulli",
+    ),
+    *("multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),
+    *("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_"),
+}
+
+
 def stub_complaints(
     question: Question, checks: Sequence[Check], verdicts: Mapping[str, Verdict]
 ) -> Iterator[str]:
@@ -98,24 +116,6 @@ def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
                 f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both ask for {name}, by which a"
                 " renamed notebook is recognised: give one of them another name"
             )
-
-
-#: What draws random numbers, by the last part of its name: functions of torch, methods, words.
-_RANDOM = {
-    *(
-        "rand",
-        "randn",
-        "randint",
-        "randperm",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-        "normal",
-        "bernoulli",
-    ),
-    *("multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),
-    *("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_"),
-}
 
 
 def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:

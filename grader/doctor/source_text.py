@@ -16,6 +16,9 @@ from grader.checks.diagnosis import quoted
 from grader.course.author_file import without_blanks
 from grader.notebooks.reader import Cell
 
+#: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.checks.diagnosis` says them.
+_PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?: (?P<quoted>`[^`]*`)))")
+
 
 @dataclass(frozen=True)
 class _TopStatement:
@@ -82,10 +85,6 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield from (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name))
         case ast.AnnAssign(target=ast.Name(id=name)):
             yield name
-
-
-#: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.checks.diagnosis` says them.
-_PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?: (?P<quoted>`[^`]*`)))")
 
 
 def lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:

@@ -83,7 +83,7 @@ def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
         error: what it raised, or what ``attempt`` caught in it.
         oracle: whether its oracle, if it has one, took the place of the answer.
     """
-    found = probe.written(*error.probe, oracle=oracle) if error.probe else None
+    found = probe.place_in_file(*error.probe, oracle=oracle) if error.probe else None
     part, line = found or (probe.source, probe.source.tree.lineno)
     who = f"{_kind(probe)} {probe.name}"
     return f"{part.path}, line {line}: {who if part.name == probe.name else f'{part.name}, called by {who},'}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.checks.cases import names_of
-from grader.course.cause import what_is_there
+from grader.course.cause import available_facts
 from grader.course.names import MASTER
 from grader.course.probes import probes_of
 from grader.course.rubric import import_checks
@@ -110,7 +110,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     except CourseError as error:
         raise pytest.fail.Exception(_told_of_probes(pyfuncitem) or str(error), pytrace=False) from None
     except Exception as error:
-        there = what_is_there(error, pyfuncitem.path.parent)
+        there = available_facts(error, pyfuncitem.path.parent)
         if there:
             error.add_note(there)
         raise

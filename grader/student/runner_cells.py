@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
-from grader.checks.diagnosis import told_of
+from grader.checks.diagnosis import rebinding
 from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
 from grader.sandbox.worker.bindings import cell_of, rebound
@@ -133,7 +133,7 @@ def _trouble(error: BaseException, own: str, notebook: Notebook) -> dict[str, An
     told = describe_error(error)
     kind, text = told["types"][0], told["text"]
     if (behind := rebound(error, notebook.bindings, notebook.names)) is not None:
-        text = f"{text} ({told_of(Rebound(**behind))})"
+        text = f"{text} ({rebinding(Rebound(**behind))})"
     file, line = _place(error)
     if isinstance(error, SyntaxError) and error.filename == own:
         file, line, text = own, error.lineno or 0, error.msg

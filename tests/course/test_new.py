@@ -10,8 +10,8 @@ from tiny_course import RIGHT, write_course, write_notebook
 from grader.cli import main
 from grader.course.build import build
 from grader.course.course import Course
+from grader.course.new_question import drawn_inputs
 from grader.course.scaffold import Scaffold
-from grader.course.scaffold_inputs import draws
 from grader.course.unfinished import blanks_of
 from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
@@ -205,7 +205,7 @@ def test_each_optimizer_is_listened_to_by_its_name(root):
 )  # fmt: skip
 def test_a_name_that_tells_has_a_builder(parameters, drawn):
     """Modules before the optimizers that learn them; what no name tells stays a blank."""
-    found = list(draws(parameters).values())
+    found = list(drawn_inputs(parameters).values())
     assert len(found) == len(drawn)
     assert all(one.startswith(begin) for one, begin in zip(found, drawn, strict=True)), found
 

@@ -234,7 +234,7 @@ def test_every_place_of_a_bundle_is_found(course):
             for number, line in enumerate(bundle.splitlines(), start=1):
                 if not line.strip():
                     continue
-                part, written = probe.written(number, len(line) - len(line.lstrip()), oracle=oracle)
+                part, written = probe.place_in_file(number, len(line) - len(line.lstrip()), oracle=oracle)
                 there = Path(part.path).read_text(encoding="utf-8").splitlines()[written - 1]
                 words = line.split("(")[0].split("{")[0].strip()
                 assert words in there, (probe.name, line, there)

@@ -31,6 +31,11 @@ SEEDS = (1, 2, 3, 4, 5)
 _LOOKS = 3  # at a mutant that had too little of the machine
 
 
+#: What is told how many looks at mutants of an assignment were taken: stem, how many, of how many. The first
+#: time none was, and a mutant that survives the first look is looked at again with other seeds.
+ProgressCallback = Callable[[str, int, int], None]
+
+
 @dataclass
 class MutationReport:
     """What became of the mutants of one assignment.
@@ -52,11 +57,6 @@ class MutationReport:
     implied: int = 0
     survivors: list[Survivor] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
-
-
-#: What is told how many looks at mutants of an assignment were taken: stem, how many, of how many. The first
-#: time none was, and a mutant that survives the first look is looked at again with other seeds.
-ProgressCallback = Callable[[str, int, int], None]
 
 
 def try_mutants(  # noqa: PLR0913 - the options of the command

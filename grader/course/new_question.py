@@ -1,0 +1,203 @@
+"""What a scaffold says of the parameters of a new question: a name that tells has a builder."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from grader.course.names import ANSWERS, CHECKS, MASTER
+from grader.course.probe_source import PLACEHOLDERS
+from grader.errors import GraderError
+from grader.text import inert
+
+_JUDGE = r"discriminator|critic"
+_MODULE = (
+    rf"(\w+_)?(model|net|network|layer|head|readout)(_\w+)?|{_JUDGE}"
+    r"|generator|backbone|trunk|encoder|decoder|teacher|policy"
+)
+_OPTIMIZER = r"opt|optim|optimizer|(opt|optimizer)_\w+"
+_CELL = r"(\w+_)?(cell|rnn|gru|lstm)"
+_NUMBER = r"lr|tau|alpha|beta|eps|scale|slope|momentum|p"
+_COUNT = r"k|n|T|steps|epochs|number"
+
+#: What is drawn for a parameter whose whole name matches, the first that does. Sizes: 5 samples, 3 inputs,
+#: 4 hidden, 2 outputs.
+_DRAWS = {
+    _CELL: "nn.GRUCell(3, 4)",
+    _JUDGE: "nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))",
+    _MODULE: "nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))",
+    _NUMBER: "0.1 + 0.5 * torch.rand(()).item()",
+    _COUNT: "torch.randint(2, 6, ()).item()",
+    r"[yY]|targets?|labels|real": "torch.randn(5, 2)",
+    r"h0?|state|hidden": "torch.randn(5, 4)",
+    r"w|weight|b|bias|prompt": "torch.randn(3, requires_grad=True)",
+}
+_SAMPLES = r"[xX]|xs|inputs?|batch|data|noise|z"
+_X_ALONE = "torch.randn(4, requires_grad=True)"
+
+
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_TAKEN = {*PLACEHOLDERS, "student", "result"}  # the probe of the scaffold needs these itself
+_LEARNS = ("value", "version", "grad")  # what a step changes of parameters
+_X_EXAMPLE = "torch.tensor([1.0, 2.0], requires_grad=True)"
+_NAMES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
+
+
+def optimizers_of(parameters: Sequence[str]) -> list[str]:
+    """The parameters that are optimizers, by their names."""
+    return [name for name in parameters if re.fullmatch(_OPTIMIZER, name)]
+
+
+def modules_of(parameters: Sequence[str]) -> list[str]:
+    """Those that are modules."""
+    return [name for name in parameters if re.fullmatch(f"{_MODULE}|{_CELL}", name)]
+
+
+def trained_modules(parameters: Sequence[str]) -> dict[str, str]:
+    """The module that each optimizer learns: `opt_d` the discriminator, a single `opt` the first module."""
+    found = {}
+    for name in optimizers_of(parameters):
+        ending = name.partition("_")[2]
+        for module in modules_of(parameters):
+            if module.startswith(ending) or module.endswith(f"_{ending}"):
+                found[name] = module
+                break
+    return found
+
+
+def tensors_of(parameters: Sequence[str]) -> list[str]:
+    """Those that hold tensors: all but numbers."""
+    return [name for name in parameters if not re.fullmatch(f"{_NUMBER}|{_COUNT}", name)]
+
+
+def drawn_inputs(parameters: Sequence[str]) -> dict[str, str]:
+    """An expression for each parameter, optimizers last; a blank where the name does not tell.
+
+    Args:
+        parameters: their names.
+    """
+    own = modules_of(parameters)
+    known = trained_modules(parameters)
+    ordered = [*(name for name in parameters if name not in known), *known]
+    return {name: _draw(name, known.get(name), has_module=bool(own)) for name in ordered}
+
+
+def _draw(name: str, module: str | None, *, has_module: bool) -> str:
+    if module is not None:
+        return f"torch.optim.SGD({module}.parameters(), lr=0.1, momentum=0.9)"
+    if re.fullmatch(_SAMPLES, name) and has_module:
+        return "torch.randn(5, 3)"
+    if name == "x":
+        return _X_ALONE
+    for pattern, drawn in _DRAWS.items():
+        if re.fullmatch(pattern, name):
+            return drawn
+    return f"[FILL IN: {name}, drawn at random]"
+
+
+@dataclass(frozen=True)
+class NewQuestion:
+    """A question that shall be written: the function students complete, and what it takes."""
+
+    function: str
+    parameters: tuple[str, ...] = ("x",)
+
+    @classmethod
+    def parse(cls, text: str) -> NewQuestion:
+        """As in ``total:losses,weights``, or ``total`` for a function of ``x``.
+
+        Raises:
+            GraderError: a parameter cannot be called so.
+        """
+        function, colon, listed = (part.strip() for part in text.partition(":"))
+        parameters = tuple(name.strip() for name in listed.split(",")) if colon else ("x",)
+        if colon and not listed and function[:1].isupper():
+            return cls(function, ())
+        for name in parameters:
+            is_name = _PARAMETER.fullmatch(name) is not None and not keyword.iskeyword(name)
+            if not is_name or name in {*_TAKEN, function} or parameters.count(name) > 1:
+                raise GraderError(
+                    f"{inert(text)!r}: {inert(name)!r} cannot be a parameter: write the function and what it"
+                    " takes, each name once, as in --question total:losses,weights"
+                )
+        return cls(function, parameters)
+
+    def part(self, place: str, question: str) -> str:
+        """What one of the files says of it.
+
+        Args:
+            place: which of the files, as in ``grader.course.names``.
+            question: its id, such as ``q2``.
+        """
+        draws = drawn_inputs(self.parameters)
+        examples = {
+            name: _X_EXAMPLE if name == "x" else drawn.replace(", drawn at random]", ", a small example]")
+            for name, drawn in draws.items()
+        }
+        watched = tensors_of(self.parameters)
+        has_modules = bool(modules_of(self.parameters))
+        values = {
+            "question": question,
+            "function": self.function,
+            "parameters": ", ".join(self.parameters),
+            "first": (*watched, *self.parameters, "x")[0],
+            "named": ", ".join(f"{name}={name}" for name in watched),
+            "draws": _assigned(draws),
+            "examples": _assigned(draws if has_modules else examples),
+            "nn": "\n    from torch import nn" if has_modules else "",
+        }
+        text = _template(self._template(place), values | self._steps())
+        return f"from grader.inside import nn\n{text}" if has_modules and place == CHECKS else text
+
+    def _template(self, place: str) -> str:
+        if self.function[:1].isupper():
+            return f"{_NAMES[place]}_class"
+        has_steps = place == CHECKS and optimizers_of(self.parameters)
+        return f"{_NAMES[place]}_{'step' if has_steps else 'question'}"
+
+    def _steps(self) -> dict[str, str]:
+        """What is said of its optimizers, and of the modules they train."""
+        modules = modules_of(self.parameters)
+        optimizers = optimizers_of(self.parameters)
+        made = {name: "made" if len(optimizers) == 1 else f"made_by_{name}" for name in optimizers}
+        parameters = trained_modules(self.parameters)
+        listened = [
+            f"updates({', '.join([name, *(f'{one}={one}' for one in filter(None, [parameters.get(name)]))])})"
+            for name in optimizers
+        ]
+        changing = [
+            *(", ".join(f'"{name}.*:{part}"' for part in _LEARNS) for name in modules),
+            *(f'"{name}"' for name in optimizers),
+        ]
+        told = [f'"{name}": {self.function}_called["{one}"]' for name, one in made.items()]
+        asserts = [f"for case in cases({{{', '.join(told)}}}):", '    assert_updates(case, each="step")']
+        return {
+            "updates": _indented(
+                f"    {one} as {name}," for one, name in zip(listened, made.values(), strict=True)
+            ),
+            "made": "".join(f'"{name}": {name}, ' for name in made.values()),
+            "asserts": _indented(asserts),
+            "changing": _indented(f"    {one}," for one in changing),
+        }
+
+
+def _assigned(values: Mapping[str, str]) -> str:
+    return _indented(f"{name} = {value}" for name, value in values.items())
+
+
+def _indented(lines: Iterable[str]) -> str:
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _template(name: str, values: Mapping[str, str]) -> str:
+    return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")).substitute(values)
+
+
+def head(place: str, stem: str) -> str:
+    """How a file begins, before its first question."""
+    return _template(_NAMES[place], {"stem": stem, "number": str(int(stem[:2]))})
