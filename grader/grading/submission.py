@@ -83,8 +83,8 @@ def find_submissions(
     is named as the stem, then the last path; the others are named in its `superseded`.
 
     Args:
-        folder: Where the submissions lie. `.ipynb_checkpoints` and what macOS adds to archives are skipped,
-            links are not followed.
+        folder: Where the submissions lie. Copies of Jupyter, macOS and a release are skipped, and links are
+            not followed.
         functions: The names of the functions and classes each assignment asks for, by its stem.
         known: What is remembered of notebooks, by their place and hash; what is learned is added.
 

@@ -10,9 +10,23 @@ from grader.errors import GraderError
 from grader.text import printable
 
 # Browsers append a suffix to what they take for text.
-_NOTEBOOK = re.compile(r"(.*)\.ipynb(?:\.txt|\.json)?", re.ASCII | re.DOTALL | re.IGNORECASE)
-_SKIPPED_FOLDERS = {".ipynb_checkpoints", "__MACOSX"}
+NOTEBOOK = re.compile(
+    r"(?P<stem>.*)(?P<suffix>\.ipynb(?:\.txt|\.json)?)", re.ASCII | re.DOTALL | re.IGNORECASE
+)
+SKIPPED_FOLDERS = frozenset({".git", ".handout", ".ipynb_checkpoints", "__MACOSX"})
+"""Folders in which no submission lies: what git, a release, Jupyter and macOS keep in them."""
 _APPLE_DOUBLE = "._"
+
+
+def is_notebook(name: str) -> bool:
+    """Whether a file is called as notebooks are."""
+    return NOTEBOOK.fullmatch(name) is not None and not name.startswith(_APPLE_DOUBLE)
+
+
+def notebook_stem(name: str) -> str:
+    """A notebook's file name without its suffixes; any other name as it is."""
+    named = NOTEBOOK.fullmatch(name)
+    return named["stem"] if named else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +40,7 @@ class Found:
 
     @property
     def stem(self) -> str:
-        named = None if self.problem else _NOTEBOOK.fullmatch(self.path.name)
-        return named[1] if named else self.path.name
+        return self.path.name if self.problem else notebook_stem(self.path.name)
 
     @property
     def student(self) -> str:
@@ -64,9 +77,9 @@ def _walk(folder: Path) -> Iterator[Found]:
             continue
         for name, is_folder in entries:
             inner, inner_place = path / name, f"{place}/{name}" if place else name
-            if is_folder and name not in _SKIPPED_FOLDERS:
+            if is_folder and name not in SKIPPED_FOLDERS:
                 pending.append((inner, inner_place))
-            elif not is_folder and _NOTEBOOK.fullmatch(name) and not name.startswith(_APPLE_DOUBLE):
+            elif not is_folder and is_notebook(name):
                 yield Found(inner, inner_place, _modified(inner), problem=None)
 
 

@@ -84,8 +84,9 @@ def test_layout(folder):
 
 
 def test_what_is_skipped(folder, tmp_path):
-    """Checkpoints, what macOS adds and linked folders are no submissions."""
+    """Checkpoints, what was handed out, what macOS adds and linked folders are no submissions."""
     folder.add("ada/01_leaves.ipynb")
+    folder.add("ada/.handout/01_leaves.ipynb", modified=9)
     folder.add("ada/.ipynb_checkpoints/01_leaves-checkpoint.ipynb", modified=9)
     folder.add("__MACOSX/ada/._01_leaves.ipynb")
     folder.add("__MACOSX/ada/01_leaves.ipynb")

@@ -1,4 +1,16 @@
-"""Outside: what came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it."""
+"""What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
+
+A source is listed (`folder_source`, `zip_source`). Each notebook gets an owner by the names that a system
+gave (`owners`, with `clones`, `lms_names`, `gradescope`), each owner a folder (`students`), and each notebook
+a place in it (`layout`). Decisions:
+
+* **Clones need no mark.** Folders beside each other share the assignment's prefix, which is left out and
+  told; a wrong guess is one ``--prefix`` away, a class of ``leaves-ada`` and ``leaves-ben`` is not. Where
+  clones share none, as several assignments side by side or one clone alone, ``--prefix`` has to say it.
+* **A name counts only where a system puts it.** What lies below was named by a student.
+* **No name of a source becomes a path.** Students and notebooks get names by `grader.text.file_name`, so a
+  zip's names need no defence of their own. Of a member no more is unpacked than it says that it holds.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +26,8 @@ from grader.grading.roster import ROSTER
 from grader.integrations.collect.folder_source import list_folder
 from grader.integrations.collect.layout import Changes, SubmissionsFolder, plan_targets
 from grader.integrations.collect.owners import find_owners
-from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Owner, Parts, Source
-from grader.integrations.collect.students import KnownStudents, student_folders
+from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Attribution, Owner, Source
+from grader.integrations.collect.students import Record, student_folders
 from grader.integrations.collect.zip_source import list_zip
 from grader.text import inert, some
 
@@ -33,7 +45,7 @@ class Collected:
 
     Attributes:
         students: how many students have a notebook in it.
-        outcome: what was written, replaced and left.
+        changes: what was written, replaced and skipped.
         notes: what a person should know of how students were named.
         empty: students, as far as folders tell, without a notebook.
     """
@@ -44,97 +56,96 @@ class Collected:
     empty: tuple[str, ...]
 
 
-def collect(source: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
+def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
     """Lay out the notebooks of a source for ``grade``; nothing in them is read as anything but bytes.
 
     Args:
-        source: a folder of clones or of students' folders, or the zip of a learning-management system.
+        path: a folder of clones or of students' folders, or the zip of a learning-management system.
         folder: where they go; what is there already is kept, or brought up to date.
-        prefixes: what clones' names begin with; None to find out.
+        prefixes: what clones' names begin with; None for what all share.
 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
     """
-    _require_apart(source, folder)
-    with _listed(source) as listing:
-        if not listing.items:
-            more = f" {listing.skipped[0][0]} {listing.skipped[0][1]}." if listing.skipped else ""
-            raise GraderError(
-                f"there is no notebook in {source}: name the folder or zip that came back.{more}"
-            )
-        _require_more_than_a_clone(source, listing)
-        handed = find_owners(listing, prefixes)
-        called: dict[Owner, set[str]] = defaultdict(set)
-        for one in handed.notebooks:
-            called[one.owner].add(one.name)
-        with SubmissionsFolder(folder) as layout:
-            known = layout.known()
-            found = student_folders(called, known)
+    _require_apart(path, folder)
+    with _listed(path) as source:
+        _require_notebooks(path, source)
+        attribution = find_owners(source, prefixes)
+        names: dict[Owner, set[str]] = defaultdict(set)
+        for notebook in attribution.notebooks:
+            names[notebook.owner].add(notebook.name)
+        with SubmissionsFolder(folder) as submissions:
+            students = student_folders(names, submissions.record)
             if prefixes is None:
-                _require_nobodys(handed.guessed, found.folders, known)
-            wanted = plan_targets(handed.notebooks, found.folders)
-            if listing.is_archive and wanted.size > MAX_BYTES:
+                _require_new(attribution, students.folders, submissions.record)
+            targets = plan_targets(attribution.notebooks, students.folders)
+            if source.is_archive and targets.size > MAX_BYTES:
                 raise GraderError(
-                    f"the notebooks of {source} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
+                    f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
                 )
-            for target in wanted.taken:
-                layout.put(target)
-        layout.changes.skipped += wanted.skipped + listing.skipped
-    names = {name.partition("/")[0] for name in layout.changes.all}
-    notes = (*handed.notes, *found.notes, *_note_of_a_roster(source, folder))
-    return Collected(len(names), layout.changes, notes, tuple(handed.empty))
+            for target in targets.taken:
+                submissions.put(target)
+    changes = submissions.changes
+    changes.skipped += targets.skipped + source.skipped
+    count = len({name.partition("/")[0] for name in changes.all})
+    notes = (*attribution.notes, *students.notes, *_note_of_a_roster(path, folder))
+    return Collected(count, changes, notes, tuple(attribution.empty))
 
 
-def _note_of_a_roster(source: Path, folder: Path) -> Iterator[str]:
-    if (source / ROSTER).is_file() and not (folder / ROSTER).exists():
-        yield f"{ROSTER} in {source} was not taken; `grade` looks for it in {folder}."
+def _note_of_a_roster(path: Path, folder: Path) -> Iterator[str]:
+    if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
+        yield f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}."
 
 
-def _require_more_than_a_clone(source: Path, listing: Source) -> None:
-    """Refuse one student's repository, whose notebooks would be taken for students."""
-    is_repository = any((source / name).exists() for name in REPOSITORY)
-    if is_repository and any(len(item.place) == 1 for item in listing.items):
-        raise GraderError(f"{source} is a single repository: name the folder that holds it, {source.parent}.")
+def _require_notebooks(path: Path, source: Source) -> None:
+    """Refuse a source without notebooks, and one student's repository, whose notebooks would be students."""
+    if not source.files:
+        more = " {} {}.".format(*source.skipped[0]) if source.skipped else ""
+        raise GraderError(f"there is no notebook in {path}: name the folder or zip that came back.{more}")
+    is_repository = any((path / name).exists() for name in REPOSITORY)
+    if is_repository and any(len(file.parts) == 1 for file in source.files):
+        raise GraderError(f"{path} is a single repository: name the folder that holds it, {path.parent}.")
 
 
-def _require_nobodys(
-    guessed: Mapping[Owner, Parts], folders: Mapping[Owner, str], known: KnownStudents
-) -> None:
-    """Refuse to add to folders whose owners only names tell that a student may have chosen."""
-    there = set(known.folders)
-    taken = sorted(
+def _require_new(attribution: Attribution, folders: Mapping[Owner, str], record: Record) -> None:
+    """Refuse to add to students' folders what lies in one folder, which a student may have filled."""
+    if not attribution.wrapper:
+        return
+    there = set(record.folders.values())
+    places = {n.owner: (*attribution.wrapper, n.file.parts[0]) for n in attribution.notebooks}
+    taken = {
         folders[owner]
-        for owner, place in guessed.items()
+        for owner, place in places.items()
         if folders[owner] in there
-        and known.folder_of(owner) != folders[owner]
-        and not known.came_from(folders[owner], place)
-    )
+        and record.folder_of(owner) != folders[owner]
+        and not record.came_from(folders[owner], place)
+    }
     if taken:
         raise GraderError(
-            f"{inert(', '.join(some(taken, MOST_NAMED)))}: there already, and only names that a student may"
-            " have chosen say whose these are. If they are theirs, collect with --prefix TEXT"
+            f"{inert(', '.join(some(sorted(taken), MOST_NAMED)))}: there already, and only names that a"
+            " student may have chosen say whose these are. If they are theirs, collect with --prefix TEXT"
             ' (--prefix "" takes folders\' names whole).'
         )
 
 
-def _require_apart(source: Path, folder: Path) -> None:
-    here, there = source.resolve(), folder.resolve()
+def _require_apart(path: Path, folder: Path) -> None:
+    here, there = path.resolve(), folder.resolve()
     if here == there or here in there.parents or there in here.parents:
-        raise GraderError(f"{folder} and {source} lie in each other: choose an --out outside of the source.")
+        raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
 
 
 @contextmanager
-def _listed(source: Path) -> Iterator[Source]:
-    if source.is_dir():
-        yield list_folder(source)
-    elif source.is_file() and zipfile.is_zipfile(source):
-        with list_zip(source) as listing:
-            yield listing
-    elif source.exists():
-        with source.open("rb") as file:
+def _listed(path: Path) -> Iterator[Source]:
+    if path.is_dir():
+        yield list_folder(path)
+    elif path.is_file() and zipfile.is_zipfile(path):
+        with list_zip(path) as source:
+            yield source
+    elif path.exists():
+        with path.open("rb") as file:
             is_cut = file.read(2) == _ZIP
         if is_cut:
-            raise GraderError(f"{source} looks like a zip that was cut off on its way: download it again.")
-        raise GraderError(f"{source} is neither a folder nor a zip: name what the system handed out.")
+            raise GraderError(f"{path} looks like a zip that was cut off on its way: download it again.")
+        raise GraderError(f"{path} is neither a folder nor a zip: name what the system handed out.")
     else:
-        raise GraderError(f"there is no {source}: name a folder of clones, or a zip that was downloaded.")
+        raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")

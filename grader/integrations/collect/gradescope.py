@@ -1,4 +1,7 @@
-"""Outside: whose the folders of a Gradescope export are, as its ``submission_metadata.yml`` says."""
+"""Whose the folders of a Gradescope export are, as its ``submission_metadata.yml`` says.
+
+The file is believed only where Gradescope put it (see `owners`), so that it is not defended against here.
+"""
 
 from __future__ import annotations
 
@@ -11,81 +14,80 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from grader.errors import GraderError
-from grader.integrations.collect.source import METADATA, SourceFile, UnreadableError
-from grader.text import inert
+from grader.integrations.collect.source import (
+    METADATA,
+    MOST_NAMED,
+    Attribution,
+    OwnedNotebook,
+    Owner,
+    Source,
+    SourceFile,
+    UnreadableError,
+)
+from grader.notebooks.discover import notebook_stem
+from grader.text import inert, some
 
 FOLDER = re.compile(r"submission_\d+")
 EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")
 """What Gradescope calls the folder around them, and browsers a second download."""
-_MAX_BYTES = 64 << 20
-_ENOUGH_NESTING = 100
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Plain data only; what Ruby would make an object of its own stays a mapping."""
+    """Plain data only; what Ruby would make an object of its own is not needed."""
 
 
-def _plainly(loader: Any, _tag: str, node: Any) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=False)
-    return loader.construct_sequence(node) if isinstance(node, yaml.SequenceNode) else node.value
-
-
-_Loader.add_multi_constructor("!", _plainly)
-
-
-@dataclass(frozen=True)
-class Submitter:
-    """Who handed in.
-
-    Attributes:
-        name: their name, else what else is known of them.
-        identity: what tells them from somebody of the same name.
-    """
-
-    name: str
-    identity: str
+_Loader.add_multi_constructor("!", lambda *_: None)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission: a folder may be a group's; `modified` is in nanoseconds, None where it is not said."""
+    """A submission: (name, identity) of all who handed in; `modified` is in nanoseconds, None if not said."""
 
-    submitters: tuple[Submitter, ...]
+    submitters: tuple[tuple[str, str], ...]
     modified: int | None
 
 
-def read_metadata(item: SourceFile) -> dict[str, Entry]:
-    """Read who handed in each folder, by the folder's name.
+def gradescope(source: Source, metadata: SourceFile) -> Attribution:
+    """``submission_123/name.ipynb``; what a group handed in is laid out for each of its members.
 
     Raises:
-        GraderError: the file is not what Gradescope writes.
+        GraderError: the metadata are not what Gradescope writes.
     """
+    entries = _read_metadata(metadata)
+    notebooks, unknown = [], set()
+    for file in source.files:
+        folder = file.parts[0]
+        entry = entries.get(folder)
+        if entry is None or not entry.submitters or len(file.parts) == 1:
+            unknown.add(folder)
+            entry = Entry(((notebook_stem(folder) if len(file.parts) == 1 else folder, folder),), None)
+        modified = file.modified if entry.modified is None else entry.modified
+        for name, identity in entry.submitters:
+            owner = Owner(name, identity, "gradescope", identity)
+            notebooks.append(OwnedNotebook(file, owner, file.parts[-1], modified))
+    named = ", ".join(some(sorted(unknown), MOST_NAMED))
+    notes = [f"{METADATA} does not say whose these are: {named}."] if unknown else []
+    holding = {file.parts[0] for file in source.files}
+    empty = sorted({folder[0] for folder in source.folders if FOLDER.fullmatch(folder[0])} - holding)
+    return Attribution(notebooks, notes, [_submitters_of(folder, entries) for folder in empty])
+
+
+def _submitters_of(folder: str, entries: Mapping[str, Entry]) -> str:
+    submitters = entries[folder].submitters if folder in entries else ()
+    return ", ".join(name for name, _ in submitters) or folder
+
+
+def _read_metadata(file: SourceFile) -> dict[str, Entry]:
+    """Who handed in each folder, by the folder's name."""
     try:
-        content = item.read()
-        _refuse_bombs(content)
-        said = yaml.load(content, _Loader)  # noqa: S506 - a safe loader's heir
-        entries = {str(folder): _entry(entry) for folder, entry in said.items() if isinstance(entry, dict)}
+        content = yaml.load(file.read(), _Loader)  # noqa: S506 - a safe loader's heir
+        return {str(folder): _entry(entry) for folder, entry in content.items() if isinstance(entry, dict)}
     except (UnreadableError, yaml.YAMLError, AttributeError, ValueError, TypeError, RecursionError) as error:
         reason = inert(str(error).partition("\n")[0])
         raise GraderError(
             f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
             " which names the students by their folders."
         ) from error
-    return entries
-
-
-def _refuse_bombs(content: bytes) -> None:
-    """Refuse what would overflow the stack, and merge keys, by which a small file multiplies itself."""
-    if len(content) > _MAX_BYTES:
-        raise UnreadableError("is too large")
-    depth = 0
-    for event in yaml.parse(content, _Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _ENOUGH_NESTING:
-            raise UnreadableError("is nested too deeply")
-        if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
-            raise UnreadableError("merges mappings, which Gradescope's never does")
 
 
 def _entry(entry: Mapping[Any, Any]) -> Entry:
@@ -94,12 +96,13 @@ def _entry(entry: Mapping[Any, Any]) -> Entry:
     return Entry(tuple(_submitters(people)), _nanoseconds(entry.get(":created_at")))
 
 
-def _submitters(people: list[Any]) -> Iterator[Submitter]:
+def _submitters(people: list[Any]) -> Iterator[tuple[str, str]]:
+    """The name of each, else what else is known, and what tells them from others of that name."""
     for person in people:
         if isinstance(person, dict):
             known = [str(person[key]).strip() for key in (":name", ":email", ":sid") if person.get(key)]
             if known:
-                yield Submitter(known[0], known[-1])
+                yield known[0], known[-1]
 
 
 def _nanoseconds(when: Any) -> int | None:

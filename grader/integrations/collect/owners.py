@@ -1,4 +1,4 @@
-"""Outside: who handed in what, by the names that systems give to folders and files.
+"""Who handed in what, by the names that systems give to folders and files.
 
 A name counts only where the system puts it, at the top: what is below was named by a student, who could
 write another's name there.
@@ -7,20 +7,20 @@ write another's name there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.integrations.collect.clones import Prefixes, prefixes_of, unit_of
-from grader.integrations.collect.gradescope import EXPORT, FOLDER, read_metadata
-from grader.integrations.collect.lms_names import (
-    canvas,
-    gradescope,
-    is_canvas,
-    is_moodle,
-    moodle,
-    moodle_person,
-    without_moodle,
+from grader.integrations.collect.clones import (
+    CONTAINER,
+    Prefixes,
+    common_prefix,
+    prefixes_of,
+    scope_of,
+    student_folder_of,
+    without_prefix,
 )
+from grader.integrations.collect.gradescope import EXPORT, FOLDER, gradescope
+from grader.integrations.collect.lms_names import canvas, is_canvas, moodle, moodle_person
 from grader.integrations.collect.source import (
     METADATA,
     MOST_NAMED,
@@ -30,145 +30,138 @@ from grader.integrations.collect.source import (
     Parts,
     Source,
     SourceFile,
-    stem_of,
 )
+from grader.notebooks.discover import notebook_stem
 from grader.text import some
 
 
-def find_owners(listing: Source, prefixes: Sequence[str] | None) -> Attribution:
+def find_owners(source: Source, prefixes: Sequence[str] | None) -> Attribution:
     """Find out who handed in each notebook.
 
     Args:
-        listing: the source.
-        prefixes: what folders' names begin with that is no part of a student's name; None to find out.
+        source: the source.
+        prefixes: what folders' names begin with that is no part of a student's name; None for what all share.
 
     Raises:
-        GraderError: what Gradescope says of the students cannot be read.
+        GraderError: what Gradescope says of the students cannot be read, or clones share no prefix.
     """
-    exported, doubt = _exported(listing)
-    root = _wrapper(listing) if exported is None else exported
-    depth = len(root)
-    inner = replace(
-        listing,
-        items=[replace(item, place=item.place[depth:], above=root) for item in listing.items],
-        repositories={unit[depth:] for unit in listing.repositories if len(unit) > depth},
-        clones={unit[depth:] for unit in listing.clones if len(unit) > depth},
-        dated={unit[depth:] for unit in listing.dated if len(unit) > depth},
-        folders={folder[depth:] for folder in listing.folders if len(folder) > depth},
-    )
+    exported, doubts = _exported(source)
     if exported is not None:
-        return gradescope(inner, read_metadata(listing.metadata[exported]))
-    flat = [item.place[-1] for item in inner.items if len(item.place) == 1]
-    from_canvas = bool(flat) and all(map(is_canvas, flat))
-    notebooks: list[OwnedNotebook] = []
-    rest: list[SourceFile] = []
-    for item in inner.items:
-        found = moodle(item) or (canvas(item) if from_canvas and len(item.place) == 1 else None)
-        if found is None:
-            rest.append(item)
-        else:
-            notebooks.append(found)
-    handed, units, begin = _folders(replace(inner, items=rest), prefixes)
-    notebooks += handed.notebooks
-    handed.notes.extend(doubt)
-    if root:
-        handed.guessed.update({one.owner: (*root, *one.item.place[:1]) for one in notebooks})
-        if units:
-            handed.notes.append(f"everything lies in {root[0]}, so the folders in it are the students.")
-    return replace(handed, notebooks=notebooks, empty=_empty(inner, units, begin))
+        return gradescope(source.below(exported), source.metadata[exported])
+    wrapper = _wrapper(source)
+    inner = source.below(wrapper)
+    notebooks, rest = _of_systems(inner)
+    found = _of_folders(inner, rest, prefixes)
+    notes = [*found.notes, *doubts]
+    if wrapper and any(len(file.parts) > 1 for file in rest):
+        notes.append(f"everything lies in {wrapper[0]}, so the folders in it are the students.")
+    return replace(found, notebooks=notebooks + found.notebooks, notes=notes, wrapper=wrapper)
 
 
-def _exported(listing: Source) -> tuple[Parts | None, list[str]]:
+def _exported(source: Source) -> tuple[Parts | None, list[str]]:
     """The folder that Gradescope exported, None where it is none, and why one is not believed.
 
-    Whoever chose the name of a folder could have written the metadata in it, and others' names into that.
+    Who chose the name of a folder could have written the metadata in it, and others' names into that.
     """
     doubts = []
-    beside = {place[:-1] for place in listing.folders if FOLDER.fullmatch(place[-1])}
-    for root in sorted(beside & listing.metadata.keys()):
-        if not root or (EXPORT.fullmatch(root[0]) and _tops(listing) == {root[0]}):
+    beside = {parts[:-1] for parts in source.folders if FOLDER.fullmatch(parts[-1])}
+    for root in sorted(beside & source.metadata.keys()):
+        if not root or (EXPORT.fullmatch(root[0]) and _tops(source) == {root[0]}):
             return root, []
         doubts.append(
             f"{METADATA} in {root[0]} is not read: if Gradescope wrote it, unpack it and collect {root[0]}."
         )
-    return None, some(sorted(doubts), 1)
+    return None, some(doubts, 1)
 
 
-def _tops(listing: Source) -> set[str]:
-    return {item.place[0] for item in listing.items}
+def _tops(source: Source) -> set[str]:
+    return {file.parts[0] for file in source.files}
 
 
-def _wrapper(listing: Source) -> Parts:
+def _wrapper(source: Source) -> Parts:
     """The one folder that a zip wraps around everything."""
-    tops = _tops(listing)
-    if len(tops) != 1 or any(len(item.place) == 1 for item in listing.items):
+    tops = _tops(source)
+    if not source.is_archive or len(tops) != 1 or any(len(file.parts) == 1 for file in source.files):
         return ()
-    root: Parts = (tops.pop(),)
-    if root in listing.repositories or is_moodle(root[0]):
-        return ()
-    seconds = {item.place[1] for item in listing.items}
-    return root if listing.is_archive and len(seconds) > 1 and not root[0].endswith("-submissions") else ()
+    (top,) = tops
+    is_student = (top,) in source.repositories or moodle_person(top)[1]
+    holds_several = len({file.parts[1] for file in source.files}) > 1
+    return (top,) if holds_several and not is_student and not top.endswith(CONTAINER) else ()
 
 
-def _folders(
-    listing: Source, given: Sequence[str] | None
-) -> tuple[Attribution, set[Parts], Mapping[Parts, Prefixes]]:
-    """A folder for each student, or for each student and assignment; or notebooks that name the students.
+def _of_systems(source: Source) -> tuple[list[OwnedNotebook], list[SourceFile]]:
+    """The notebooks that Moodle or Canvas named, and the others; Canvas names all, or none."""
+    flat = [file.parts[0] for file in source.files if len(file.parts) == 1]
+    from_canvas = bool(flat) and all(map(is_canvas, flat))
+    notebooks: list[OwnedNotebook] = []
+    rest: list[SourceFile] = []
+    for file in source.files:
+        found = moodle(file) or (canvas(file) if from_canvas and len(file.parts) == 1 else None)
+        if found is None:
+            rest.append(file)
+        else:
+            notebooks.append(found)
+    return notebooks, rest
 
-    Returns:
-        What was handed in, the folders that stand for students, and their prefixes by where they lie.
-    """
-    units = unit_of(listing)
-    beside: dict[Parts, dict[Parts, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for place, unit in units.items():
-        beside[unit[:-1]][unit].add(place[-1])
-    prefixes = {p: prefixes_of(found, listing, given) for p, found in beside.items()}
-    owners = {unit: _owner(unit, prefixes[unit[:-1]]) for unit in set(units.values())}
-    newest: dict[Parts, int] = defaultdict(int)
-    for item in listing.items:
-        if item.place in units:
-            newest[units[item.place]] = max(newest[units[item.place]], item.modified)
+
+def _of_folders(source: Source, files: list[SourceFile], given: Sequence[str] | None) -> Attribution:
+    """A folder for each student, or for each student and assignment; or notebooks that name the students."""
+    folder_of = student_folder_of(replace(source, files=files))
+    beside: dict[Parts, set[Parts]] = defaultdict(set)
+    for folder in folder_of.values():
+        beside[folder[:-1]].add(folder)
+    prefixes = {parent: prefixes_of(sorted(found), source, given) for parent, found in beside.items()}
     notebooks = []
-    for item in listing.items:
-        unit = units.get(item.place, ())
-        owner = owners[unit] if unit else Owner(stem_of(item.place[0]), item.place[0], "file")
-        modified = item.modified
-        if unit in listing.repositories - listing.dated and newest[unit] - modified < 60 * 10**9:
-            modified = newest[unit]  # these times say in which order they were cloned, no more
-        notebooks.append(OwnedNotebook(item, owner, item.place[-1], modified))
-    guessed = {owner: unit for unit, owner in owners.items() if prefixes[unit[:-1]].is_guess}
-    return Attribution(notebooks, list(_notes(prefixes, given, owners)), [], guessed), set(owners), prefixes
+    for file in files:
+        if file.parts in folder_of:
+            owner = _owner(folder_of[file.parts], prefixes)
+        else:
+            owner = Owner(notebook_stem(file.parts[0]), file.parts[0], "file")
+        notebooks.append(OwnedNotebook(file, owner, file.parts[-1], file.modified))
+    folders = set(folder_of.values())
+    notes = list(_notes(beside, prefixes, given))
+    return Attribution(notebooks, notes, _without_notebook(source, folders, prefixes))
 
 
-def _owner(unit: Parts, prefixes: Prefixes) -> Owner:
-    _, student = prefixes.split(unit[-1])
-    return Owner(student, unit[-1], "/".join((*unit[:-1], prefixes.scope(unit[-1]))))
+def _owner(folder: Parts, prefixes: Mapping[Parts, Prefixes]) -> Owner:
+    *parent, name = folder
+    known = prefixes[folder[:-1]]
+    return Owner(without_prefix(name, known), name, "/".join((*parent, scope_of(name, known))))
 
 
 def _notes(
-    prefixes: dict[Parts, Prefixes], given: Sequence[str] | None, owners: dict[Parts, Owner]
+    beside: Mapping[Parts, Collection[Parts]],
+    prefixes: Mapping[Parts, Prefixes],
+    given: Sequence[str] | None,
 ) -> Iterator[str]:
-    known = sorted({prefix for found in prefixes.values() for prefix in found.known})
-    if known and given is None:
-        yield f"left out of the students' names: {', '.join(known)} (--prefix decides otherwise)."
+    """What a person should know of prefixes."""
+    known = sorted({prefix for found in prefixes.values() for prefix in found})
     if given is not None:
-        whole = sorted(unit[-1] for unit, owner in owners.items() if owner.name == unit[-1])
+        names = {folder[-1]: prefixes[parent] for parent, found in beside.items() for folder in found}
+        whole = sorted(name for name, found in names.items() if without_prefix(name, found) == name)
         if known and whole:
             yield f"no such prefix, so taken whole: {', '.join(some(whole, MOST_NAMED))}."
-    likely = sorted({found.likely for found in prefixes.values() if found.likely})
-    for prefix in likely:
-        yield f"all folders begin with {prefix} (--prefix {prefix.rstrip('-')} leaves that out of the names)."
+        return
+    if known:
+        yield f"left out of the students' names: {', '.join(known)} (--prefix decides otherwise)."
+    for parent, found in beside.items():
+        shared = common_prefix([folder[-1] for folder in found])
+        if shared and not prefixes[parent]:
+            yield f"all folders begin with {shared} (--prefix {shared[:-1]} leaves that out of the names)."
 
 
-def _empty(listing: Source, units: set[Parts], prefixes: Mapping[Parts, Prefixes]) -> list[str]:
+def _without_notebook(source: Source, folders: set[Parts], prefixes: Mapping[Parts, Prefixes]) -> list[str]:
     """The students of folders beside those of others, in which there is no notebook."""
-    depths = {unit[:-1] for unit in units} or {()}
-    holding = units | {item.place[:1] for item in listing.items}
+    parents = {folder[:-1] for folder in folders} or {()}
+    holding = folders | {file.parts[:1] for file in source.files}
     persons = {moodle_person(folder[-1]) for folder in holding}  # who may have a folder of texts besides
-    beside = {
+    empty = {
         folder
-        for folder in (listing.folders | listing.repositories) - holding
-        if folder[:-1] in depths and moodle_person(folder[-1]) not in persons
+        for folder in (source.folders | source.repositories) - holding
+        if folder[:-1] in parents and moodle_person(folder[-1]) not in persons
     }
-    named = {without_moodle(folder[-1]): folder[:-1] for folder in beside}
-    return sorted(prefixes[at].split(name)[1] if at in prefixes else name for name, at in named.items())
+    return sorted({_name_of(folder, prefixes.get(folder[:-1], ())) for folder in empty})
+
+
+def _name_of(folder: Parts, prefixes: Prefixes) -> str:
+    return without_prefix(moodle_person(folder[-1])[0], prefixes)

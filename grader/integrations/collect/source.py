@@ -1,43 +1,39 @@
-"""Outside: what a source holds, as strangers named it; nothing is read before it is asked for."""
+"""What a source holds, as strangers named it, and whose the notebooks in it are.
+
+Nothing is read before it is asked for, and no name in a source becomes a path (see `students`, `layout`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
+from grader.notebooks.discover import SKIPPED_FOLDERS, is_notebook
 from grader.notebooks.reader import MAX_FILE_BYTES
 from grader.text import inert
 
-MAX_NOTEBOOK_BYTES = MAX_FILE_BYTES
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
 
 # What a student's repository has at its top. A download of one has no `.git`, and no student can commit one.
 _GIT = ".git"
 REPOSITORY = frozenset({_GIT, ".handout"})
-SKIPPED = REPOSITORY | {".ipynb_checkpoints", "__MACOSX"}
-
-# Browsers append a suffix to what they take for text; `grade` reads such notebooks too.
-NOTEBOOK = re.compile(
-    r"(?P<stem>.*)(?P<suffix>\.ipynb(?:\.txt|\.json)?)", re.ASCII | re.DOTALL | re.IGNORECASE
-)
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
-_APPLE_DOUBLE = "._"
 MOST_NAMED = 20  # in one sentence
 _LONGEST_SHOWN = 200
+_MINUTE = 60 * 10**9
 
-# Why something is not taken, as the end of a sentence, where sources of every kind have it.
-A_LINK = "is a link, and links are not followed"
-NOT_ORDINARY = "is not an ordinary file"
-TOO_LARGE = f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB"
+TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
 
 Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
 
 
 class UnreadableError(Exception):
-    """A file cannot be had; the text says why, as the end of a sentence."""
+    """A file cannot be read; the text says why, as the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -45,99 +41,28 @@ class SourceFile:
     """A notebook in a source.
 
     Attributes:
-        place: where it lies.
+        parts: where it lies, below the folder that wraps everything.
+        path: where it lies below the source, fit to be shown.
         modified: nanoseconds since 1970.
         size: bytes, as the source says before it is read.
         read: gives its bytes, or raises UnreadableError.
-        above: the folder around all of them that is left out of `place`.
     """
 
-    place: Parts
+    parts: Parts
+    path: str
     modified: int
     size: int
     read: Callable[[], bytes]
-    above: Parts = ()
-
-    @property
-    def path(self) -> str:
-        """Where it lies below the source, fit to be shown."""
-        return shown((*self.above, *self.place))
-
-
-@dataclass
-class Source:
-    """Everything in a source that matters.
-
-    Attributes:
-        is_archive: whether it is a zip, not a folder.
-        items: the notebooks.
-        metadata: Gradescope's files, by the folder they lie in.
-        repositories: folders that are clones, or copies of them, as far as what lies in them tells.
-        clones: those of them that git has made for certain.
-        dated: those of them whose notebooks have the times of their last commits.
-        folders: folders, one or two names deep, that hold any file.
-        left: (place, why) of what looks handed in and is not taken.
-    """
-
-    is_archive: bool
-    items: list[SourceFile] = field(default_factory=list)
-    metadata: dict[Parts, SourceFile] = field(default_factory=dict)
-    repositories: set[Parts] = field(default_factory=set)
-    clones: set[Parts] = field(default_factory=set)
-    dated: set[Parts] = field(default_factory=set)
-    folders: set[Parts] = field(default_factory=set)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-
-    def mark(self, folder: Parts, name: str) -> None:
-        """Note what a name in a folder tells of the folder."""
-        if folder and name in REPOSITORY:
-            self.repositories.add(folder)
-            if name == _GIT:
-                self.clones.add(folder)
-
-    def leave(self, place: Parts, why: str) -> None:
-        """Note what is not taken, if anybody will miss it."""
-        if is_notebook(place[-1]) or _ARCHIVE.fullmatch(place[-1]):
-            self.skipped.append((shown(place), why))
-
-    def add(self, item: SourceFile) -> None:
-        """Take an ordinary file for what its name says."""
-        for depth in range(1, min(len(item.place), 3)):
-            self.folders.add(item.place[:depth])
-        name = item.place[-1]
-        if is_notebook(name):
-            self.items.append(item)
-        elif name == METADATA and len(item.place) <= 2:
-            self.metadata[item.place[:-1]] = item
-        else:
-            self.leave(item.place, "is an archive: unpack it, and collect what was in it")
-
-
-def shown(place: Parts) -> str:
-    """A place, fit to be shown."""
-    path = inert("/".join(place))
-    return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
-
-
-def is_notebook(name: str) -> bool:
-    """Whether a file is called as notebooks are."""
-    return NOTEBOOK.fullmatch(name) is not None and not name.startswith(_APPLE_DOUBLE)
-
-
-def stem_of(name: str) -> str:
-    """A notebook's name without its suffixes."""
-    parts = NOTEBOOK.fullmatch(name)
-    return parts["stem"] if parts else name
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A student, as a source names one.
+    """A student, as a source names them.
 
     Attributes:
         name: how the student is called.
         identity: what tells the student from others of that name within `scope`.
-        scope: what one system has named: a zip, or the clones of one assignment.
+        scope: where identities are unique: a system, or the clones of an assignment.
         id: the identity, where people know it.
     """
 
@@ -149,17 +74,9 @@ class Owner:
 
 @dataclass(frozen=True)
 class OwnedNotebook:
-    """A notebook and whose it is.
+    """A notebook, whose it is, what it is called there, and which attempt it is, where a system counts."""
 
-    Attributes:
-        item: the notebook.
-        owner: the student.
-        name: what it is called.
-        rank: which of several is the latest, where it was handed in several times under one name.
-        modified: nanoseconds since 1970.
-    """
-
-    item: SourceFile
+    file: SourceFile
     owner: Owner
     name: str
     modified: int
@@ -168,21 +85,125 @@ class OwnedNotebook:
     @property
     def rank(self) -> tuple[int, int, int, Parts]:
         """Orders versions of one notebook; the greatest is the latest."""
-        return self.modified, self.attempt, -len(self.item.place), self.item.place
+        return self.modified, self.attempt, -len(self.file.parts), self.file.parts
 
 
 @dataclass
 class Attribution:
-    """All that was handed in.
+    """Whose the notebooks of a source are.
 
     Attributes:
-        notebooks: whose they are.
+        notebooks: all of them, each with its owner.
         notes: what a person should know of how students were named.
-        empty: folders of students that hold no notebook.
-        guessed: owners whose names a student may have chosen, and where theirs lies below the source.
+        empty: students whose folders hold no notebook.
+        wrapper: the folder around all students' folders, whose name a student may have chosen.
     """
 
     notebooks: list[OwnedNotebook]
     notes: list[str]
     empty: list[str]
-    guessed: dict[Owner, Parts] = field(default_factory=dict)
+    wrapper: Parts = ()
+
+
+@dataclass
+class Source:
+    """Everything in a source that matters.
+
+    Attributes:
+        is_archive: whether it is a zip, not a folder.
+        files: the notebooks.
+        metadata: Gradescope's files, by the folder they lie in.
+        repositories: folders that are clones, or copies of clones.
+        clones: those of them that git has made for certain.
+        folders: folders, one or two names deep, that hold any file.
+        skipped: (path, reason) of what looks handed in and is not taken.
+    """
+
+    is_archive: bool
+    files: list[SourceFile] = field(default_factory=list)
+    metadata: dict[Parts, SourceFile] = field(default_factory=dict)
+    repositories: set[Parts] = field(default_factory=set)
+    clones: set[Parts] = field(default_factory=set)
+    folders: set[Parts] = field(default_factory=set)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    def mark(self, folder: Parts, name: str) -> None:
+        """Note what a name in a folder tells of the folder."""
+        if folder and name in REPOSITORY:
+            self.repositories.add(folder)
+            if name == _GIT:
+                self.clones.add(folder)
+
+    def skip(self, parts: Parts, reason: str) -> None:
+        """Note a file that is not taken, if it looks handed in."""
+        if is_notebook(parts[-1]) or _ARCHIVE.fullmatch(parts[-1]):
+            self.skipped.append((path_text(parts), reason))
+
+    def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
+        """Take an ordinary file for what its name says."""
+        for depth in range(1, min(len(parts), 3)):
+            self.folders.add(parts[:depth])
+        name = parts[-1]
+        file = SourceFile(parts, path_text(parts), modified, size, read)
+        if name == METADATA and len(parts) <= 2:
+            self.metadata[parts[:-1]] = file
+        elif not is_notebook(name):
+            self.skip(parts, "is an archive: unpack it, and collect what was in it")
+        elif size > MAX_FILE_BYTES:
+            self.skip(parts, TOO_LARGE)
+        else:
+            self.files.append(file)
+
+    def below(self, root: Parts) -> Source:
+        """The same source, seen from a folder that holds everything in it."""
+        depth = len(root)
+
+        def inner(folders: Iterable[Parts]) -> set[Parts]:
+            return {folder[depth:] for folder in folders if len(folder) > depth}
+
+        return replace(
+            self,
+            files=[replace(file, parts=file.parts[depth:]) for file in self.files],
+            repositories=inner(self.repositories),
+            clones=inner(self.clones),
+            folders=inner(self.folders),
+        )
+
+    def by_repository(self) -> dict[Parts, list[SourceFile]]:
+        """The notebooks of each repository."""
+        found: dict[Parts, list[SourceFile]] = defaultdict(list)
+        for file in self.files:
+            above = (file.parts[:depth] for depth in range(1, len(file.parts)))
+            outermost = next((folder for folder in above if folder in self.repositories), None)
+            if outermost:
+                found[outermost].append(file)
+        return found
+
+    def date(self, times: dict[Parts, int]) -> None:
+        """Give notebooks the times that are known better than by the source."""
+        self.files = [replace(file, modified=times.get(file.parts, file.modified)) for file in self.files]
+
+
+def times_of_one_clone(files: Iterable[SourceFile]) -> dict[Parts, int]:
+    """One time for the notebooks that git wrote in one go: theirs say in which order it did, no more."""
+    times = {file.parts: file.modified for file in files}
+    newest = max(times.values())
+    return {parts: newest if newest - time < _MINUTE else time for parts, time in times.items()}
+
+
+def not_ordinary(mode: int) -> str | None:
+    """Why what has this mode is no ordinary file, as the end of a sentence; None for one."""
+    if stat.S_ISLNK(mode):
+        return "is a link, and links are not followed"
+    return None if stat.S_ISREG(mode) else "is not an ordinary file"
+
+
+def path_text(parts: Parts) -> str:
+    """Where something lies below a source, fit to be shown."""
+    path = inert("/".join(parts))
+    return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
+
+
+def is_skipped(parts: Parts) -> bool:
+    """Whether something lies in a folder that holds no submissions."""
+    return not SKIPPED_FOLDERS.isdisjoint(parts)

@@ -1,25 +1,34 @@
-"""Outside: one folder for each student, however many sources and systems name them."""
+"""One folder for each student, however many sources and systems name them, and the record that tells.
+
+`collected.csv` remembers what was collected, whose it is and from where. A student whom a system knows by a
+number keeps the folder of that number; others are known by their names.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.grading.roster import ROSTER
-from grader.integrations.collect.source import MOST_NAMED, SKIPPED, Owner, Parts, shown
+from grader.integrations.collect.source import MOST_NAMED, Owner, Parts, path_text
+from grader.notebooks.discover import SKIPPED_FOLDERS
 from grader.results.folder import read_run
 from grader.text import distinct_file_name, encodable, file_name, printable, some, without_formula
 
 RECORD = "collected.csv"
-_RESERVED = frozenset({RECORD, ROSTER, *SKIPPED})
+_COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
+_RESERVED = frozenset({RECORD, ROSTER, *SKIPPED_FOLDERS})
+
+# Moodle numbers the students of each assignment anew; other systems number people.
+_NUMBERS_ANEW = frozenset({"moodle"})
 
 
 def collision_key(name: str) -> str:
@@ -27,179 +36,23 @@ def collision_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-@dataclass(frozen=True)
-class StudentFolders:
-    """Who is in a source.
-
-    Attributes:
-        folders: the folder of every owner.
-        notes: what a person should know of people of one name.
-    """
-
-    folders: Mapping[Owner, str]
-    notes: list[str]
-
-
-def student_folders(handed: Mapping[Owner, Collection[str]], known: KnownStudents) -> StudentFolders:
-    """Name a folder for each owner: one for equal names, unless a system knows several people of that name.
-
-    Args:
-        handed: what the notebooks of each owner are called.
-        known: the folders that are there already, which are kept.
-    """
-    named: dict[str, list[Owner]] = defaultdict(list)
-    for owner in sorted(handed, key=lambda owner: (owner.name, owner.scope, owner.identity)):
-        named[collision_key(owner.name)].append(owner)
-    naming = _Naming(known)
-    for _, same in sorted(named.items()):
-        if _are_several(same):
-            name = same[0].name
-            naming.notes.append(
-                f"several students are called {name}: their folders' names say which is which."
-            )
-        # Whoever is known keeps the folder, whatever others of that name come now.
-        for owner in sorted(same, key=lambda owner: known.folder_of(owner) is None):
-            naming.add(owner, same, handed[owner])
-    if naming.by_name:
-        names = ", ".join(some(naming.by_name, MOST_NAMED))
-        naming.notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {names}.")
-    return StudentFolders(naming.folders, naming.notes)
-
-
-def _are_several(same: Collection[Owner]) -> bool:
-    """Whether owners of one name are several people: one source tells them apart."""
-    identities = defaultdict(set)
-    for owner in same:
-        identities[owner.scope].add(owner.identity)
-    return any(len(found) > 1 for found in identities.values())
-
-
-@dataclass
-class _Naming:
-    """Folders, while owners are added one by one."""
-
-    known: KnownStudents
-    folders: dict[Owner, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    by_name: list[str] = field(default_factory=list)
-    identities: dict[tuple[str, str], str] = field(default_factory=dict)
-    there: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.there = {collision_key(folder): folder for folder in self.known.folders}
-
-    def add(self, owner: Owner, same: list[Owner], notebooks: Collection[str]) -> None:
-        """Name the folder of an owner; `same` are all of that name."""
-        folder = self.known.folder_of(owner)
-        if folder is None:
-            folder = self._new(owner, same, notebooks)
-        if self.identities.setdefault((collision_key(folder), owner.scope), owner.identity) != owner.identity:
-            # Somebody is called as another's folder had to be.
-            taken = {folder, *self.folders.values(), *_RESERVED}
-            folder = distinct_file_name(folder, f"{owner.scope} {owner.identity}", taken)
-            self.identities[collision_key(folder), owner.scope] = owner.identity
-        self.folders[owner] = folder
-
-    def _new(self, owner: Owner, same: list[Owner], notebooks: Collection[str]) -> str:
-        name = same[0].name
-        if _are_several(same):
-            return self._spelt(_told_apart(name, owner))
-        folder = self._spelt(name)
-        if self.known.is_another(folder, owner, notebooks):
-            other, folder = folder, self._spelt(_told_apart(name, owner))
-            self.notes.append(f"{owner.scope} knows {other} by another number than {owner.id}: see {folder}.")
-        elif self.known.is_numbered_otherwise(folder, owner):
-            self.by_name.append(folder)
-        return folder
-
-    def _spelt(self, name: str) -> str:
-        """A name as a folder's, spelt like the one that is there."""
-        safe = distinct_file_name(name, name, _RESERVED)
-        return self.there.get(collision_key(safe), safe) if collision_key(safe) not in _RESERVED else safe
-
-
-def _told_apart(name: str, owner: Owner) -> str:
-    if owner.id:
-        return f"{name}-{owner.id}"
-    return distinct_file_name(name, owner.identity, {file_name(name)})
-
-
-# Moodle numbers the students of each assignment anew; other systems number people.
-_NUMBERS_ANEW = frozenset({"moodle"})
-
-
-def recorded(text: str) -> str:
+def _recorded(text: str) -> str:
     """A stranger's text as the record holds it."""
     return without_formula(printable(text))
 
 
-class KnownStudents:
-    """The folders of students that are there, and whose they are as far as a system told.
-
-    Args:
-        folders: their names.
-        rows: the record's.
-    """
-
-    def __init__(self, folders: Iterable[str], rows: Iterable[Mapping[str, str]]) -> None:
-        self.folders = sorted(folders)
-        self._rows: dict[str, list[Mapping[str, str]]] = defaultdict(list)
-        self._folder: dict[tuple[str, str], str] = {}
-        spelt = {recorded(folder): folder for folder in self.folders}
-        for row in rows:
-            folder = spelt.get(row["student"])
-            if folder is not None:
-                self._rows[folder].append(row)
-                if row["id"]:
-                    self._folder.setdefault((row["system"], row["id"]), folder)
-
-    def folder_of(self, owner: Owner) -> str | None:
-        """The folder of the one whom a system knows by the same number."""
-        return self._folder.get((owner.scope, recorded(owner.id))) if owner.id else None
-
-    def is_another(self, folder: str, owner: Owner, notebooks: Collection[str]) -> bool:
-        """Whether a folder is somebody else's, whom the same system knows by another number.
-
-        Args:
-            folder: a folder of the student's name.
-            owner: the student.
-            notebooks: what the student's are called.
-        """
-        if not self.is_numbered_otherwise(folder, owner):
-            return False
-        there = {row["notebook"] for row in self._of(folder, owner)}
-        return owner.scope not in _NUMBERS_ANEW or not there.isdisjoint(map(recorded, notebooks))
-
-    def is_numbered_otherwise(self, folder: str, owner: Owner) -> bool:
-        """Whether a system has given other numbers than this to whose folder it is."""
-        student_ids = {row["id"] for row in self._of(folder, owner)}
-        return bool(owner.id and student_ids) and recorded(owner.id) not in student_ids
-
-    def _of(self, folder: str, owner: Owner) -> list[Mapping[str, str]]:
-        """What was collected into a folder from an owner's system."""
-        return [row for row in self._rows.get(folder, []) if row["system"] == owner.scope and row["id"]]
-
-    def came_from(self, folder: str, place: Parts) -> bool:
-        """Whether something in a folder was collected from this place before."""
-        source = recorded(shown(place))
-        return any(f"{row['from']}/".startswith(f"{source}/") for row in self._rows.get(folder, []))
-
-
-_COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
-
-
 class Record:
-    """What is remembered of each notebook in a folder of submissions.
-
-    Args:
-        path: its file; there need not be one.
+    """What was collected into a folder of submissions, and the students' folders that are there.
 
     Raises:
-        GraderError: it cannot be read.
+        GraderError: the record cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, submissions: Path) -> None:
+        folders = [entry.name for entry in os.scandir(submissions) if entry.is_dir()]
+        self.folders = {collision_key(folder): folder for folder in sorted(folders)}
         self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        path = submissions / RECORD
         try:
             text = path.read_text(encoding="utf-8-sig")
             for row in csv.DictReader(io.StringIO(text)):
@@ -210,14 +63,41 @@ class Record:
             raise GraderError(
                 f"{path} cannot be read ({error}): move it away; what was collected before is kept then."
             ) from error
+        self._of_folder: dict[str, list[dict[str, str]]] = defaultdict(list)
+        self._folder_of_id: dict[tuple[str, str], str] = {}
+        recorded = {_recorded(folder): folder for folder in self.folders.values()}
+        for row in self._rows.values():
+            if row["student"] in recorded:
+                folder = recorded[row["student"]]
+                self._of_folder[folder].append(row)
+                if row["id"]:
+                    self._folder_of_id.setdefault((row["system"], row["id"]), folder)
 
-    def known(self, folders: Iterable[str]) -> KnownStudents:
-        """Whose the folders that are there are, as far as a system told."""
-        return KnownStudents(folders, self._rows.values())
+    def folder_of(self, owner: Owner) -> str | None:
+        """The folder of the student whom a system knows by the same number."""
+        return self._folder_of_id.get((owner.scope, _recorded(owner.id))) if owner.id else None
+
+    def ids(self, student: str, system: str) -> set[str]:
+        """The numbers by which a system knows whose folder it is."""
+        return {row["id"] for row in self._rows_of(student, system)}
+
+    def notebooks(self, student: str, system: str) -> set[str]:
+        """What was collected into a folder from a system that numbers people, as it is recorded."""
+        return {row["notebook"] for row in self._rows_of(student, system)}
+
+    def _rows_of(self, student: str, system: str) -> list[dict[str, str]]:
+        rows = self._of_folder.get(student, [])
+        return [row for row in rows if row["system"] == system and row["id"]]
+
+    def came_from(self, folder: str, place: Parts) -> bool:
+        """Whether something in a folder was collected from this place before."""
+        source = _recorded(path_text(place))
+        rows = self._of_folder.get(folder, [])
+        return any(f"{row['from']}/".startswith(f"{source}/") for row in rows)
 
     def sha256_of(self, place: tuple[str, str]) -> str | None:
         """The hash of what was laid out there: a student's folder and the notebook's name in it."""
-        row: Mapping[str, str] = self._rows.get((recorded(place[0]), recorded(place[1])), {})
+        row: Mapping[str, str] = self._rows.get((_recorded(place[0]), _recorded(place[1])), {})
         return row.get("sha256")
 
     def remember(
@@ -227,7 +107,7 @@ class Record:
         when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
         known = (owner.scope, owner.id) if owner.id else ("", "")
         values = (*place, *known, when, sha256, origin)
-        self._add({column: recorded(value) for column, value in zip(_COLUMNS, values, strict=True)})
+        self._add({column: _recorded(value) for column, value in zip(_COLUMNS, values, strict=True)})
 
     def content(self) -> bytes:
         """The file."""
@@ -249,11 +129,100 @@ def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str
         system: such as ``canvas``.
         students: names of their folders.
     """
-    found: dict[str, set[str]] = {}
-    with suppress(OSError, ValueError, KeyError, TypeError, csv.Error):
-        record = (Path(read_run(results)["submissions"]) / RECORD).read_text(encoding="utf-8-sig")
-        for row in csv.DictReader(io.StringIO(record)):
-            if row["system"] == system and row["id"]:
-                found.setdefault(row["student"], set()).add(row["id"])
-    named = {student: found.get(without_formula(student), set()) for student in students}
-    return {student: next(iter(known)) for student, known in named.items() if len(known) == 1}
+    try:
+        record = Record(Path(read_run(results)["submissions"]))
+    except (OSError, KeyError, TypeError, GraderError):
+        return {}
+    ids = {student: record.ids(student, system) for student in students}
+    return {student: next(iter(known)) for student, known in ids.items() if len(known) == 1}
+
+
+@dataclass
+class StudentFolders:
+    """The folder of every owner, and what a person should know of students of one name."""
+
+    record: Record
+    folders: dict[Owner, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    _by_name: list[str] = field(default_factory=list)
+    _identities: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, owner: Owner, same: Collection[Owner], notebooks: Collection[str]) -> None:
+        """Name the folder of an owner; `same` are all of that name."""
+        folder = self.record.folder_of(owner) or self._new(owner, same, notebooks)
+        if (
+            self._identities.setdefault((collision_key(folder), owner.scope), owner.identity)
+            != owner.identity
+        ):
+            # Another student's folder was told apart by what is this one's name.
+            taken = {folder, *self.folders.values(), *_RESERVED}
+            folder = distinct_file_name(folder, f"{owner.scope} {owner.identity}", taken)
+            self._identities[collision_key(folder), owner.scope] = owner.identity
+        self.folders[owner] = folder
+
+    def _new(self, owner: Owner, same: Collection[Owner], notebooks: Collection[str]) -> str:
+        name = next(iter(same)).name
+        if _are_several(same):
+            return self._spelt(_with_id(name, owner))
+        folder = self._spelt(name)
+        ids = self.record.ids(folder, owner.scope) if owner.id else set()
+        if not ids or _recorded(owner.id) in ids:
+            return folder
+        there = self.record.notebooks(folder, owner.scope)
+        if owner.scope in _NUMBERS_ANEW and there.isdisjoint(map(_recorded, notebooks)):
+            self._by_name.append(folder)
+            return folder
+        other, folder = folder, self._spelt(_with_id(name, owner))
+        self.notes.append(f"{owner.scope} knows {other} by another number than {owner.id}: see {folder}.")
+        return folder
+
+    def _spelt(self, name: str) -> str:
+        """A name as a folder's, spelt like the one that is there."""
+        safe = distinct_file_name(name, name, _RESERVED)
+        key = collision_key(safe)
+        return safe if key in _RESERVED else self.record.folders.get(key, safe)
+
+    def note_those_known_by_name(self) -> None:
+        """Note the students whom a system numbers anew, so that only the name tells who they are."""
+        if self._by_name:
+            names = ", ".join(some(self._by_name, MOST_NAMED))
+            self.notes.append(
+                f"recognised by name, as Moodle numbers people anew in each assignment: {names}."
+            )
+
+
+def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) -> StudentFolders:
+    """Name a folder for each owner: one for equal names, unless a system knows several people of that name.
+
+    Args:
+        notebooks: what the notebooks of each owner are called.
+        record: the folders that are there already, which are kept.
+    """
+    named: dict[str, list[Owner]] = defaultdict(list)
+    for owner in sorted(notebooks, key=lambda owner: (owner.name, owner.scope, owner.identity)):
+        named[collision_key(owner.name)].append(owner)
+    found = StudentFolders(record)
+    for _, same in sorted(named.items()):
+        if _are_several(same):
+            found.notes.append(
+                f"several students are called {same[0].name}: their folders' names say which is which."
+            )
+        # A student who is known keeps the folder, whatever others of that name come now.
+        for owner in sorted(same, key=lambda owner: record.folder_of(owner) is None):
+            found.add(owner, same, notebooks[owner])
+    found.note_those_known_by_name()
+    return found
+
+
+def _are_several(same: Collection[Owner]) -> bool:
+    """Whether owners of one name are several people: one source tells them apart."""
+    identities = defaultdict(set)
+    for owner in same:
+        identities[owner.scope].add(owner.identity)
+    return any(len(found) > 1 for found in identities.values())
+
+
+def _with_id(name: str, owner: Owner) -> str:
+    if owner.id:
+        return f"{name}-{owner.id}"
+    return distinct_file_name(name, owner.identity, {file_name(name)})

@@ -1,8 +1,7 @@
-"""Outside: a zip of submissions, read member by member; nothing is unpacked under a name that it gives."""
+"""A zip of submissions, read member by member; nothing is unpacked under a name that the zip gives."""
 
 from __future__ import annotations
 
-import re
 import stat
 import struct
 import time
@@ -15,28 +14,23 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.collect.source import (
-    A_LINK,
-    MAX_NOTEBOOK_BYTES,
-    NOT_ORDINARY,
-    SKIPPED,
-    TOO_LARGE,
     Parts,
     Source,
-    SourceFile,
     UnreadableError,
+    is_skipped,
+    not_ordinary,
+    times_of_one_clone,
 )
 from grader.text import inert
 
 MAX_MEMBERS = 200_000
-_MAX_RATIO = 250  # notebooks reach 20; a bomb of zeros reaches a thousand
-_SMALL = 8 << 20  # of which any ratio does no harm
-_UNUSUAL = "is packed in an unusual way: unpack the zip, and collect the folder"
-_DAMAGED = "is damaged: download the zip again"
-_ENCRYPTED, _UTF8 = 0x1, 0x800
+_UTF8 = 0x800
 _EXTENDED_TIME = 0x5455
-_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_DRIVE = re.compile(r"[A-Za-z]:")
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # of others zipfile unpacks more than it is asked for
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, OSError, RuntimeError, ValueError, NotImplementedError),
+)
 
 
 @contextmanager
@@ -44,11 +38,11 @@ def list_zip(path: Path) -> Iterator[Source]:
     """What a zip holds; its members can be read while the context lasts.
 
     Raises:
-        GraderError: it is damaged, or too large to be what it should be.
+        GraderError: it is damaged, or has more members than a zip of submissions.
     """
     try:
         archive = zipfile.ZipFile(path)
-    except (*_DAMAGE, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise GraderError(
             f"{path} cannot be read as a zip ({inert(str(error))}): download it again."
         ) from error
@@ -56,27 +50,30 @@ def list_zip(path: Path) -> Iterator[Source]:
         members = archive.infolist()
         if len(members) > MAX_MEMBERS:
             raise GraderError(f"{path} has {len(members)} members: is it a zip of submissions?")
-        listing = Source(is_archive=True)
+        source = Source(is_archive=True)
         for member in members:
-            _add_member(listing, archive, member)
-        yield listing
+            _add_member(source, archive, member)
+        repositories = source.by_repository().values()
+        source.date({p: time for files in repositories for p, time in times_of_one_clone(files).items()})
+        yield source
 
 
-def _add_member(listing: Source, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+def _add_member(source: Source, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     name = _name(member)
-    place: Parts = tuple(part for part in name.split("/") if part not in {"", "."})
-    for at, part in enumerate(place):
-        listing.mark(place[:at], part)
+    parts: Parts = tuple(part for part in name.split("/") if part not in {"", "."})
+    for depth, part in enumerate(parts):
+        source.mark(parts[:depth], part)
     is_folder = name.endswith("/")  # a name may be empty, over which zipfile's own is_dir() falls
-    if is_folder or not place or not SKIPPED.isdisjoint(place):
+    if is_folder or not parts or is_skipped(parts):
         return
-    problem = _problem(name, place, member)
-    if problem:
-        listing.leave(place, problem)
+    mode = member.external_attr >> 16
+    reason = not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
+    if ".." in parts:
+        source.skip(parts, "has a path that leads out of the zip")
+    elif reason:
+        source.skip(parts, reason)
     else:
-        listing.add(
-            SourceFile(place, _modified(member), member.file_size, partial(_read_member, archive, member))
-        )
+        source.add(parts, _modified(member), member.file_size, partial(_read_member, archive, member))
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -86,25 +83,6 @@ def _name(member: zipfile.ZipInfo) -> str:
         with suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
     return name.replace("\\", "/")
-
-
-def _problem(name: str, place: Parts, member: zipfile.ZipInfo) -> str | None:
-    """Why a member is not taken, before anything of it is read."""
-    kind = stat.S_IFMT(member.external_attr >> 16)
-    size, packed = member.file_size, member.compress_size
-    reasons = {
-        "has a path that leads out of the zip": name.startswith("/") or ".." in place or _DRIVE.match(name),
-        "has a NUL in its name": "\0" in name,
-        A_LINK: kind == stat.S_IFLNK,
-        NOT_ORDINARY: kind not in {0, stat.S_IFREG, stat.S_IFLNK},
-        "is encrypted: unpack the zip with its password, and collect the folder": member.flag_bits
-        & _ENCRYPTED,
-        _UNUSUAL: member.compress_type not in _METHODS,
-        TOO_LARGE: size > MAX_NOTEBOOK_BYTES,
-        "unpacks to so much more than it is that it looks like a bomb": size
-        > max(_SMALL, _MAX_RATIO * packed),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def _modified(member: zipfile.ZipInfo) -> int:
@@ -125,12 +103,15 @@ def _modified(member: zipfile.ZipInfo) -> int:
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The member's bytes, of which no more are unpacked than it said that it has."""
     try:
+        if member.compress_type not in _METHODS:
+            raise NotImplementedError(f"compression {member.compress_type}")
         with archive.open(member) as file:
             content = file.read(member.file_size + 1)
-    except NotImplementedError as error:
-        raise UnreadableError(_UNUSUAL) from error
+        if len(content) != member.file_size:
+            raise zipfile.BadZipFile("its size is not what the zip says")
     except _DAMAGE as error:
-        raise UnreadableError(_DAMAGED) from error
-    if len(content) != member.file_size:
-        raise UnreadableError(_DAMAGED)
+        raise UnreadableError(
+            f"cannot be unpacked ({inert(str(error))}): download the zip again, or unpack it and collect the"
+            " folder"
+        ) from error
     return content
