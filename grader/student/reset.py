@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,46 +15,47 @@ from grader.errors import GraderError
 from grader.files import atomic_path
 from grader.notebooks.bindings import binds
 from grader.notebooks.document import Document, DocumentCell, read_document
-from grader.notebooks.json_text import inserted, items, members, replaced, whole
 from grader.student.notebook import Question, StudentNotebook
 from grader.text import file_name, inert
+
+_INDENTATION = re.compile(r"\s*\{\r?\n([ \t]+)")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True)
 class Reset:
-    """What is to happen to a notebook.
+    """What changes in a notebook.
 
     Attributes:
         question: the question.
-        stub: the text that comes back.
-        cell: the cell that is replaced, or None where one has to be inserted.
+        stub: the cell that comes back.
+        cell: the cell that it replaces, or None where it has to be inserted.
         others: code cells that define the same name and stay, by number.
         place: where the cell goes among all cells, counted from 0.
     """
 
     question: Question
-    stub: str
+    stub: DocumentCell
     cell: DocumentCell | None
     others: tuple[int, ...]
     place: int
 
     @property
     def is_needed(self) -> bool:
-        """Whether the cell says anything else than the stub."""
-        return self.cell is None or self.cell.source.strip("\n") != self.stub.strip("\n")
+        """Whether the cell differs from the stub."""
+        return self.cell is None or self.cell.source.strip("\n") != self.stub.source.strip("\n")
 
     @property
     def later(self) -> tuple[int, ...]:
-        """Those of the others that run after the cell, so that theirs is what counts."""
+        """The others that run after the cell: the last of them is the definition that counts."""
         number = self.cell.number if self.cell else 0
         return tuple(other for other in self.others if other > number)
 
 
 def plan(notebook: StudentNotebook, question: Question) -> Reset:
-    """What to do to a notebook so that a question is as it was handed out.
+    """What to change so that a question is as it was handed out.
 
-    The question's own cell is known by its id; without one it is the last that defines the name, which is the
-    one that counts.
+    The question's cell is known by its id; without an id it is the last that defines the name.
 
     Raises:
         GraderError: the notebook as handed out is not near, or this one cannot be changed safely.
@@ -72,18 +75,18 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
     own = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
     cell = next(iter(own), None) or next(reversed(defining), None)
     others = tuple(other.number for other in defining if other != cell)
-    place = cell.place if cell else _place(document, notebook.handed_out, question)
-    return Reset(question, question.stub.source, cell, others, place)
+    place = cell.place if cell else _place(document, notebook.handed_out, question.stub)
+    return Reset(question, question.stub, cell, others, place)
 
 
 def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
-    """Keep the student's version in a file beside the notebook, then change that one cell.
+    """Keep the student's version in a file beside the notebook, then change that cell.
 
     Returns:
         The file that keeps it, or None where there was nothing to keep.
 
     Raises:
-        GraderError: a file cannot be written, or somebody else has just changed the notebook.
+        GraderError: a file cannot be written, or another program has just saved the notebook.
     """
     document = notebook.document
     changed = _changed(document, reset)
@@ -103,32 +106,35 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
 
 
 def _changed(document: Document, reset: Reset) -> str:
+    """The notebook's JSON with that cell changed."""
     text = document.text or ""
-    cells = members(text, whole(text))["cells"]
-    lines = reset.stub.strip("\n").splitlines(keepends=True)
+    content = json.loads(text)
+    lines = reset.stub.source.strip("\n").splitlines(keepends=True)
     if reset.cell is None:
-        has_ids = any(cell.id for cell in document.cells)
-        identity = (
-            {"id": reset.question.stub.id}
-            if has_ids and reset.question.stub and reset.question.stub.id
-            else {}
-        )
-        new: dict[str, Any] = {
-            "cell_type": "code",
-            "execution_count": None,
-            **identity,
-            "metadata": {},
-            "outputs": [],
-            "source": lines,
-        }
-        return inserted(text, cells, reset.place, new)
-    source = members(text, items(text, cells)[reset.cell.place])["source"]
-    was_text = text[source.begin] == '"'
-    return replaced(text, source, "".join(lines) if was_text else lines)
+        cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+        if reset.stub.id and any(other.id for other in document.cells):
+            cell["id"] = reset.stub.id
+        content["cells"].insert(reset.place, {**cell, "source": lines})
+    else:
+        cell = content["cells"][reset.cell.place]
+        cell["source"] = "".join(lines) if isinstance(cell.get("source"), str) else lines
+    return _laid_out_as(text, content)
+
+
+def _laid_out_as(text: str, content: Any) -> str:
+    """JSON with the indentation and the line ends of another text."""
+    indentation = _INDENTATION.match(text)
+    changed = json.dumps(
+        content,
+        indent=indentation[1] if indentation else None,
+        ensure_ascii=_SURROGATE.search(text) is not None,  # a lone surrogate cannot be encoded
+    )
+    ending = "\n" if text.endswith("\n") else ""
+    return (changed + ending).replace("\n", "\r\n" if "\r\n" in text else "\n")
 
 
 def _keep(path: Path, reset: Reset) -> Path | None:
-    """Write the student's version under a name that nothing has yet, but the same one only once."""
+    """Write the student's version into a new file, unless a file of an earlier reset holds it."""
     if reset.cell is None or not reset.cell.source.strip():
         return None
     content = (reset.cell.source.rstrip("\n") + "\n").encode()
@@ -150,10 +156,9 @@ def _names(path: Path, question: str) -> Iterator[Path]:
         yield path.with_name(file_name(f"{path.stem}.{question}.before-reset{again}.py"))
 
 
-def _place(document: Document, handed_out: Document, question: Question) -> int:
+def _place(document: Document, handed_out: Document, stub: DocumentCell) -> int:
     """Where a cell that is gone belongs: below the nearest cell above it that is still there."""
-    stub = question.stub.place if question.stub else 0
-    for before in reversed(handed_out.cells[:stub]):
+    for before in reversed(handed_out.cells[: stub.place]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
                 return cell.place + 1
