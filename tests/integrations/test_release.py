@@ -1,4 +1,4 @@
-"""Outside: `release` writes what students get, keeps what others wrote there, and gives nothing away."""
+"""`release` writes what students get, keeps what others wrote there, and gives nothing away."""
 
 import hashlib
 import json
@@ -24,6 +24,7 @@ from grader.course.build import build
 from grader.course.course import Course
 from grader.course.scaffold import Scaffold
 from grader.errors import GraderError
+from grader.files import write_atomic
 from grader.integrations.release import MANIFEST, release
 from grader.integrations.release.wheel import SOURCES, build_wheel
 
@@ -513,18 +514,33 @@ def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
     assert [path.name for path in (out / "tests/02_tiny").iterdir()] == ["mine.py"]
 
 
-def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel):
-    """Files of a release that never finished are taken for ours, old or new."""
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is_first):
+    """Wherever it stopped, the same command writes the rest, keeps nothing, and ends as if it had not."""
     course, out = built(tmp_path / "course"), tmp_path / "out"
-    release(course, out)
-    manifest = json.loads((out / MANIFEST).read_text())
-    old = b"of the release before"
-    manifest["files"]["README.md"].append(hashlib.sha256(old).hexdigest())
-    (out / MANIFEST).write_text(json.dumps(manifest))
-    (out / "README.md").write_bytes(old)
-    (out / "requirements.txt").unlink()
+    if not is_first:
+        release(course, out)
+        master = course.root / "solutions/01_tiny.py"
+        master.write_text(master.read_text().replace("Twice x.", "Twice the tensor x."))
+        course = Course.find(course.root)
+        build(course.assignments.values(), course.root / "assignments", course.all_points())
+        shutil.copytree(out, tmp_path / "whole")
+    expected = release(course, tmp_path / "whole").changes
+    written = []
+
+    def stop_after_two(path, content):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(path)
+        write_atomic(path, content)
+
+    monkeypatch.setattr(grader.integrations.release, "write_atomic", stop_after_two)
+    with pytest.raises(KeyboardInterrupt):
+        release(course, out)
+    monkeypatch.setattr(grader.integrations.release, "write_atomic", write_atomic)
     changes = release(course, out).changes
-    assert changes.written == ("README.md", "requirements.txt") and not changes.kept
+    assert set(changes.written) < set(expected.written) and not changes.kept
+    assert bytes_of(out) == bytes_of(tmp_path / "whole")
 
 
 def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, one_wheel):
@@ -559,11 +575,8 @@ def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
         ("full", "neither empty nor"),
         ("file", "is a file"),
         ("broken", "is broken"),
-        ("escape", "which no release has"),
-        ("absolute", "which no release has"),
-        ("git", "which no release has"),
-        ("backslash", "which no release has"),
-        ("drive", "which no release has"),
+        ("escape", "leads out of"),
+        ("absolute", "leads out of"),
         ("link", "is a link"),
         ("folder link", "is a link"),
         ("folder", "is a folder"),
@@ -573,8 +586,7 @@ def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path,
     """Each wrong folder is named in one sentence, and not a byte in it or beside it changes."""
     course, out, stranger = built(tmp_path / "course"), tmp_path / "out", tmp_path / "stranger"
     stranger.write_text("precious")
-    named = {"escape": "../stranger", "absolute": str(stranger), "git": ".git/config"}
-    named |= {"backslash": "tests\\..\\..\\stranger", "drive": "C:/stranger"}
+    named = {"escape": "../stranger", "absolute": str(stranger)}
     if case == "file":
         out.write_text("precious")
     else:

@@ -1,14 +1,27 @@
-"""Outside: the student repository, which is what students get and nothing else."""
+"""The student repository, which is what students get and nothing else.
+
+`contents` says file by file what is in it, `wheel` builds the grader's part of it, and this module brings the
+folder up to date. Decisions:
+
+* **A release remembers in ``.handout/release.json`` what it wrote.** A file that still says that is ours: it
+  is replaced, or removed. One that says something else was changed by a person: it stays, unless
+  ``--overwrite`` is given.
+* **The manifest is written last.** A release that was stopped goes on with the same command, because what it
+  wrote already is what it wants to write. If the course changed in between, those files count as changed.
+* **The wheel is built by setuptools in a process of its own** (PEP 517, without pip): it reads no
+  configuration, asks no index, and the same sources give the same bytes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 
 from grader.course.build import outdated, stem_of
 from grader.course.course import Course
@@ -18,7 +31,22 @@ from grader.integrations.release.contents import contents
 from grader.integrations.release.wheel import SOURCES, build_wheel
 from grader.text import some
 
-__all__ = ["Released", "release"]
+__all__ = ["MANIFEST", "Changes", "Released", "release"]
+
+MANIFEST = ".handout/release.json"
+_SCHEMA = "autograd-grader/release/v1"
+_GIT = ".git"  # a repository that was made for the first release
+
+Hashes = dict[str, set[str]]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Files that a release wrote, removed, and kept because somebody has changed them; sorted."""
+
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,28 +98,6 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
         )
 
 
-MANIFEST = ".handout/release.json"
-_SCHEMA = "autograd-grader/release/v1"
-_NOBODYS = {".git"}  # a repository that was made for the first release
-
-Hashes = dict[str, set[str]]
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a release changed: paths below its folder, sorted.
-
-    Attributes:
-        written: new, or different from before.
-        removed: of the release before, and not of this one.
-        kept: not written or removed, because somebody has changed them.
-    """
-
-    written: tuple[str, ...]
-    removed: tuple[str, ...]
-    kept: tuple[str, ...]
-
-
 def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> Changes:
     """Make a folder hold these files, each complete or not at all.
 
@@ -105,7 +111,10 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
             known before, nothing has been changed.
     """
     try:
-        return _write(folder, files, overwrite=overwrite)
+        known = _earlier(folder)
+        for path in {*files, *(known or {}), MANIFEST}:
+            _require_plain(folder, path)
+        return _write(folder, files, known, overwrite=overwrite)
     except OSError as error:
         raise GraderError(
             f"{error.filename or folder} cannot be written ({error.strerror}): mend that, or choose another"
@@ -113,44 +122,39 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
         ) from error
 
 
-def _write(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> Changes:
-    known = _earlier(folder)
-    for path in {*files, *known, MANIFEST}:
-        _require_plain(folder, path)
+def _write(folder: Path, files: Mapping[str, bytes], earlier: Hashes | None, *, overwrite: bool) -> Changes:
+    known = earlier or {}
     new = {path: {_sha256(content)} for path, content in files.items()}
     found = {path: _sha256_of(folder / path) for path in {*files, *known}}
-    different = sorted(path for path in files if found[path] not in new[path])
-    obsolete = sorted(path for path in known if path not in files and found[path])
-    foreign = {path for path in [*different, *obsolete] if found[path] not in {None, *known.get(path, ())}}
-    kept = () if overwrite else tuple(sorted(foreign))
-    written = tuple(path for path in different if path not in kept)
-    removed = tuple(path for path in obsolete if path not in kept)
-    if written or removed or known != new:
-        # Until all is done, both the old and the new files are ours.
-        either = {path: known.get(path, set()) | new.get(path, set()) for path in {*known, *new}}
-        write_atomic(folder / MANIFEST, _manifest(either))
-        for path in written:
-            write_atomic(folder / path, files[path])
-        for path in removed:
-            _remove(folder, path)
+    different = {path for path in files if found[path] not in new[path]}
+    obsolete = {path for path in known if path not in files and found[path]}
+    foreign = {path for path in different | obsolete if found[path] not in {None, *known.get(path, ())}}
+    kept = set() if overwrite else foreign
+    if earlier is None:
+        write_atomic(folder / MANIFEST, _manifest({}))  # so that a release that is stopped is known as one
+    for path in sorted(different - kept):
+        write_atomic(folder / path, files[path])
+    for path in obsolete - kept:
+        _remove(folder, path)
+    if known != new:
         write_atomic(folder / MANIFEST, _manifest(new))
-    return Changes(written, removed, kept)
+    return Changes(*(tuple(sorted(paths)) for paths in (different - kept, obsolete - kept, kept)))
 
 
-def _earlier(folder: Path) -> Hashes:
-    """What the release before wrote; nothing in an empty folder."""
+def _earlier(folder: Path) -> Hashes | None:
+    """What the release before wrote; None in an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise GraderError(f"{folder} is a file: name a folder for the student repository.")
-    if not folder.is_dir() or all(entry.name in _NOBODYS for entry in folder.iterdir()):
-        return {}
+    if not folder.is_dir() or all(entry.name == _GIT for entry in folder.iterdir()):
+        return None
     path = folder / MANIFEST
     if path.is_symlink() or not path.is_file():
         raise GraderError(
             f"{folder} is neither empty nor an earlier release (it has no {MANIFEST}): choose another folder."
         )
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        files: dict[str, list[str]] = {_SCHEMA: said["files"]}[said["schema"]]
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        files: dict[str, list[str]] = {_SCHEMA: manifest["files"]}[manifest["schema"]]
         return {str(name): {str(sha256) for sha256 in hashes} for name, hashes in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise GraderError(
@@ -160,21 +164,13 @@ def _earlier(folder: Path) -> Hashes:
 
 def _require_plain(folder: Path, path: str) -> None:
     """Refuse a path by which something outside of the folder would be written or removed."""
-    posix, windows = PurePosixPath(path), PureWindowsPath(path)
-    parts = posix.parts
-    if (
-        posix.is_absolute()
-        or windows.anchor
-        or "\\" in path
-        or ".." in parts
-        or not parts
-        or ".git" in path.casefold().split("/")
-    ):
-        raise GraderError(f"{folder / MANIFEST} names {path!r}, which no release has: use an empty folder.")
-    for parent in [folder / Path(*parts[: length + 1]) for length in range(len(parts))]:
-        if parent.is_symlink():
-            raise GraderError(f"{parent} is a link, and nothing is written through one: remove it.")
-    if (folder / path).is_dir():
+    root = os.path.realpath(folder)
+    place = Path(root, path)
+    if os.path.realpath(place) != str(place) or not place.is_relative_to(root):
+        raise GraderError(
+            f"{folder / path} is a link or leads out of {folder}, where nothing is written: remove it."
+        )
+    if place.is_dir():
         raise GraderError(f"{folder / path} is a folder, where the release has a file: move it away.")
 
 
@@ -186,9 +182,9 @@ def _remove(folder: Path, path: str) -> None:
             (folder / parent).rmdir()
 
 
-def _manifest(files: Mapping[str, Iterable[str]]) -> bytes:
-    said = {"schema": _SCHEMA, "files": {path: sorted(files[path]) for path in sorted(files)}}
-    return (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()
+def _manifest(files: Mapping[str, set[str]]) -> bytes:
+    manifest = {"schema": _SCHEMA, "files": {path: sorted(files[path]) for path in sorted(files)}}
+    return (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _sha256_of(path: Path) -> str | None:
