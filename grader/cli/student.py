@@ -28,26 +28,29 @@ _seconds = click.option(
 
 
 @click.command()
-@_notebook
+@click.argument("path", metavar="[NOTEBOOK]", required=False)
 @click.argument("question", required=False)
 @_seconds
 @click.option("-v", "--verbose", is_flag=True, help="Show what the notebook prints.")
 @click.option(
-    "--github", is_flag=True, help="In a workflow: write the question's result as the step's output."
+    "--github", is_flag=True, help="In a workflow: report the points; without NOTEBOOK, of all notebooks."
 )
-def check(path: str, question: str | None, seconds: float, verbose: bool, github: bool) -> None:
+def check(path: str | None, question: str | None, seconds: float, verbose: bool, github: bool) -> None:
     """Run a notebook's public checks, or one question's.
 
     As in: check 01_leaves q2. All cells of NOTEBOOK run first, in a fresh Python. Exit status: 0 when
     everything passes, 1 when something does not, 2 when this command or the notebook has to be mended.
     """
     if github:
-        report = _check_for_github(path, question, seconds)
-    else:
-        from grader.student.display import console, print_report
+        from grader.integrations.export.github_check import check_for_github
 
-        report = _check(path, question, seconds, shows=verbose)
-        print_report(console(), report)
+        raise SystemExit(check_for_github(path, question, seconds))
+    if path is None:
+        raise click.UsageError("Missing argument 'NOTEBOOK'.")
+    from grader.student.display import console, print_report
+
+    report = _check(path, question, seconds, shows=verbose)
+    print_report(console(), report)
     if not all(one.is_done or one.status == "unchecked" for one in report.questions):
         raise SystemExit(1)
 
@@ -63,20 +66,6 @@ def _check(path: str, question: str | None, seconds: float, *, shows: bool) -> N
     questions = (notebook.question(question),) if question else notebook.questions
     with RunnerPool(shows=shows) as pool, nullcontext() if shows else working(f"checking {notebook.name}"):
         return check_notebook(notebook, questions, seconds, pool.take)
-
-
-def _check_for_github(path: str, question: str | None, seconds: float) -> NotebookReport:
-    """The same, with an output for the workflow, also where the notebook cannot be read."""
-    from grader.integrations.export.github_check import require_output, write_output, write_unreadable
-
-    output = require_output(question)
-    try:
-        report = _check(path, question, seconds, shows=False)
-    except GraderError as error:
-        write_unreadable(output, Path(path), question or "", error)
-        raise
-    write_output(output, report)
-    return report
 
 
 @click.command()

@@ -103,12 +103,6 @@ def notebook_as_handed_out(path: Path) -> StudentNotebook | None:
     return StudentNotebook(document, path.stem, document, questions_of(document)) if document else None
 
 
-def question_as_handed_out(path: Path, identity: str) -> Question | None:
-    """A question of it, by its id."""
-    notebook = notebook_as_handed_out(path)
-    return next((one for one in notebook.questions if one.id == identity), None) if notebook else None
-
-
 def _handed_out_near(path: Path) -> Iterator[tuple[str, Document]]:
     """What the nearest folder of handed-out notebooks holds, by stem; never the notebook itself."""
     here = path.absolute().parent

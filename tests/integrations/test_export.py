@@ -22,12 +22,10 @@ from grader.cli import main
 from grader.course.scaffold import Scaffold
 from grader.course.settings import Feedback
 from grader.integrations.collect import collect
-from grader.integrations.export import feedback_text, gradescope, reporter
+from grader.integrations.export import feedback_text, gradescope
 from grader.integrations.export.github import (
     MAX_SUMMARY,
     QuestionScore,
-    action_output,
-    notices,
     quoted,
     step_summary,
 )
@@ -135,64 +133,6 @@ def test_no_command_is_carried_out_among_a_strangers_lines():
     assert inner[0].startswith("::notice")
     assert token not in "".join(inner)
     assert quoted("").splitlines()[0] != first
-
-
-def told_to_reporter(*scored):
-    """The environment of the last step."""
-    environment = {f"{one.id.upper()}_RESULTS": action_output(one) for one in scored}
-    return {"RUNNERS": ",".join(one.id for one in scored), **environment}
-
-
-FULL = QuestionScore("q1_01_tiny", "Full", 8, 8, "pass")
-PART = QuestionScore("q2_01_tiny", "Part", 4.5, 8, "fail", HOSTILE)
-
-
-@pytest.mark.parametrize(("scored", "status"), [([FULL], 0), ([FULL, PART], 1), ([PART], 1)])
-def test_the_reporter_ends_with_0_only_for_all_points(scored, status, capsys, tmp_path):
-    """Its exit status says whether everything was earned; notices and summary hold the sum."""
-    summary = tmp_path / "summary.md"
-    environment = told_to_reporter(*scored) | {"GITHUB_STEP_SUMMARY": str(summary)}
-    assert reporter.main(environment) == status
-    assert capsys.readouterr().out.endswith("\n".join([*notices(scored), ""]))
-    assert f"{sum(one.score for one in scored):g} of" in summary.read_text(encoding="utf-8")
-
-
-def base64_of(text):
-    return base64.b64encode(text.encode()).decode()
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        "",
-        "not base64!",
-        base64_of("no JSON"),
-        base64_of("[]"),
-        base64_of('{"status": "pass", "max_score": 1}'),
-        base64_of('{"status": "pass", "max_score": 1, "tests": [{"name": "q2"}]}'),
-        base64_of('{"status": "pass", "max_score": 1, "tests": [{"name": "q2", "score": NaN}]}'),
-        base64_of(
-            '{"status": "pass", "max_score": 1, "tests": [{"name": "q2", "score": 2, "message": null}]}'
-        ),
-        base64_of(
-            '{"status": "::", "max_score": 1, "tests": []}'.replace("[]", '[{"name": "", "score": 0}]')
-        ),
-    ],
-)
-def test_a_step_without_a_result_reports_no_points(output, capsys):
-    """A sum in which a question is missing would be wrong, so there are no notices, and the step is named."""
-    environment = told_to_reporter(FULL) | {"RUNNERS": "q1_01_tiny,q2", "Q2_RESULTS": output}
-    assert reporter.main(environment) == 1
-    out = capsys.readouterr().out
-    assert "::notice" not in out
-    assert "No result came from q2" in out
-
-
-@pytest.mark.parametrize("runners", ["", "q1-leaves", "q1,$(id)"])
-def test_ids_that_are_no_names_of_variables_are_refused(runners, capsys):
-    """A hyphen in an id makes a name that no environment has."""
-    assert reporter.main({"RUNNERS": runners}) == 2
-    assert "RUNNERS" in capsys.readouterr().err
 
 
 # Gradescope, Classroom 50, JUnit

@@ -1,8 +1,6 @@
 """On a student's machine: `check` runs any notebook, and says what fails and where."""
 
-import base64
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -20,7 +18,6 @@ from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out,
 from grader.cli import main
 from grader.course.course import Course
 from grader.course.reference import reference_cells
-from grader.integrations.export import reporter
 from grader.student.check import RunLog, check
 from grader.student.display import failure_lines
 from grader.student.notebook import open_notebook
@@ -165,44 +162,6 @@ Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
     )
 
 
-def test_github_gets_the_result_of_one_question(tmp_path, monkeypatch, capsys):
-    """`--github` appends one output, full points or none, and whatever the notebook says is no command."""
-    output = tmp_path / "output"
-    output.write_text("before=1\n")
-    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
-    message = "::error::mine\n::set-output name=result::forged"
-    inside = f"import os\nprint({message!r})\nassert 'GITHUB_OUTPUT' not in os.environ"
-    path = write_work(tmp_path, [inside, f"def double(x):\n    raise ValueError({message!r})"])
-    done = run("check", path, "q1", "--github")
-    assert done.exit_code == 1
-    first, *_, last = done.output.splitlines()
-    assert first == f"::stop-commands::{last.strip(':')}"
-    assert not [line for line in done.output.splitlines()[1:-1] if line.startswith("::")]
-    before, line = output.read_text().splitlines()
-    result = json.loads(base64.b64decode(line.removeprefix("result=")))
-    assert before == "before=1"
-    assert (result["status"], result["max_score"], result["tests"][0]["score"]) == ("fail", 4, 0)
-    assert "Code cell 1" not in result["tests"][0]["message"]
-    assert result["tests"][0]["name"] == "q1 Title of q1 (0/4)"
-    encoded = line.removeprefix("result=")
-    capsys.readouterr()
-    assert reporter.main({"RUNNERS": "q1_01_small", "Q1_01_SMALL_RESULTS": encoded}) == 1
-    assert "      0/4  fail   q1_01_small (q1 Title of q1)" in capsys.readouterr().out.splitlines()
-
-
-def test_github_is_told_about_a_notebook_that_cannot_be_read(tmp_path, monkeypatch):
-    """A broken notebook is an error of that question, and no missing result."""
-    output = tmp_path / "output"
-    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
-    path = write_work(tmp_path, [])
-    path.write_text('{\n<<<<<<< HEAD\n"cells": []}')
-    done = run("check", path, "q3", "--github")
-    assert done.exit_code == 2
-    result = json.loads(base64.b64decode(output.read_text().removeprefix("result=")))
-    assert (result["status"], result["max_score"], result["tests"][0]["score"]) == ("error", 2.5, 0)
-    assert "markers of a merge conflict in it (line 2)" in result["tests"][0]["message"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -212,7 +171,7 @@ def test_github_is_told_about_a_notebook_that_cannot_be_read(tmp_path, monkeypat
         (["."], "is a folder: name a notebook in it, such as 01_small.ipynb"),
         (["01_small", "q9"], "it has q1 (double), q2 (leaf), q3 (Counter)"),
         (["01_small", "q1", "--github"], "belongs into a workflow"),
-        (["01_small", "--github"], "--github reports one question"),
+        ([], "Missing argument 'NOTEBOOK'"),
         (["99_letters.ipynb"], "is no notebook of this course"),
         (["98_broken.ipynb"], "is not a notebook: its text is not JSON"),
     ],

@@ -1,90 +1,153 @@
-"""On a student's machine: the result of one question for GitHub, in a workflow of theirs too."""
+"""On a student's machine: ``check --github``, which reports public checks to a student's own workflow.
+
+Each notebook runs once, in a single step. The step's outputs, one for each question, have the format of
+GitHub Classroom's graders.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from grader.course.assignment import END_TASK
 from grader.errors import GraderError
-from grader.integrations.export.github import QuestionScore, Status, action_output, quoted
+from grader.integrations.export.github import (
+    QuestionScore,
+    Status,
+    action_output,
+    notices,
+    outputs,
+    quoted,
+    step_summary,
+)
+from grader.scores import format_points
+from grader.student.check import check
 from grader.student.display import failure_lines
-from grader.student.notebook import question_as_handed_out
+from grader.student.find import NOTEBOOKS, find_notebook, notebooks_in
+from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
+from grader.student.process import RunnerPool
 from grader.student.report import NotebookReport, QuestionReport
 from grader.text import inert, inert_line
 
+HEADING = "Public checks"
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
+_EXIT_STATUS: dict[Status, int] = {"pass": 0, "fail": 1, "error": 2}
 
 
-def require_output(question: str | None) -> Path:
-    """The file that a workflow reads outputs from.
+def check_for_github(notebook: str | None, question: str | None, seconds: float) -> int:
+    """Check notebooks and report their questions to the workflow; the exit status of the command.
+
+    Args:
+        notebook: its name, or None for all notebooks that were handed out.
+        question: the only one to check, which is written as the output ``result``; or None for all.
+        seconds: how long a cell, or a test, may take.
 
     Raises:
-        GraderError: there is none, or no question was named, of which an output holds exactly one.
+        GraderError: this is no workflow, or there is no such notebook or question.
     """
-    if question is None:
-        raise GraderError("--github reports one question: name it, as in `check 01_leaves.ipynb q1 --github`")
     output = os.environ.get("GITHUB_OUTPUT")
     if not output:
         raise GraderError("--github belongs into a workflow, where GITHUB_OUTPUT is set: leave it out here")
-    return Path(output)
+    scores: list[QuestionScore] = []
+    with RunnerPool() as pool:
+        for name in [notebook] if notebook else _notebooks():
+            stem, found = _checked(name, question, seconds, pool)
+            _append(output, f"result={action_output(found[0])}\n" if question else outputs(stem, found))
+            named = [replace(score, id=f"{score.id}_{stem}") for score in found]
+            click.echo(quoted("\n".join(map(_log_lines, named))))
+            scores += named
+    if question is None:
+        _append(os.environ.get("GITHUB_STEP_SUMMARY"), step_summary(scores, HEADING))
+        click.echo("\n".join(notices(scores)))
+    return max((_EXIT_STATUS[score.status] for score in scores), default=0)
 
 
-def write_output(output: Path, report: NotebookReport) -> None:
-    """Append the result to the step's outputs, and show what was found as lines that are no commands.
+def _notebooks() -> list[str]:
+    """The notebooks that were handed out, also those that are missing now; else those that are here."""
+    return sorted(path.name for path in Path(".handout").glob(NOTEBOOKS)) or [*map(str, notebooks_in(Path()))]
+
+
+def _checked(
+    path: str, question: str | None, seconds: float, pool: RunnerPool
+) -> tuple[str, list[QuestionScore]]:
+    """A notebook's assignment and scores; where it cannot be checked, its questions have that error.
 
     Raises:
-        GraderError: the file cannot be written.
+        GraderError: the same, where it is not known which questions were handed out.
     """
-    (found,) = report.questions
-    one = scored(report, found)
-    click.echo(quoted(f"{one.id} {one.title}: {one.status}\n{one.message or ''}".rstrip()))
-    _append(output, one)
-
-
-def write_unreadable(output: Path, notebook: Path, question: str, why: GraderError) -> None:
-    """Append that a question could not be checked, if it is one that was handed out."""
-    asked = question_as_handed_out(notebook, question)
-    if asked is not None:
-        one = QuestionScore(asked.id, inert(asked.title), 0.0, asked.points, "error", inert(str(why)))
-        _append(output, one)
-
-
-def _append(output: Path, one: QuestionScore) -> None:
+    handed_out = notebook_as_handed_out(Path(path))
     try:
-        with output.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(f"result={action_output(one)}\n")
-    except OSError as error:
-        raise GraderError(f"GITHUB_OUTPUT ({output}) cannot be written: {error.strerror}") from error
+        notebook = _opened(path, handed_out)
+        report = check(notebook, _questions(notebook, question), seconds, pool.take)
+    except GraderError as error:
+        if handed_out is None:
+            raise
+        return handed_out.stem, [
+            QuestionScore(each.id, inert(each.title), 0.0, each.points, "error", inert(str(error)))
+            for each in _questions(handed_out, question)
+        ]
+    return notebook.stem, [_score(report, found) for found in report.questions]
 
 
-def scored(report: NotebookReport, found: QuestionReport) -> QuestionScore:
-    """The points of a public check: all that its file gives, or none."""
-    status: Status = "pass" if found.status in ("passes", "unchecked") else "fail"
-    lines = list(_lines(report, found))
-    message = "\n".join(lines) or None
+def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
+    """The notebook.
+
+    Raises:
+        GraderError: it cannot be read, or another assignment's notebook stands in its place.
+    """
+    notebook = open_notebook(find_notebook(path))
+    if handed_out and handed_out.stem != notebook.stem:
+        raise GraderError(
+            f"{notebook.name} holds the notebook of {notebook.stem}: put that of {handed_out.stem} back"
+        )
+    return notebook
+
+
+def _questions(notebook: StudentNotebook, question: str | None) -> Sequence[Question]:
+    """The question, or all that have a public check and points."""
+    if question:
+        return [notebook.question(question)]
+    return [each for each in notebook.questions if each.check and each.id != END_TASK]
+
+
+def _score(report: NotebookReport, found: QuestionReport) -> QuestionScore:
+    """The points of a public check: all of them, or none."""
     question = found.question
+    status: Status = "pass" if found.status in ("passes", "unchecked") else "fail"
+    message = None if status == "pass" else "\n".join(_message_lines(report, found)) or None
+    points, of = found.points, question.points
     return QuestionScore(
-        question.id,
-        inert(question.title),
-        found.points,
-        question.points,
-        status,
-        message,
-        round(found.seconds, 3),
+        question.id, inert(question.title), points, of, status, message, round(found.seconds, 3)
     )
 
 
-def _lines(report: NotebookReport, found: QuestionReport) -> list[str]:
-    if found.status in ("passes", "unchecked"):
-        return []
-    lines = [_REMARKS[found.status].format(name=found.question.function)] if found.status in _REMARKS else []
-    for case in found.tests:
-        if case.failure is not None:
-            lines += [f"Not yet: {inert(case.title)}", *failure_lines(case)]
-    lines += [
-        f"C{report.cell_name(cell)[1:]} failed: {inert_line(' '.join(failure.text.split()))}"
-        for cell, failure in report.cells
-    ]
-    return lines
+def _message_lines(report: NotebookReport, found: QuestionReport) -> Iterator[str]:
+    if found.status in _REMARKS:
+        yield _REMARKS[found.status].format(name=found.question.function)
+    for test in found.tests:
+        if test.failure is not None:
+            yield f"Not yet: {inert(test.title)}"
+            yield from failure_lines(test)
+    for cell, failure in report.cells:
+        yield f"C{report.cell_name(cell)[1:]} failed: {inert_line(' '.join(failure.text.split()))}"
+
+
+def _log_lines(score: QuestionScore) -> str:
+    points = f"{format_points(score.score)}/{format_points(score.max_score)}"
+    return f"{points:>9}  {score.status:5}  {score.id} {score.title}\n{score.message or ''}".rstrip()
+
+
+def _append(path: str | None, text: str) -> None:
+    """Append to a file that the workflow reads, where there is one."""
+    if path:
+        try:
+            with Path(path).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise GraderError(
+                f"{path} cannot be written ({error.strerror}): the workflow reads it"
+            ) from error

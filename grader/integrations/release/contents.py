@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -74,7 +73,6 @@ def _said(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, Any]:
         "first": stems[0],
         "partial_credit": 100 * course.settings.partial_credit,
         "pins": _pins(),
-        "steps": [q["step"] for assignment in assignments for q in assignment["checked"]],
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "version": __version__,
         "wheel": wheel.name,
@@ -86,7 +84,6 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
     questions = [
         {
             "id": q.id,
-            "step": f"{q.id}_{stem}",
             "title": q.title,
             "function": q.function,
             "points": points[q.id],
@@ -94,15 +91,11 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
         for q in assignment.questions
         if not q.is_end_task
     ]
-    # No question without a public check can be answered at once.
-    with_check = {q.id for q in assignment.questions if q.public_check}
-    checked = [question for question in questions if question["id"] in with_check]
     return {
         "stem": stem,
         "title": assignment.title,
         "points": total(points.values()),
         "questions": questions,
-        "checked": checked,
     }
 
 
@@ -123,15 +116,10 @@ def _read_text(path: Path) -> str:
         raise CourseError(f"{path} cannot be read ({error}), which has the versions of packages.") from error
 
 
-def _quoted(text: str) -> str:
-    """Text as a string of JSON, which YAML reads as well; without expressions of a workflow."""
-    return json.dumps(text.replace("${{", "$ {{"), ensure_ascii=False)
-
-
 #: Workflows have braces of their own, so these templates are written with brackets.
 _ENVIRONMENT = Environment(
     loader=PackageLoader("grader", "templates/release"),
-    autoescape=False,  # noqa: S701 - no HTML; what the author wrote goes through `text` or `quoted`
+    autoescape=False,  # noqa: S701 - no HTML; what the author wrote goes through `text`
     undefined=StrictUndefined,
     block_start_string="[%",
     block_end_string="%]",
@@ -143,4 +131,4 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_ENVIRONMENT.filters.update(number=format_points, text=markdown_text, quoted=_quoted)
+_ENVIRONMENT.filters.update(number=format_points, text=markdown_text)

@@ -1,0 +1,1 @@
+"""Outside: old names that workflows of released repositories call."""

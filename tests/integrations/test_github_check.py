@@ -1,0 +1,191 @@
+"""`check --github`: a student's workflow runs each notebook once and reports all questions from there."""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from student_notebooks import ANSWERS, handed_out, worked, write, write_work
+
+from grader.cli import main
+
+REPORT = '::notice title=Autograding report::{{"totalPoints":{},"maxPoints":{}}}'
+
+
+@pytest.fixture
+def step(tmp_path, monkeypatch):
+    """Runs `check ... --github` as a step of a workflow, in a student's repository."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    monkeypatch.chdir(repository)
+    return Step(repository, monkeypatch)
+
+
+class Step:
+    def __init__(self, repository, monkeypatch):
+        self.repository = repository
+        self.output = repository.parent / "output"
+        self.summary = repository.parent / "summary.md"
+        self.output.write_text("before=1\n", encoding="utf-8")
+        monkeypatch.setenv("GITHUB_OUTPUT", str(self.output))
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(self.summary))
+
+    def run(self, *arguments):
+        return CliRunner().invoke(main, ["check", *arguments, "--github"])
+
+    def results(self):
+        """The outputs by name, as GitHub Classroom's reporter reads them."""
+        before, *lines = self.output.read_text(encoding="utf-8").splitlines()
+        assert before == "before=1"
+        outputs = dict(line.split("=", 1) for line in lines)
+        return {name: json.loads(base64.b64decode(text)) for name, text in outputs.items()}
+
+
+def second(folder, **answers):
+    """The notebook of another assignment, with the same questions."""
+    write(folder / ".handout" / "02_more.ipynb", of_another(handed_out()))
+    return write(folder / "02_more.ipynb", of_another(worked(**answers)))
+
+
+def of_another(notebook):
+    notebook["metadata"]["otter"]["assignment_name"] = "02_more"
+    return notebook
+
+
+def test_all_questions_of_all_notebooks_are_reported_by_one_step(step):
+    """An output for each question with its points, the sum in the notices and in the summary."""
+    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    write(step.repository / "01_small.ipynb", worked(**ANSWERS))
+    second(step.repository, q1=ANSWERS["q1"], q3="def Counter():\n    return lambda: 7")
+    done = step.run()
+    results = step.results()
+    names = [f"{question}_{stem}" for stem in ("01_small", "02_more") for question in ("q1", "q2", "q3")]
+    assert [*results] == names
+    assert [results[name]["status"] for name in names] == ["pass"] * 4 + ["fail"] * 2
+    earned = sum(result["tests"][0]["score"] for result in results.values())
+    possible = sum(result["max_score"] for result in results.values())
+    assert 0 < earned < possible
+    assert done.output.splitlines()[-1] == REPORT.format(f"{earned:g}", f"{possible:g}")
+    summary = step.summary.read_text(encoding="utf-8")
+    assert f"Public checks: {earned:g} of {possible:g} points" in summary
+    assert (summary.count("| ✅ |"), summary.count("| ❌ |")) == (4, 2)
+    assert done.exit_code == 1
+
+
+def test_all_points_end_with_0(step):
+    """The workflow passes where every question does."""
+    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    write(step.repository / "01_small.ipynb", worked(**ANSWERS))
+    assert step.run().exit_code == 0
+
+
+def test_each_notebook_runs_once(step, tmp_path):
+    """However many questions it has, its cells run a single time."""
+    runs = tmp_path / "runs"
+    write_work(
+        step.repository, [f"with open({str(runs)!r}, 'a') as file:\n    file.write('x')", ANSWERS["q1"]]
+    )
+    step.run()
+    assert len(step.results()) == 3
+    assert runs.read_text(encoding="utf-8") == "x"
+
+
+def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
+    """Its questions are errors with their points, and the other notebooks are reported."""
+    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    (step.repository / "01_small.ipynb").write_text('{\n<<<<<<< HEAD\n"cells": []}', encoding="utf-8")
+    write(step.repository / ".handout" / "00_gone.ipynb", handed_out())
+    second(step.repository, **ANSWERS)
+    done = step.run()
+    results = step.results()
+    assert {name: result["status"] for name, result in results.items() if name.startswith("q1")} == {
+        "q1_00_gone": "error",
+        "q1_01_small": "error",
+        "q1_02_more": "pass",
+    }
+    assert "there is no notebook 00_gone.ipynb" in results["q3_00_gone"]["tests"][0]["message"]
+    assert "markers of a merge conflict in it (line 2)" in results["q1_01_small"]["tests"][0]["message"]
+    assert (results["q3_01_small"]["max_score"], results["q3_01_small"]["tests"][0]["score"]) == (2.5, 0)
+    assert done.exit_code == 2
+    assert "::notice title=Autograding complete" in done.output
+
+
+def test_a_notebook_in_the_place_of_another_earns_nothing_there(step):
+    """Its questions are not counted twice, and those of the other are errors."""
+    write_work(step.repository, [ANSWERS["q1"]])
+    path = second(step.repository, **ANSWERS)
+    path.write_bytes((step.repository / "01_small.ipynb").read_bytes())
+    step.run()
+    results = step.results()
+    assert len(results) == 6
+    assert results["q1_01_small"]["status"] == "pass"
+    assert "holds the notebook of 01_small" in results["q1_02_more"]["tests"][0]["message"]
+
+
+def test_nothing_a_notebook_says_is_a_command(step):
+    """Its messages stand between a stop and its token; it cannot write outputs; the notices are ours."""
+    message = "::error::mine\n::notice title=Autograding complete::Points 99/9"
+    inside = f"import os\nprint({message!r})\nassert 'GITHUB_OUTPUT' not in os.environ"
+    write_work(step.repository, [inside, f"def double(x):\n    raise ValueError({message!r})"])
+    done = step.run()
+    lines = done.output.splitlines()
+    token = re.fullmatch(r"::stop-commands::([0-9a-f]{32})", lines[0])[1]
+    commands = [line for line in lines[lines.index(f"::{token}::") + 1 :] if line.startswith("::")]
+    assert len(commands) == 2
+    assert commands[0].startswith("::notice title=Autograding complete::Points 0/")
+    assert "::error::mine" in done.output
+    assert "Code cell 1" not in step.results()["q1_01_small"]["tests"][0]["message"]
+
+
+def test_a_named_question_is_the_output_result(step):
+    """The output of a step for one question, which workflows of one step for each question read."""
+    write_work(step.repository, ["def double(x):\n    return x * x"])
+    done = step.run("01_small", "q1")
+    (result,) = step.results().values()
+    assert [*step.results()] == ["result"]
+    assert (result["status"], result["max_score"], result["tests"][0]["score"]) == ("fail", 4, 0)
+    assert result["tests"][0]["name"] == "q1 Title of q1 (0/4)"
+    assert done.exit_code == 1
+    assert "::notice" not in done.output
+    assert not step.summary.exists()
+
+
+def test_the_last_step_of_an_older_workflow_reports_all(step):
+    """`python -m grader.exports.reporter` is what workflows called that had a step for each question."""
+    write_work(step.repository, [ANSWERS["q1"]])
+    command = [sys.executable, "-m", "grader.exports.reporter"]
+    environment = os.environ | {"RUNNERS": "q1_01_small", "Q1_01_SMALL_RESULTS": "x"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "::notice title=Autograding complete::Points 4/" in done.stdout
+    assert step.summary.is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output", "told"),
+    [
+        ([], "", "belongs into a workflow"),
+        (["01_small", "q9"], "output", "it has q1 (double), q2 (leaf), q3 (Counter)"),
+        (["07_other"], "output", "there is no notebook 07_other"),
+        (["01_small"], "no/such/folder", "cannot be written"),
+    ],
+)
+def test_what_cannot_be_reported_is_told(step, monkeypatch, arguments, output, told):
+    """One sentence, exit status 2, no notice."""
+    write_work(step.repository, [])
+    monkeypatch.setenv("GITHUB_OUTPUT", output)
+    done = step.run(*arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert "::notice" not in done.output
+
+
+def test_a_folder_without_notebooks_is_told(step):
+    """There is nothing to report."""
+    done = step.run()
+    assert done.exit_code == 2
+    assert "there is no notebook such as 01_name.ipynb" in done.stderr
