@@ -66,13 +66,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Place:
-    """Where something of a question stands in a master; as text, how an error begins.
-
-    Attributes:
-        path: the master.
-        line: counted from 1.
-        question: its id.
-    """
+    """Where something of a question stands in a master; as text, it begins an error. Lines count from 1."""
 
     path: Path
     line: int
@@ -88,10 +82,10 @@ class Place:
 
 @dataclass(frozen=True)
 class MasterCell:
-    """One cell of a master; a `task` is the markdown cell with a question's heading.
+    """A cell of a master; a `task` is the markdown cell with a question's heading.
 
-    Of a `drawn` cell, which ends in `xray(...)`, students get the picture, and its first comment below that.
-    An `afterword` is what a student reads once the question is solved.
+    A `drawn` cell ends in `xray(...)`: students get the picture and, below it, the cell's first comment.
+    Students read an `afterword` once the question is solved.
     """
 
     role: Role
@@ -141,13 +135,9 @@ class Assignment:
         )
 
     def cells_for(self, question: str, *, stub: bool = False) -> tuple[str, ...]:
-        """The code cells that one question needs.
+        """The code cells that a question, given by its id, needs; with `stub`, stubs replace the answers.
 
-        These are all but the answers to other questions; an answer whose function they name is needed, too.
-
-        Args:
-            question: its id.
-            stub: whether stubs stand in the place of answers.
+        These are all cells but the answers to other questions whose function no needed cell names.
         """
         code = [cell for cell in self.cells if cell.role in ("code", "question")]
         needed, before = {question}, set[str]()

@@ -1,4 +1,8 @@
-"""Reads a file of an author's as text or as syntax; what cannot be read is told with its line."""
+"""Author's files, read as text or as syntax, and the blanks that `new` put into them.
+
+A blank reads ``[FILL IN: what belongs here]``. In code it is a syntax error on purpose: nothing that still
+has a blank runs by accident. An error names file and line.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ _BLANK = re.compile(r"\[FILL IN\b:?\s*(?P<wanted>[^]\n]*)\]?")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of the course, with every line end as Python counts it.
+    """The text of a file of the course, with line ends as Python counts them.
 
     Raises:
-        CourseError: the file cannot be read, or is not UTF-8; the text names the line.
+        CourseError: the file cannot be read or is not UTF-8; the text names the line.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -35,7 +39,7 @@ def read_syntax(path: Path) -> ast.Module:
     """The syntax of a Python file of the course, with a name in the place of each blank.
 
     Raises:
-        CourseError: the file cannot be read, or is not Python; the text names the line.
+        CourseError: the file cannot be read or is not Python; the text names the line.
     """
     try:
         return ast.parse(without_blanks(read_text(path)), path.name)
@@ -75,7 +79,7 @@ def without_blanks(text: str) -> str:
 
 
 def blanks_in(path: Path) -> list[Blank]:
-    """The blanks of one file, in order; none where it cannot be read, which others complain about."""
+    """The blanks of a file, in order; none if it cannot be read, which other code complains about."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

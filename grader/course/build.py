@@ -50,12 +50,12 @@ they will agree."""
 
 
 def student_notebook(assignment: Assignment, points: Points, pictures: Pictures = NONE) -> NotebookNode:
-    """Return the notebook of an assignment as students get it: stubs, no outputs, checks in the metadata.
+    """The notebook as students get it: stubs, no outputs, public checks in the metadata.
 
     Args:
-        assignment: what its master says.
-        points: what each of its questions is worth; shown under the question's heading.
-        pictures: by the place of the cell that draws it; a cell without one is left out.
+        assignment: its master.
+        points: of each question; shown under its heading.
+        pictures: by the index of the cell that draws it; a cell without a picture is left out.
 
     Raises:
         CourseError: a question is worth nothing yet.
@@ -88,12 +88,12 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
     """Write the notebooks and Otter tests of assignments, each file complete or not at all.
 
     Args:
-        assignments: what the masters say.
+        assignments: their masters.
         folder: where `NN_name.ipynb` and `tests/NN_name/qK.py` go.
-        points: what the questions are worth, by stem and id.
+        points: of the questions, by stem and id.
 
     Returns:
-        The files which were written; a file that already says the same is left alone.
+        The files that were written; a file that already says the same is left alone.
 
     Raises:
         CourseError: a question is worth nothing yet, or a picture cannot be drawn.
@@ -112,9 +112,9 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
 
 
 def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
-    """Return what `build` would write differently, and what lies in `folder` though no master asks for it.
+    """The files that `build` would write differently, and files in `folder` that no master asks for.
 
-    What it wrote of an assignment that still has blanks, before they were put in, may stay.
+    Files of an assignment with blanks, built before it had them, may stay.
     """
     built = _files(assignments, folder, points)
     found = [*folder.glob("*.ipynb"), *folder.glob("tests/*/*.py")]

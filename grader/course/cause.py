@@ -1,4 +1,8 @@
-"""Where and why an author's file broke: file, line and the error's own text."""
+"""Where and why an author's file broke, and what was there instead of what it asked for.
+
+``seen["gradient"]`` raises ``KeyError: 'gradient'``, which names neither ``seen`` nor its keys. Python keeps
+the position of the failed expression; what it was applied to is looked up once more, and nothing is called.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +30,7 @@ _FIELDS = [field.name for field in fields(Tensor)]
 def cause_of(error: BaseException, folder: Path) -> str:
     """As in ``tests/hidden/test_01_leaves.py, line 7: KeyError: 'grad'``.
 
-    Args:
-        error: what was raised.
-        folder: where the author's files are; named is the last line of one that the error came through.
+    The line is the last one in a file of `folder`, the author's, that the error passed through.
     """
     own = str(error) or "no text"
     if isinstance(error, CourseError) and own.startswith(str(folder)):  # it says where
@@ -67,12 +69,7 @@ def _last_place(error: BaseException, folder: Path) -> TracebackType | None:
 
 
 def missing_fact(error: BaseException, place: TracebackType) -> str:
-    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing can be said.
-
-    Args:
-        error: what was raised.
-        place: where in the author's file.
-    """
+    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing can be said."""
     frame = place.tb_frame
     if isinstance(error, NameError) and error.name:
         meant = did_you_mean(error.name, {*frame.f_locals, *frame.f_globals, *dir(builtins)})

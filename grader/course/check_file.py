@@ -1,4 +1,4 @@
-"""The check file of an assignment as syntax; refused is what would otherwise go wrong in silence."""
+"""A check file as syntax; mistakes that would otherwise have no visible effect are refused."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OF_AN_OBSERVATION = {"seen", "expected", "mismatch"}
 
 
 def read_check_file(path: Path) -> ast.Module:
-    """The syntax of a check file, without what still has a blank.
+    """The syntax of a check file, without definitions that still have a blank.
 
     Raises:
-        CourseError: it cannot be read, or has mistakes; the text names each of them, with its line.
+        CourseError: it cannot be read or has mistakes; the text names each with its line.
     """
     tree = ast.Module(filled_statements(path), type_ignores=[])
     found = sorted({complaint for rule in _RULES for complaint in rule(tree)})
@@ -31,11 +31,7 @@ def read_check_file(path: Path) -> ast.Module:
 
 
 def left_in(path: Path) -> list[str]:
-    """One sentence for each ``print`` or ``breakpoint`` that was left in a check file after it was tried.
-
-    Raises:
-        CourseError: the file cannot be read.
-    """
+    """A sentence for each ``print`` or ``breakpoint`` in a check file; CourseError if it cannot be read."""
     return [
         f"{path}, line {node.lineno}: {name} is left in, and nobody reads it: remove it"
         for node in ast.walk(ast.Module(filled_statements(path), type_ignores=[]))

@@ -1,4 +1,4 @@
-"""The course, every assignment with its rubric, found by the folders of the house."""
+"""The course: every assignment with its rubric, found by the layout of the folders."""
 
 from __future__ import annotations
 
@@ -24,19 +24,14 @@ from grader.version import __version__, code_hash
 
 @dataclass(frozen=True)
 class Course:
-    """A folder with ``solutions/`` and ``tests/hidden/``, and perhaps a ``course.toml``.
-
-    Attributes:
-        root: the folder.
-        stems: names of the assignments, in order.
-    """
+    """A folder with ``solutions/`` and ``tests/hidden/``, perhaps a ``course.toml``; `stems` are in order."""
 
     root: Path
     stems: tuple[str, ...]
 
     @classmethod
     def find(cls, start: Path | None = None) -> Course:
-        """The course at or above a folder (by default the current one), else the one this package lies in.
+        """The course at or above a folder (by default the current one), else the course this package lies in.
 
         Raises:
             GraderError: there is none.
@@ -66,10 +61,10 @@ class Course:
         return {}
 
     def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
-        """The course of one assignment and, where they are named, of some of its questions, by their ids.
+        """The course with one assignment and, if `questions` names ids, with only these of its questions.
 
         Raises:
-            CourseError: its files contradict themselves, where questions are named.
+            CourseError: its files contradict themselves; looked at only where questions are named.
         """
         reduced = replace(self, stems=(stem,))
         if questions is not None:
@@ -84,7 +79,7 @@ class Course:
         return self if stems == self.stems else replace(self, stems=stems)
 
     def finished(self, wanted: Collection[str] = ()) -> Course:
-        """The same, where an unfinished assignment may only be left out silently if nobody named it.
+        """The same, but an unfinished assignment that was asked for by name is an error.
 
         Raises:
             CourseError: an assignment in `wanted` has blanks, or every assignment has.
@@ -96,9 +91,9 @@ class Course:
         return reduced
 
     def only_filled(self, stem: str) -> tuple[Course, list[Blank]]:
-        """The course of one assignment, reduced to the questions that can be judged, and all its blanks.
+        """The course with one assignment, reduced to the questions that can be judged, and all its blanks.
 
-        Such a question has no blank in its cell of the master and at least one hidden check without a blank.
+        Such a question has no blank in its cell of the master, and at least one hidden check without a blank.
         Its other checks and its answers may have blanks; these are left out.
 
         Raises:
@@ -123,7 +118,7 @@ class Course:
         return read_settings(self.root / FILE_NAME, self._questions)
 
     def _questions(self) -> dict[str, Collection[str] | None]:
-        """The questions of every master; None where one cannot be read, as others will say."""
+        """The ids of every master's questions; None if it cannot be read, which others complain about."""
         known: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
         with suppress(CourseError):
             for stem, assignment in self.assignments.items():
@@ -140,7 +135,7 @@ class Course:
         return self.root / ANSWERS.format(stem)
 
     def rubric(self, stem: str) -> Rubric:
-        """The hidden checks of an assignment, worth what is set; CourseError where one breaks a rule."""
+        """The hidden checks of an assignment with the points that are set; CourseError for a broken rule."""
         if stem not in self.known_rubrics:
             assignment = self.assignment(stem)
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
@@ -175,11 +170,7 @@ class Course:
         return hashed.hexdigest()
 
     def select(self, wanted: Collection[str]) -> tuple[str, ...]:
-        """The stems asked for, or all.
-
-        Raises:
-            GraderError: one of them is unknown.
-        """
+        """The stems asked for, or all; GraderError if there is no such assignment."""
         for stem in wanted:
             if stem not in self.stems:
                 raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")

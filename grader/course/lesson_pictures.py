@@ -1,8 +1,7 @@
 """Pictures of autograd graphs between the lines of a notebook, drawn when it is built.
 
-A cell of a master tagged ``drawn`` ends in ``xray(loss=loss, w=w)``, as a student would write it. Students
-get its picture instead, which needs nothing installed. The demonstrations before it run in a worker, as they
-do in a notebook of a student's.
+A master's cell tagged ``drawn`` ends in ``xray(loss=loss, w=w)``. Students get its picture, which needs
+nothing installed. The demonstrations before it run in a worker, as in a student's notebook.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ _PROBE = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
 
 @dataclass(frozen=True)
 class LessonPicture:
-    """One picture.
+    """A picture.
 
     Attributes:
         caption: what its author says of it.
         call: what draws it on a student's machine: ``xray(loss=loss)``.
-        summary: in a sentence, what is to be seen, for those who cannot see it.
+        summary: what it shows, in a sentence, for readers who cannot see it.
         width: in pixels, at which its letters are as large as the text beside it.
         png: the file, in base64.
     """
@@ -69,10 +68,9 @@ class LessonPicture:
 
 @contextmanager
 def drawing(root: Path) -> Iterator[Callable[[Assignment], Pictures]]:
-    """A function that draws what an assignment shows; a worker is started where that was not drawn before.
+    """A function that draws an assignment's pictures; it starts a worker only for pictures not drawn before.
 
-    Args:
-        root: the folder of the course, in which pictures are remembered.
+    The folder of the course, `root`, remembers them.
     """
     memory = Memory(root / FOLDER / "pictures.json")
     with ExitStack() as stack:
@@ -83,7 +81,7 @@ def drawing(root: Path) -> Iterator[Callable[[Assignment], Pictures]]:
 
 
 def _pictures(assignment: Assignment, zygote: Callable[[], Zygote], memory: Memory) -> Pictures:
-    """The pictures of one assignment.
+    """The pictures of an assignment.
 
     Raises:
         CourseError: a cell fails, or there is nothing to draw; the text names file and line.

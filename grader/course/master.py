@@ -1,7 +1,7 @@
-"""The cells of a master, as jupytext reads them.
+"""Reads a master: its cells, as jupytext reads them, and the assignment they make.
 
-To import jupytext and to read a master takes half a second. An author looks at one question again and again,
-so where the doctor remembers anything, it is remembered too what a master's text was read as.
+Importing jupytext and reading a master takes half a second. Where the doctor has a memory, it remembers the
+cells, too, by the master's text.
 """
 
 from __future__ import annotations
@@ -40,12 +40,7 @@ _JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is
 
 
 def cells_of_master(path: Path, text: str) -> list[dict[str, Any]]:
-    """The cells of a master: of each ``cell_type``, ``source`` and ``metadata``.
-
-    Args:
-        path: the master, `solutions/NN_name.py`.
-        text: what stands in it.
-    """
+    """The ``cell_type``, ``source`` and ``metadata`` of each cell of a master, whose text is given."""
     folder = path.parent.parent / FOLDER
     memory = Memory(folder / f"{path.stem}.master.json" if folder.is_dir() else None)
     key = sha256(f"{version('jupytext')}\n{text}".encode()).hexdigest()
@@ -66,13 +61,10 @@ def _read(text: str) -> list[dict[str, Any]]:
 
 
 def read_assignment(path: Path) -> Assignment:
-    """Read a master. A cell with a blank is left out; of a question the whole, if its answer has one.
-
-    Args:
-        path: the master, `solutions/NN_name.py`.
+    """Read a master, `solutions/NN_name.py`, without cells and questions whose code has a blank.
 
     Raises:
-        CourseError: the file cannot be read or contradicts itself, or no question is filled in; the text
+        CourseError: the file cannot be read or contradicts itself, or every question has a blank; the text
             names file and question.
     """
     name = _STEM.fullmatch(path.stem)
@@ -91,7 +83,7 @@ def read_assignment(path: Path) -> Assignment:
 
 
 def _is_blank(cell: MasterCell) -> bool:
-    """Whether a cell of code has a blank; one in prose does no harm."""
+    """Whether a code cell has a blank; in prose it does no harm."""
     return cell.role in {"code", "question", "check"} and has_blank(cell.source)
 
 
@@ -106,7 +98,7 @@ def _read_cells(path: Path) -> list[MasterCell]:
 
 
 def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-    """Where the source of each cell begins; of one that jupytext has rewritten, where its first line does."""
+    """Where the source of each cell begins; if jupytext rewrote it, where its first line does."""
     end = 0
     for cell in cells:
         first = cell["source"].partition("\n")[0]

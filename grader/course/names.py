@@ -1,4 +1,4 @@
-"""The name of an assignment, ``NN_name``, and whether it is free."""
+"""The name of an assignment, ``NN_name``, the paths of its files, and whether a name is free."""
 
 from __future__ import annotations
 
@@ -18,14 +18,10 @@ _MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes,
 
 
 def free_name(root: Path, stem: str) -> str:
-    """The name within a stem whose number nothing in the course has.
-
-    Args:
-        root: the course's folder.
-        stem: what somebody wants to call an assignment.
+    """The name within a new stem such as ``09_branches``, if no file of the course has its number.
 
     Raises:
-        GraderError: it cannot be called so, or the number is taken; the text suggests another.
+        GraderError: the stem is malformed, or its number is taken; the text suggests another.
     """
     match = _STEM.fullmatch(stem)
     if match is None or len(stem) > _MAX_NAME:
@@ -61,7 +57,7 @@ def _next_number(root: Path) -> str:
 
 
 def _suggestion(root: Path, stem: str) -> str:
-    """The name somebody may have meant."""
+    """A valid stem close to what was written."""
     letters = unicodedata.normalize("NFKD", stem.casefold().removesuffix(".py"))  # an umlaut loses its dots
     plain = letters.encode("ascii", "ignore").decode()
     words = re.findall("[a-z0-9]+", plain)

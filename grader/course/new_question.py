@@ -1,4 +1,4 @@
-"""What a scaffold says of the parameters of a new question: a name that tells has a builder."""
+"""A new question: what each of an assignment's files says of it, with inputs guessed from parameter names."""
 
 from __future__ import annotations
 
@@ -76,11 +76,7 @@ def tensors_of(parameters: Sequence[str]) -> list[str]:
 
 
 def drawn_inputs(parameters: Sequence[str]) -> dict[str, str]:
-    """An expression for each parameter, optimizers last; a blank where the name does not tell.
-
-    Args:
-        parameters: their names.
-    """
+    """An expression for each parameter, optimizers last; a blank where its name does not tell."""
     own = modules_of(parameters)
     known = trained_modules(parameters)
     ordered = [*(name for name in parameters if name not in known), *known]
@@ -102,18 +98,14 @@ def _draw(name: str, module: str | None, *, has_module: bool) -> str:
 
 @dataclass(frozen=True)
 class NewQuestion:
-    """A question that shall be written: the function students complete, and what it takes."""
+    """A question to be written: the function that students complete, and its parameters."""
 
     function: str
     parameters: tuple[str, ...] = ("x",)
 
     @classmethod
     def parse(cls, text: str) -> NewQuestion:
-        """As in ``total:losses,weights``, or ``total`` for a function of ``x``.
-
-        Raises:
-            GraderError: a parameter cannot be called so.
-        """
+        """From ``total:losses,weights``, or ``total`` for a function of ``x``; GraderError on a bad name."""
         function, colon, listed = (part.strip() for part in text.partition(":"))
         parameters = tuple(name.strip() for name in listed.split(",")) if colon else ("x",)
         if colon and not listed and function[:1].isupper():
@@ -128,12 +120,7 @@ class NewQuestion:
         return cls(function, parameters)
 
     def part(self, place: str, question: str) -> str:
-        """What one of the files says of it.
-
-        Args:
-            place: which of the files, as in ``grader.course.names``.
-            question: its id, such as ``q2``.
-        """
+        """The question's part of a file: of MASTER, CHECKS or ANSWERS, for an id such as ``q2``."""
         draws = drawn_inputs(self.parameters)
         examples = {
             name: _X_EXAMPLE if name == "x" else drawn.replace(", drawn at random]", ", a small example]")

@@ -1,4 +1,4 @@
-"""What a probe asks of the notebook, by its syntax: each name, with file and line."""
+"""Which names of the notebook a probe uses, by its syntax, and which question it belongs to."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from grader.text import did_you_mean
 
 
 def asked_of_notebook(probe: Probe) -> list[tuple[str, str, int]]:
-    """Each name that a probe or a helper of its takes from the notebook, with file and line.
+    """Each name that a probe or its helpers take from the notebook, with file and line.
 
-    A helper counts as far as the probe hands it what it was given itself, by place.
+    A helper counts if the probe passes its own argument on to it by position.
     """
     return list(_asked(probe.source, 0, frozenset()))
 
@@ -51,7 +51,7 @@ def _is_only_read(function: ast.FunctionDef, name: str) -> bool:
 
 
 def names_given(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
-    """The names a notebook has before its student wrote anything; None where its cells do not tell.
+    """The names that a notebook defines before its student writes anything; None if that cannot be known.
 
     Args:
         cells: the code cells that students get besides stubs.
@@ -75,15 +75,10 @@ def names_given(cells: Iterable[str], functions: Collection[str]) -> set[str] | 
 
 
 def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
-    """The question whose function the probe names, unless the author said it.
-
-    Args:
-        probe: a probe or a picture.
-        questions: of the assignment.
-        given: the names a notebook has before its student wrote anything, where they are known.
+    """The id of the question whose function a probe or picture names, unless its author gave one.
 
     Raises:
-        CourseError: it names none, or several, or what nothing gives.
+        CourseError: it names no question or several, or a name that is not among `given`, if that is known.
     """
     kind = "picture" if isinstance(probe, PictureProbe) else "probe"
     where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"

@@ -1,8 +1,8 @@
-"""Source code that travels to the worker, and the rule of what it may name.
+"""Source code that is sent to the worker, and the rule of what it may name.
 
-A probe runs beside a student's code, so nothing of the outside may leak into it. Every name it
-uses must be its own, a word of ``grader.inside``, another ``@inside`` definition, or a harmless
-builtin. The rule is checked when a check file is imported and refuses by name.
+A probe runs beside a student's code, so nothing of the outside may leak into it. Each name it uses must be
+its own, a word of ``grader.inside``, another ``@inside`` definition or a harmless builtin. The rule is
+checked when a check file is imported.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ VOCABULARY = (
 
 @dataclass(frozen=True)
 class ProbeSource:
-    """One function or class on its way inside.
+    """A function or class that is sent to the worker.
 
     Attributes:
-        name: what it is called.
+        name: of the definition.
         text: its source without decorators, docstrings and comments.
-        needs: the ``@inside`` definitions it names, directly.
+        dependencies: the ``@inside`` definitions it names directly.
         words: the words of ``grader.inside`` that it uses.
         attributes: every attribute name it uses; a probe's question follows from them.
         path: the file it was written in; stays outside.
@@ -81,7 +81,7 @@ class ProbeSource:
 
     @classmethod
     def of(cls, definition: Any) -> ProbeSource:
-        """The travelling form of a function or class; checks the rule once and remembers the result."""
+        """The source of a function or class; checks the rule once and remembers the result."""
         known = vars(definition).get(_KEY)
         if isinstance(known, cls):
             return known
@@ -101,12 +101,7 @@ class ProbeSource:
         return travelling
 
     def line_in_file(self, line: int, column: int) -> int:
-        """The line of its file on which stands what stands here in `text`.
-
-        Args:
-            line: of `text`, counted from 1.
-            column: in that line, in bytes, counted from 0.
-        """
+        """The file's line for a position in `text`: a line counted from 1, a column in bytes from 0."""
         pairs = zip(ast.walk(ast.parse(self.text).body[0]), ast.walk(self.tree), strict=False)
         places = sorted(
             (here.lineno, here.col_offset, there.lineno)
@@ -117,10 +112,10 @@ class ProbeSource:
         return found
 
     def closure(self, *others: ProbeSource) -> dict[str, ProbeSource]:
-        """This definition, the others and all they need, by name, needed ones first.
+        """This definition, the others and all their dependencies by name, dependencies first.
 
         Raises:
-            CourseError: one would replace another inside, or a word that another uses.
+            CourseError: a definition would replace another one, or a word that another one uses.
         """
         found: dict[str, ProbeSource] = {}
         for needed in (*others, *self.dependencies):

@@ -1,4 +1,4 @@
-"""Probes, the small functions that run inside beside a student's code and return facts."""
+"""Probes: small functions that run in the worker beside a student's code and return facts."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ PICTURE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Probe:
-    """One probe, ready to travel.
+    """A probe, ready to be sent to a worker.
 
     Attributes:
         name: the function's name, and the fixture's.
-        source: what travels.
-        question: the question given by the author, else it follows from the stub the probe names.
+        source: its definition.
+        question: the id that its author gave, else it follows from the stub that the probe names.
         seconds: the longest it may take.
         alone: whether it gets a worker of its own.
-        oracle: an ``@inside`` function that takes the place of the reference's answer.
-        fixed: whether its author means it to look at the same in every run.
-        cases: an ``@inside`` function that makes what the probe is called with, once for each case.
+        oracle: an ``@inside`` function that replaces the reference's answer.
+        fixed: whether its author says that its inputs are the same in every run.
+        cases: an ``@inside`` function that makes the probe's further arguments, by the name of the case.
     """
 
     name: str
@@ -80,12 +80,9 @@ class Probe:
     def place_in_file(
         self, line: int, column: int, *, oracle: bool = False
     ) -> tuple[ProbeSource, int] | None:
-        """The definition that a place of a bundle belongs to, and the line of its file on which it stands.
+        """The definition that a position in a bundle belongs to, and its line in its file.
 
-        Args:
-            line: of the bundle, counted from 1.
-            column: in that line, in bytes, counted from 0.
-            oracle: whether it is the bundle of the reference.
+        Lines count from 1, columns in bytes from 0; with `oracle`, it is the bundle for the reference.
         """
         for part in self.parts(oracle=oracle):
             lines = (part.text + _SEPARATOR).count("\n")
@@ -107,7 +104,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class PictureProbe(Probe):
-    """A probe that nobody judges: it returns a ``graph``, which is drawn for the student.
+    """A probe without a verdict: it returns a ``graph``, which is drawn for the student.
 
     Attributes:
         caption: the docstring's first line, which stands below the picture.

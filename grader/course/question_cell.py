@@ -1,6 +1,6 @@
-"""One question of an assignment, with stub and answer taken from the same cell of the master.
+"""Takes a master's question cell apart into stub and answer.
 
-The masters are written by the course, so they may be parsed with `ast`; a student's code never is.
+The course wrote it, so ``ast`` may parse it; a student's code is parsed by nothing here.
 """
 
 import ast
@@ -35,13 +35,13 @@ def read_question(
 
     Args:
         where: the question, and where its cell begins.
-        title: the title from its heading.
+        title: from its heading.
         cell: the source of the cell tagged `question`, markers included.
-        check: the source of the cell tagged `check`, or None; see `grader.course.public_check`.
-        afterword: the text of the cell tagged `afterword`, or None.
+        check: the source of the cell tagged `check`, if there is one.
+        afterword: the text of the cell tagged `afterword`, if there is one.
 
     Raises:
-        CourseError: the cell contradicts the format of a master or itself.
+        CourseError: the cell breaks the format of a master, or contradicts itself.
     """
     answer, stub = _split(where, cell)
     asked, given = _definition(where, stub), _definition(where, answer)
@@ -55,11 +55,7 @@ def read_question(
 
 
 def parse(where: Place, part: str, source: str) -> list[ast.stmt]:
-    """Return the statements of a cell of a master.
-
-    Raises:
-        CourseError: it is not Python; the text names the line and `part`.
-    """
+    """The statements of a master's cell; CourseError if it is not Python, with the line and `part`."""
     return _parse(where, _Part(part, source, list(range(1, len(source.splitlines()) + 1))))
 
 
@@ -129,7 +125,7 @@ def _definition(where: Place, part: _Part) -> Definition:
 
 
 def _agree(asked: dict[str, str], given: dict[str, str]) -> bool:
-    """Tell whether callers see the same; the first entry is the definition, a method of one side is free."""
+    """Whether both definitions look the same to callers; a method that only one has does not matter."""
     return next(iter(asked)) == next(iter(given)) and all(
         asked[name] == given[name] for name in asked.keys() & given
     )

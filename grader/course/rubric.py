@@ -1,4 +1,4 @@
-"""A rubric, the hidden checks and probes of one assignment, read from its check file."""
+"""A rubric: the hidden checks and probes of an assignment, read from its check file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Rubric:
     """Everything a check file says.
 
     Attributes:
-        stem: the assignment's.
+        stem: of the assignment.
         path: the check file.
         questions: of the assignment.
         checks: in the order of the file.
-        probes: by name; a probe's question is ``asks[name]``.
-        asks: the id of the question each probe belongs to.
-        pictures: probes that nobody judges, by name.
-        shows: the id of the question each picture belongs to.
+        probes: by name.
+        asks: the id of each probe's question.
+        pictures: by name.
+        shows: the id of each picture's question.
         handed_out: the code cells that students get besides stubs.
     """
 
@@ -79,7 +79,7 @@ class Rubric:
 
         Args:
             seed: the run's secret seed.
-            only: the id of the one question of interest; None for all.
+            only: the id of a question, to ask nothing about the others.
             oracle: True for the reference, whose answer an oracle may replace.
         """
         questions = [question for question in self.questions if only in {None, question.id}]
@@ -111,12 +111,7 @@ class Rubric:
 
 
 def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[str, ...] = ()) -> Rubric:
-    """Read the check file of an assignment, without what still has a blank.
-
-    Args:
-        path: the file.
-        questions: of the assignment.
-        handed_out: the code cells that students get besides stubs.
+    """Read the check file of an assignment, without definitions that have a blank.
 
     Raises:
         CourseError: the file is missing, does not import, or breaks a rule of checks and probes.

@@ -1,4 +1,4 @@
-"""The scaffold of what is new: an assignment, or a question of one, with blanks for its author."""
+"""Writes the files of a new assignment, or adds a new question to them, with blanks for the author."""
 
 from __future__ import annotations
 
@@ -26,14 +26,7 @@ _PLACES = (MASTER, CHECKS, ANSWERS)
 
 @dataclass(frozen=True)
 class Scaffold:
-    """What is to be written.
-
-    Attributes:
-        root: the course's folder.
-        stem: the name of the assignment, as in ``09_branches``.
-        questions: the questions that are new.
-        is_new: whether the assignment is; else its files get more questions.
-    """
+    """What is to be written; unless the assignment `is_new`, its files get further questions."""
 
     root: Path
     stem: str
@@ -44,17 +37,17 @@ class Scaffold:
     def plan(
         cls, root: Path, stem: str, function: str | None = None, questions: Sequence[str] = ()
     ) -> Scaffold:
-        """A scaffold for which there is room.
+        """A scaffold whose names are free.
 
         Args:
             root: the course's folder.
-            stem: the name of the assignment.
+            stem: the name of the assignment, as in ``09_branches``.
             function: the name of a function of ``x`` that students complete.
-            questions: each a function and what it takes, such as ``total:losses,weights``. The assignment may
-                be there. Where neither is given, the assignment's own name is the function's.
+            questions: each a function and its parameters, such as ``total:losses,weights``; with these, the
+                assignment may exist. With neither, the function has the assignment's name.
 
         Raises:
-            GraderError: a name is none, or the number is taken; the text suggests another.
+            GraderError: a name is malformed, or the number is taken; the text suggests another.
         """
         is_new = not (questions and _is_begun(root, stem))
         name = _free_name(root, stem) if is_new else stem[3:]
@@ -69,10 +62,10 @@ class Scaffold:
         return cls(root, stem, asked, is_new)
 
     def write(self) -> list[Path]:
-        """Write the files, all of them or none; a file that is there keeps all that it says.
+        """Write all files or none; an existing file keeps its text.
 
         Raises:
-            GraderError: a file of a new assignment is there already.
+            GraderError: a file of a new assignment exists already.
             CourseError: a file cannot be read, so that nothing can be added to it.
             BrokenRunError: a file cannot be written.
         """
@@ -152,7 +145,7 @@ def _require_name(function: str, name: str) -> None:
 
 
 def course_folder(start: Path | None = None) -> Path:
-    """The folder of the course at or above a folder; unlike ``Course.find``, of an empty one, too.
+    """The course's folder at or above a folder; unlike ``Course.find``, also of a course without assignments.
 
     Raises:
         GraderError: there is none.

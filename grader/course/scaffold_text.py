@@ -1,4 +1,4 @@
-"""The text of a scaffold: what the three files of an assignment say of a question that is new."""
+"""Adds the part of a new question to the text of a master, a check file or a file of answers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def next_question(master: str) -> int:
 
 
 def with_part(place: str, text: str, part: str) -> str:
-    """The text of a file with one more question's part: in a master before the prose that closes it.
+    """A file's text with a further question's part; in a master, before the prose that closes it.
 
     Raises:
-        SyntaxError: a file of checks or answers is no Python, apart from its blanks.
+        SyntaxError: a file of checks or answers is not Python, apart from its blanks.
     """
     if place == MASTER:
         cells = [match.end() for match in _LAST_CELL.finditer(text)]

@@ -1,4 +1,4 @@
-"""The settings of a course, ``course.toml``, which an instructor may write and nobody has to."""
+"""The settings of a course: ``course.toml``, which is optional."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Questions = Mapping[str, Collection[str] | None]
 
 @dataclass(frozen=True)
 class Feedback:
-    """What students are shown besides titles, outcomes and points.
+    """What students see besides titles, outcomes and points.
 
     Attributes:
         diagnoses: what was seen where a check failed.
-        hints: what the author of a failed check advises.
+        hints: the advice of a failed check's author.
         xrays: pictures of autograd graphs.
     """
 
@@ -43,10 +43,10 @@ class Settings:
     """What an instructor may choose for a course.
 
     Attributes:
-        partial_credit: the most a question with a failed check can earn, as a part of its points, 0 to 1.
-        points: what questions are worth, by stem and id; else the sum of their checks' points.
-        limits: seconds for a cell, a question and a notebook, unless the command says others.
-        feedback: what students are shown.
+        partial_credit: the largest part of its points that a question with a failed check can earn, 0 to 1.
+        points: of questions, by stem and id; else the sum of their checks' points.
+        limits: seconds for a cell, a question and a notebook, unless the command sets others.
+        feedback: what students see.
     """
 
     partial_credit: float = 0.5
@@ -56,14 +56,14 @@ class Settings:
 
 
 def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
-    """Read a ``course.toml``; without one, everything is as usual.
+    """Read a ``course.toml``; without the file, the defaults.
 
     Args:
-        path: the file, which need not exist.
-        questions: gives what the course asks; called where the file sets points.
+        path: the file.
+        questions: called for the course's questions if the file sets points.
 
     Raises:
-        CourseError: the file cannot be read, or says something it may not; the text says what it may.
+        CourseError: the file cannot be read, or has an entry or a value that is not allowed.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -116,7 +116,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of the file, whose entries are asked for by what they have to be.
+    """A table of the file, which checks each entry as it is read.
 
     Attributes:
         path: the file.
@@ -131,7 +131,7 @@ class _Table:
     text: str
 
     def allow(self, *keys: str) -> None:
-        """Refuse what nobody would ever ask for, such as a key with a slip of the pen in it."""
+        """Refuse unknown keys, such as misspelt ones."""
         for key in self.content:
             if key not in keys:
                 near = get_close_matches(key, keys, n=1, cutoff=0.5)

@@ -1,7 +1,8 @@
-"""The blanks of an assignment that was begun with ``new``, and where they stand.
+"""An assignment with blanks: what is filled in of it, read as if the rest were not there.
 
-A blank reads ``[FILL IN: what belongs here]``. In code it is a syntax error, on purpose: nothing that still
-has one can be run by accident.
+Each blank is first replaced by a name, so that the file parses. Then each definition that has a blank is left
+out, with all definitions that need it. A question whose cell in the master has a blank is left out of
+everything, since its answer is unknown.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def blanks_of(root: Path, stem: str) -> list[Blank]:
 
 
 def require_finished(root: Path, stem: str) -> None:
-    """Refuse an assignment that is not written yet.
+    """Refuse an assignment that has blanks.
 
     Raises:
-        CourseError: it has blanks; the text names the first of them, each with its file and line.
+        CourseError: it has; the text names the first of them, each with its file and line.
     """
     blanks = blanks_of(root, stem)
     if not blanks:
@@ -56,9 +57,7 @@ def require_finished(root: Path, stem: str) -> None:
 
 
 def filled_statements(path: Path) -> list[ast.stmt]:
-    """The top-level statements of a check file or of a file of answers, without those that have a blank.
-
-    Their lines are those of the file.
+    """The top-level statements of a file of checks or answers without blanks, with their lines in the file.
 
     Raises:
         CourseError: the file cannot be read, or is not Python apart from its blanks; the text names the line.
@@ -73,20 +72,12 @@ def filled_statements(path: Path) -> list[ast.stmt]:
 
 
 def import_filled(path: Path) -> ModuleType:
-    """Import a check file without its blanks, under its own name, unless it is imported already.
-
-    Raises:
-        Exception: whatever the file raises.
-    """
+    """Import a check file without its blanks under its own name, unless it is imported already."""
     return sys.modules.get(path.stem) or import_statements(path, filled_statements(path))
 
 
 def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
-    """Import some of a check file's statements, in the place of all, under its name.
-
-    Raises:
-        Exception: whatever they raise.
-    """
+    """Import some of a check file's statements instead of all, under its name; raises what they raise."""
     module = sys.modules[path.stem] = ModuleType(path.stem)
     module.__file__ = str(path)
     _remember_source(path)
@@ -173,10 +164,7 @@ def _without(statements: list[ast.stmt], left_out: list[ast.stmt]) -> list[ast.s
 
 
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """The names that a top-level statement defines, and those it takes from others.
-
-    A check takes its probes by the names of its arguments.
-    """
+    """The names that a top-level statement defines, and those it needs; a check's arguments are probes."""
     table = symtable.symtable(ast.unparse(statement), "<names>", "exec")
     defined = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     needed = {

@@ -1,4 +1,4 @@
-"""Writes what becomes of wrong answers into their file, for ``doctor --accept``."""
+"""Writes the checks that wrong answers fail into their file, for ``doctor --accept``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ _WIDTH, _STEP = 110, 4  # of a line, and of an indentation
 
 
 def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:
-    """Write what becomes of each wrong answer beside it; all else in the file stays as it is.
-
-    It is written into the decorator or, where the answer is an edit, into its ``edit(...)``.
+    """Write the outcome of each wrong answer into its decorator or ``edit(...)``; all else stays as it is.
 
     Args:
         path: the file of answers.
-        fails: for each wrong answer by name, the checks it fails.
-        public: the names of those that their public check passes.
+        fails: the checks that each wrong answer fails, by its name.
+        public: the names of wrong answers that pass their public check.
     """
     lines = [line.encode() for line in io.StringIO(read_text(path)).readlines()]  # those that Python counts
     for name, node in reversed([*_wrong_answers(filled_statements(path))]):
@@ -81,7 +79,7 @@ def _written(node: ast.expr) -> list[ast.expr]:
 
 @dataclass(frozen=True)
 class _Brackets:
-    """A call or a list; as text, on one line."""
+    """A call or a list; as text, it stands on a single line."""
 
     opening: str
     items: Sequence[str | _Brackets]
@@ -106,12 +104,12 @@ def _quoted(text: str) -> str:
 
 
 def _laid_out(item: str | _Brackets, indent: int, begins: int, tail: int) -> str:
-    """Code on one line where it fits, else as the formatter would write it.
+    """Code on a single line if it fits, else as the formatter writes it.
 
     Args:
         item: the code.
         indent: of the line it begins on.
-        begins: where on that line.
+        begins: its column there.
         tail: how many characters follow it.
     """
     if isinstance(item, str) or _fits(str(item), begins + tail):

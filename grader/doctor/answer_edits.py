@@ -1,4 +1,4 @@
-"""Known answers that are written as edits of another, and the whole functions they stand for."""
+"""Known answers that are written as edits of another answer, and the functions they stand for."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Edited:
 
     Attributes:
         name: of the answer.
-        line: where its name stands.
-        replacements: pairs of what stands there and what shall stand there, one after the other.
-        why: what is believed; the answer's docstring.
-        said: what else its author says, by name: ``fails``, ``stops``, ``public``.
+        line: of its name.
+        replacements: pairs of old and new text, made in this order.
+        why: the author's reason; the answer's docstring.
+        said: the author's other entries by name: ``fails``, ``stops``, ``public``.
     """
 
     name: str
@@ -43,13 +43,7 @@ class Edited:
 
 @dataclass(frozen=True)
 class Original:
-    """A function or class that can be edited.
-
-    Attributes:
-        name: its own.
-        label: what a sentence calls it.
-        source: as it is written in its file, comments included.
-    """
+    """A function or class that can be edited: its name, a label for messages, its source with comments."""
 
     name: str
     label: str
@@ -65,15 +59,7 @@ def edits_call(node: ast.stmt) -> ast.Call | None:
 
 
 def edits_in(call: ast.Call, file: object) -> list[Edited]:
-    """The answers of a call of ``wrong_edits`` or ``accepted_edits``.
-
-    Args:
-        call: the call.
-        file: its file's name, for the error.
-
-    Raises:
-        CourseError: one of them is written otherwise.
-    """
+    """The answers of a call of ``wrong_edits`` or ``accepted_edits``; CourseError if it has another form."""
     match call.args:
         case [_, ast.Dict(keys=names, values=edits)]:
             return [_edited(name, edit, file) for name, edit in zip(names, edits, strict=True)]
@@ -120,13 +106,13 @@ def _is_pair(pair: Any) -> bool:
 
 
 def whole(original: Original, edited: Edited, file: object) -> str:
-    """The whole function or class that an edit stands for, under its own name.
+    """The function or class that an edit stands for, under the edit's name.
 
-    What is to be replaced has to stand exactly once in the original, as whole words and outside of its
-    comments and docstrings. Of several replacements, each looks at what those before it have left.
+    The old text must stand exactly once in the original, as whole words, outside of comments and docstrings.
+    Several replacements are made one after the other.
 
     Raises:
-        CourseError: it stands there never or several times, or what the edit leaves is no such function.
+        CourseError: the old text stands there never or several times, or the result is no such function.
     """
     where = f"{file}, line {edited.line}: {edited.name}"
     source = original.source

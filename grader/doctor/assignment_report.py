@@ -1,4 +1,9 @@
-"""What the doctor found out about one assignment."""
+"""What the doctor found of an assignment, and its kill matrix: the wrong answers that each check fails.
+
+A row without a cross is a wrong answer that no check finds. A column whose crosses never stand alone in their
+rows is a check that is not needed. ``!`` marks a check that failed without judging, because the answer
+stopped before; it does not justify the check.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,17 @@ from typing import Any, NamedTuple
 
 @dataclass
 class AssignmentReport:
-    """What was examined of one assignment, and what was found.
+    """What was found of an assignment.
 
     Attributes:
-        stem: the assignment's.
-        complaints: one sentence for each contradiction.
+        stem: of the assignment.
+        complaints: a sentence for each contradiction.
         kills: for each check, how many wrong answers it fails, without those that stopped before.
-        diagnoses: of each wrong answer, what became of it.
-        answers: how many accepted and wrong answers there are.
-        public: (question, name) of each wrong answer that its public check passes.
-        accepted: names of the wrong answers whose lists were written, because another was observed.
-        blanks: where its author has still to write; what has a blank was left out.
+        diagnoses: the outcome of each wrong answer.
+        answers: the number of accepted and of wrong answers.
+        public: (question, name) of each wrong answer that passes its public check.
+        accepted: names of the wrong answers whose lists ``--accept`` changed.
+        blanks: where blanks are left; definitions with a blank were left out.
     """
 
     stem: str
@@ -50,13 +55,13 @@ class AssignmentReport:
 
 
 class AnswerReport(NamedTuple):
-    """What became of a wrong answer.
+    """The outcome of a wrong answer.
 
     Attributes:
-        question: its question's id.
-        name: its own.
-        failed: what it is told by each check that it fails, by the check's name.
-        stopped: those of the failed checks that judged nothing, because the answer stopped before.
+        question: its id.
+        name: of the answer.
+        failed: the message of each check that it fails, by the check's name.
+        stopped: the failed checks that judged nothing, because the answer stopped before.
     """
 
     question: str
@@ -70,28 +75,21 @@ class AnswerReport(NamedTuple):
 
 
 def kill_matrices(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[str]:
-    """One matrix for each question: rows are its wrong answers, columns the checks that fail any of them.
+    """A matrix for each question: rows are wrong answers, columns the checks that fail any of them.
 
     Args:
-        diagnoses: of all wrong answers, in the order in which they are to be shown.
+        diagnoses: of all wrong answers, in the order of the rows.
         checks: the names of all checks, in the order of their file.
 
     Yields:
-        Lines of text: the matrix, then the name behind each column's number.
+        The lines of a matrix, then the check's name for each column.
     """
     for question, wrong in _by_question(diagnoses).items():
         yield "\n".join(_matrix(question, wrong, _columns(wrong, checks)))
 
 
 class AnswerMessage(NamedTuple):
-    """A sentence that a wrong answer is told.
-
-    Attributes:
-        question: its question's id.
-        name: the answer's.
-        columns: of the checks that tell it, in the question's kill matrix, as in ``1, 3``.
-        message: the sentence.
-    """
+    """A message that a wrong answer gets, and the matrix's columns of the checks that give it: ``1, 3``."""
 
     question: str
     name: str
@@ -100,12 +98,7 @@ class AnswerMessage(NamedTuple):
 
 
 def answer_messages(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[AnswerMessage]:
-    """Each sentence that each wrong answer is told, once: a student reads those of all checks that failed.
-
-    Args:
-        diagnoses: of all wrong answers.
-        checks: the names of all checks, in the order of their file.
-    """
+    """Each message that a wrong answer gets, once; students read those of all checks that failed."""
     for question, wrong in _by_question(diagnoses).items():
         columns = _columns(wrong, checks)
         for one in wrong:

@@ -1,4 +1,4 @@
-"""What the doctor complains about, of one question whose answers were tried."""
+"""The doctor's complaints about a question, once its known answers were judged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.scores import total
 
 
 def add_complaints(found: AssignmentReport, judged: JudgedQuestion) -> None:
-    """Add what is found about one question to the examination of its assignment."""
+    """Add the findings about a question to the report of its assignment."""
     found.complaints += _broken(judged)
     found.complaints += judged.tried[REFERENCE].complaints
     found.complaints += [*_of_the_reference(judged)] or [*_of_late_draws(judged)]
@@ -47,9 +47,9 @@ def add_complaints(found: AssignmentReport, judged: JudgedQuestion) -> None:
 
 
 def lists_to_accept(judged: Sequence[JudgedQuestion]) -> tuple[dict[str, list[str]], set[str]]:
-    """The checks that each wrong answer fails, by name; and the names of those that pass in public.
+    """The checks that each wrong answer fails, by its name, and the names of those that pass in public.
 
-    An answer that stops, and does not say so, is left out: its author has to say that first.
+    An answer that stops without saying so is left out: its author has to say that first.
     """
     fails = {
         answer.name: one.failed(answer.name)
@@ -71,7 +71,7 @@ def _broken(judged: JudgedQuestion) -> Iterator[str]:
 
 
 def _of_pictures(judged: JudgedQuestion) -> Iterator[str]:
-    """Each picture shows something of every right answer, and something else of a wrong one."""
+    """Pictures that show the same of a right answer, of the stub and of all wrong answers."""
     for picture, shown in judged.tried[REFERENCE].pictures.items():
         others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
         source = judged.pictures[picture].source
@@ -120,7 +120,7 @@ def _of_late_draws(judged: JudgedQuestion) -> Iterator[str]:
 
 
 def _of_an_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
-    """A right one passes, a wrong one fails what it names and earns little; every seed says the same."""
+    """An accepted answer passes; a wrong one fails what it names and earns little; all seeds agree."""
     tried = judged.tried[answer.name]
     broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]

@@ -1,11 +1,10 @@
-"""The doctor, who proves that the course agrees with itself.
+"""The doctor, which proves that the course agrees with itself.
 
 For every question: the reference passes everything; the stub earns nothing and fails its public check; every
 accepted answer passes everything, its public check included; every wrong answer fails exactly the checks it
-names and earns no more than partial credit; every check catches something; several seeds give the same
-verdicts; every picture shows a graph; every edit that is written down as equal can still be made. For the
-whole: the notebook runs untouched, the four files of a stem are there, and ``assignments/`` is what ``build``
-would write.
+names and earns no more than partial credit; every check fails some wrong answer; several seeds give the same
+verdicts; every picture shows a graph; every edit written down as equal can still be made. For the course:
+untouched notebooks run, the four files of a stem exist, and ``assignments/`` is what ``build`` would write.
 """
 
 from __future__ import annotations
@@ -52,21 +51,21 @@ def examine(  # noqa: PLR0913 - the options of the command
     forget: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[AssignmentReport]:
-    """Examine assignments one by one.
+    """Examine assignments one after the other.
 
     Args:
         course: the course.
-        stems: the assignments to examine.
+        stems: the assignments.
         jobs: how many workers at a time.
-        question: the id of the one question of interest; None for all.
-        accept_lists: write the lists of failed checks into the answers' files, instead of complaining.
+        question: the id of a question, to examine no other.
+        accept_lists: write the lists of failed checks into the answers' files instead of complaining.
         seeds: of the runs that must agree.
-        memory: the folder that remembers what was found, so that only what has changed is tried; or None.
-        forget: whether what is remembered is tried again all the same.
-        progress: is told what is being examined.
+        memory: the folder that remembers findings, so that only changes are tried; or None.
+        forget: try everything, whatever is remembered.
+        progress: called with the name of each assignment.
 
     Raises:
-        CourseError: an assignment cannot even be read.
+        CourseError: an assignment cannot be read.
     """
     is_whole = set(stems) == set(course.stems) and question is None
     if is_whole:
@@ -146,7 +145,7 @@ def _stray(course: Course) -> list[str]:
 
 
 class _Starting:
-    """The one zygote, which starts while files are read; two seconds, and often nothing is to be tried."""
+    """The only zygote; it starts while files are read, in two seconds, and only if it is needed."""
 
     def __init__(self, stack: ExitStack, course: Course, stems: Sequence[str]) -> None:
         self._stack, self._course, self._stems = stack, course, stems

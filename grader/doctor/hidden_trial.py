@@ -54,15 +54,11 @@ else:
 
 @dataclass(frozen=True)
 class HiddenTrial:
-    """A question and its hidden checks.
+    """A question of an assignment and its hidden checks, tried with each seed.
 
     Attributes:
-        course: the course.
-        stem: the assignment.
-        question: the question.
-        seeds: of the runs that must agree; the first one's verdicts are told.
-        observers: observes notebooks.
-        memory: what earlier trials found.
+        seeds: of the runs that must agree; messages are those of the first.
+        memory: the results of earlier trials.
     """
 
     course: Course
@@ -86,15 +82,15 @@ class HiddenTrial:
     def begin(
         self, notebooks: Mapping[str, Sequence[str]], fails: Mapping[str, Collection[str]]
     ) -> Callable[[], dict[str, JudgedAnswer]]:
-        """Begin to try notebooks; only what has changed since it was tried is tried.
+        """Begin to try notebooks; only what has changed since its last trial is tried.
 
         Args:
             notebooks: as ``notebooks`` gives them.
-            fails: by name, the checks that a notebook should fail. Where it fails others, it is tried again,
-                in a worker of its own: one that served other answers before may have been harmed.
+            fails: the checks that each notebook should fail. If it fails others, it is tried again in a
+                worker of its own, because a shared worker may have been harmed by other answers.
 
         Returns:
-            What waits for the end, and gives what becomes of each notebook, by name.
+            A function that waits for the end and returns the outcome of each notebook by name.
         """
         reference = notebooks[REFERENCE]
         decisive = fingerprint(*self._decisive(reference))

@@ -1,4 +1,4 @@
-"""What became of one known answer, and how that is remembered."""
+"""Known answers and questions with the verdicts on them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from grader.grading.scoring import is_passed
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """What the hidden checks of its question say of one answer.
+    """The verdicts of a question's hidden checks on an answer.
 
     Attributes:
         verdicts: by the check's id, with the first seed.
-        otherwise: the same by seed, of those with which other checks fail.
-        pictures: for each picture, a hash of what it shows with the first seed; empty where it shows nothing.
-        complaints: of the reference, what is wrong with its probes and pictures, a sentence each.
+        otherwise: the same for each seed with which other checks fail.
+        pictures: a hash of what each picture shows with the first seed; empty where it shows nothing.
+        complaints: sentences about the reference's probes and pictures.
     """
 
     verdicts: dict[str, Verdict]
@@ -41,7 +41,7 @@ class JudgedAnswer:
         by_seed: Mapping[int, dict[str, Verdict]],
         pictures: dict[str, str],
     ) -> JudgedAnswer:
-        """The same, of all verdicts by seed, the one that is told first."""
+        """From the verdicts of all seeds, the first seed first."""
         first, *others = by_seed
         failed = _failed(checks, by_seed[first])
         otherwise = {seed: by_seed[seed] for seed in others if _failed(checks, by_seed[seed]) != failed}
@@ -83,18 +83,18 @@ def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[
 
 @dataclass(frozen=True)
 class JudgedQuestion:
-    """A question, and what became of everything that is known to answer it.
+    """A question, and the outcome of everything that is known to answer it.
 
     Attributes:
         question: the question.
         checks: its hidden checks.
         answers: its known answers.
-        tried: what hidden checks say, by name, of the reference and the stub, too.
-        told: what the public check says, by name.
-        pictures: its pictures, by name.
+        tried: the outcome of hidden checks by the answer's name; also of the reference and the stub.
+        told: the failures of the public check, by the answer's name.
+        pictures: by name.
         path: the file of answers.
         seeds: of the runs.
-        partial_credit: the most that a wrong answer may earn, as a part of the points.
+        partial_credit: the largest part of its points that a wrong answer may earn.
     """
 
     question: Question

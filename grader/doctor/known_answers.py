@@ -1,4 +1,4 @@
-"""Reads a file of known answers as text."""
+"""Reads a file of known answers as text; it is never imported, because it uses torch."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ REFERENCE = "reference"  # the name of the reference among the answers
 
 @dataclass(frozen=True)
 class Answer:
-    """One known answer.
+    """A known answer.
 
     Attributes:
-        name: what its author called it.
-        question: id of the question.
-        fails: names of the checks it must fail; None for an accepted answer.
-        line: where its decorator stands.
+        name: its author's name for it.
+        question: the id of its question.
+        fails: the names of the checks it must fail; None for an accepted answer.
+        line: of its decorator.
         cells: a notebook that gives this answer.
-        public: whether it is wrong, and yet the public check passes it.
+        public: whether it is wrong and still passes the public check.
         stops: the class of the error with which it is meant to stop, or None.
-        lines: for each cell that the file holds, the line of the file by the line of the cell.
+        lines: for each cell from the file, the file's line by the cell's line.
     """
 
     name: str
@@ -54,8 +54,8 @@ def read_answers(
 
     Args:
         path: the file.
-        functions: the function's name for each question's id.
-        references: the reference's source for each question's id, of which answers may be edits.
+        functions: the function's name by the question's id.
+        references: the reference's source by the question's id; answers may be edits of it.
 
     Raises:
         CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
@@ -162,10 +162,7 @@ def _is_ours(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class _Written:
-    """An answer as it stands in the file: its source, whether it is wrong, and what its author says of it.
-
-    Its lines are those of the file by those of its source.
-    """
+    """An answer as it stands in the file; `lines` gives the file's line by the line of `source`."""
 
     name: str
     question: Any

@@ -1,8 +1,7 @@
-"""Names in a known answer that nothing defines: an author's slip, not a student's mistake.
+"""Names in a known answer that nothing defines: an author's typo, not a student's mistake.
 
-An answer that stops with such a slip would be taken for a wrong answer that every check finds. Names are
-looked up without running anything; attributes only where an answer asked for one in vain, because torch is
-not imported outside.
+Such an answer stops, and would count as a wrong answer that every check finds. Names are looked up without
+running anything; attributes only if an answer failed to find one, because torch is not imported outside.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ _BUILT_IN = {name for kind in (dict, float, int, list, set, str, tuple, type) fo
 
 
 def undefined_names(answers: Sequence[Answer]) -> dict[str, list[str]]:
-    """For each name that answers use and nothing defines, the names of these answers; nothing is run.
-
-    Args:
-        answers: all of a file; one that says ``stops="NameError"`` is meant to be so.
-    """
+    """The names that nothing defines, each with the answers that use it, but for ``stops="NameError"``."""
     found: dict[str, list[str]] = {}
     for answer in answers:
         for name, _ in _undefined(answer) if answer.stops != "NameError" else ():
@@ -56,12 +51,7 @@ def undefined_names(answers: Sequence[Answer]) -> dict[str, list[str]]:
 
 
 def complaints_about_names(answers: Sequence[Answer], path: Path) -> list[str]:
-    """One sentence for each name that answers use and nothing defines, with the first of these answers.
-
-    Args:
-        answers: all of a file.
-        path: the file.
-    """
+    """A sentence for each name that nothing defines, with the first answer that uses it."""
     by_name = {answer.name: answer for answer in answers}
     complaints = []
     for name, users in undefined_names(answers).items():
@@ -75,12 +65,12 @@ def complaints_about_names(answers: Sequence[Answer], path: Path) -> list[str]:
 def complaints_about_attributes(
     answer: Answer, verdicts: Mapping[str, Verdict], answers: Sequence[Answer], path: Path
 ) -> list[str]:
-    """One sentence for each attribute that an answer asks for in vain, and whose name looks misspelt.
+    """A sentence for each attribute that an answer failed to find and whose name looks misspelt.
 
     Args:
-        answer: one that was judged.
-        verdicts: those on it, by check.
-        answers: all of its file; what others ask for is spelled as it is meant.
+        answer: a judged answer.
+        verdicts: on it, by check.
+        answers: all of its file; attributes that other answers use are spelled right.
         path: the file.
     """
     missed = {name for v in verdicts.values() for name in _NO_ATTRIBUTE.findall(v.message or "")}
@@ -151,7 +141,7 @@ def _attributes_in(source: str) -> list[ast.Attribute]:
 
 
 def _known_attributes(answer: Answer, answers: Sequence[Answer]) -> set[str]:
-    """Those of torch and of Python, those that other answers ask for, and those that this one gives."""
+    """The attributes of torch, of Python and of other answers, and those that this answer sets."""
     used = {node.attr for other in answers if other != answer for node in _attributes(other)}
     given = {node.attr for node in _attributes(answer) if not isinstance(node.ctx, ast.Load)}
     given |= {name for cell in answer.cells for name in _DEFINED.findall(cell.source)}

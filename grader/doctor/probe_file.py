@@ -1,4 +1,4 @@
-"""Some probes of a check file, read as if nothing else stood in it but what they need."""
+"""Reads some probes of a check file, with only what they need."""
 
 from __future__ import annotations
 
@@ -20,19 +20,14 @@ _Definition = ast.FunctionDef | ast.ClassDef
 
 
 def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
-    """Read probes and pictures, and neither checks nor other probes, which may be blank, missing or wrong.
-
-    Args:
-        assignment: what its master says.
-        path: its check file.
-        names: of the probes and pictures.
+    """Read probes and pictures by name; checks and other probes may be blank, missing or wrong.
 
     Returns:
-        What is asked for; a picture is one of the probes here.
+        A rubric without checks, in which a picture is a probe.
 
     Raises:
         GraderError: there is no such probe or picture; the text says which there are.
-        CourseError: the file cannot be read, or one of these probes breaks a rule.
+        CourseError: the file cannot be read, or a wanted probe breaks a rule.
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its probes there")

@@ -1,4 +1,7 @@
-"""Runs a few probes on the reference and on known answers, for an author who wants to see facts."""
+"""Runs a few probes on the reference and on known answers, for an author who wants to see facts.
+
+`try` sends a `print` of its own along with a probe, so that its output comes back as a fact.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,12 @@ def {name}(student):
 
 @dataclass(frozen=True)
 class Seen:
-    """What a probe saw of one notebook.
+    """What a probe saw of a notebook.
 
     Attributes:
         outcome: its facts, or why there are none.
         printed: the lines it printed.
-        placed: puts a file's line in the place of a cell, in what is said of a known answer.
+        placed: replaces a known answer's cell by its line in the file, in a sentence.
     """
 
     outcome: ProbeOutcome
@@ -76,11 +79,11 @@ def run_probes(
         course: the course.
         stem: the assignment.
         probes: their names.
-        answers: names of known answers; ``stub`` for what is handed out.
-        seed: decides their inputs.
+        answers: names of known answers; ``stub`` for the stub.
+        seed: decides the inputs.
 
     Yields:
-        Each probe, and what it saw of whom. First is what is expected: of an oracle, where there is one.
+        Each probe with what it saw, by notebook; first is what is expected, of the oracle if there is one.
 
     Raises:
         GraderError: there is no such assignment, probe or answer; the text says which there are.

@@ -1,4 +1,4 @@
-"""What a probe saw of several notebooks, in lines for its author."""
+"""What a probe or a picture saw of several notebooks, as lines for its author."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ _WORD = {True: "equal", False: "differs"}
 
 
 def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """What it printed, of whom it has no facts and why, and then its facts beside each other.
+    """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
 
-    Args:
-        probe: the probe.
-        seen: what it saw, by of whom; the first is what is expected.
+    In `seen`, by notebook, the first is what is expected.
     """
     yield from _prints(probe.name, seen)
     facts: dict[str, Any] = {}
@@ -81,11 +79,9 @@ def _why_none(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
 
 
 def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    """The sentence below the picture of each, whether all is drawn alike, and the named tensors.
+    """The sentence below each picture, whether all pictures are alike, and the named tensors.
 
-    Args:
-        name: of the picture, with which each line begins.
-        facts: what it returned, by of whom; the first is what the others are compared with.
+    Of the `facts` by notebook, the others are compared with the first.
     """
     read = {who: read_graph(fact) for who, fact in facts.items()}
     graphs = {who: graph for who, graph in read.items() if graph is not None}

@@ -1,4 +1,4 @@
-"""What the public check of a question says of answers whose verdict is known."""
+"""What students run themselves: public checks, tried on known answers, and the untouched notebook."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ PublicFailures = dict[str, str]
 
 @dataclass(frozen=True)
 class PublicTrial:
-    """A question and its public check.
-
-    Attributes:
-        question: one that has a public check.
-        limits: of a notebook in which the check is run.
-        observers: observes notebooks.
-        memory: what earlier trials found.
-    """
+    """A question's public check, tried on notebooks; `limits` are those of a notebook."""
 
     question: Question
     limits: TimeLimits
@@ -42,15 +35,15 @@ class PublicTrial:
     def begin(
         self, notebooks: Mapping[str, Sequence[str]], passes: Mapping[str, bool]
     ) -> Callable[[], dict[str, PublicFailures]]:
-        """Begin to try notebooks; only what has changed since it was tried is tried.
+        """Begin to try notebooks; only what has changed since its last trial is tried.
 
         Args:
             notebooks: the sources of the cells, by name.
-            passes: whether a notebook should pass, by name. Where it does not do that, it is tried again, in
-                a worker of its own: one that served other answers before may have been harmed.
+            passes: whether a notebook should pass, by name. If it does not do as it should, it is tried again
+                in a worker of its own, because a shared worker may have been harmed by other answers.
 
         Returns:
-            What waits for the end, and gives what is told of each notebook, by name.
+            A function that waits for the end and returns the failures of each notebook by name.
         """
         keys = {name: fingerprint("public", self._check(), sources) for name, sources in notebooks.items()}
         known = {name: self.memory.recall(key) for name, key in keys.items()}
@@ -98,14 +91,14 @@ def public_complaints(
     reference: str,
     stub: str | None,
 ) -> Iterator[str]:
-    """One sentence for each notebook of which the public check says what it should not.
+    """A sentence for each notebook on which the public check is wrong.
 
     Args:
         question: the question.
-        told: what is told of each notebook, by name.
+        told: the failures of each notebook, by name.
         answers: the known answers to the question.
         reference: the name of the reference among the notebooks.
-        stub: the name of the stub; None where it is known to be an answer, and so to pass.
+        stub: the name of the stub; None if it is known to be an answer, and so passes.
     """
     if question.public_check is None:
         yield f"{question.id} has no public check: students would be told nothing"
@@ -151,11 +144,11 @@ def begin_untouched(  # noqa: PLR0913, PLR0917 - what a trial needs
         asked: what a submission is asked; its probes are left out.
         limits: of a notebook.
         observers: observes notebooks.
-        memory: what earlier trials found.
+        memory: the results of earlier trials.
 
     Returns:
-        What waits for the end, and gives a sentence for each cell that fails and each stub that counts as
-        answered.
+        A function that waits for the end and returns a sentence for each cell that fails and each stub that
+        counts as answered.
     """
     from grader.course.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
 

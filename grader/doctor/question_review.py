@@ -1,4 +1,4 @@
-"""What is wrong with a question though its checks judge well: its stub, its answers, its name."""
+"""What is wrong with a question though its checks judge well: its stub, its answers, its name, its inputs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,7 @@ _RANDOM = {
 def stub_complaints(
     question: Question, checks: Sequence[Check], verdicts: Mapping[str, Verdict]
 ) -> Iterator[str]:
-    """That the stub is an answer, or that it does not even run.
-
-    Args:
-        question: the question.
-        checks: its hidden checks.
-        verdicts: of the stub, by check.
-    """
+    """That the stub is an answer, or does not even run; `verdicts` are those on the stub, by check."""
     found = [verdicts[check.id] for check in checks if check.id in verdicts]
     where = question.place or question.id
     if found and all(verdict.outcome == "passed" for verdict in found):
@@ -61,13 +55,7 @@ def stub_complaints(
 
 
 def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Iterator[str]:
-    """That a wrong answer names checks in ``fails=`` which its question has not.
-
-    Args:
-        answer: the answer.
-        checks: those of its question.
-        path: the file of answers.
-    """
+    """That a wrong answer names checks in ``fails=`` that its question does not have."""
     known = [check.id for check in checks]
     unknown = [name for name in sorted(answer.fails or ()) if name not in known]
     where = f"{path}, line {answer.line}: {answer.name} fails {', '.join(unknown)}, which"
@@ -78,15 +66,11 @@ def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Itera
 
 
 def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path: Path) -> list[str]:
-    """What is wrong with ``stops=`` of a wrong answer: a sentence, or nothing.
+    """What is wrong with a wrong answer's ``stops=``: a sentence, or nothing.
 
-    An answer that stops with an exception fails every check without being judged by any: it says nothing
-    about them. So its author has to say that it is meant to stop.
-
-    Args:
-        answer: the answer; an accepted one that stops is complained about elsewhere.
-        verdicts: those on this answer, by check of its own question.
-        path: the file of answers.
+    An answer that stops with an exception fails every check, and no check judges it. It says nothing about
+    them, so its author has to say that it is meant to stop. An accepted answer that stops is complained about
+    elsewhere.
     """
     stopped = {check: verdict for check, verdict in verdicts.items() if verdict.stopped is not None}
     kinds = sorted({str(verdict.stopped) for verdict in stopped.values()})
@@ -103,11 +87,7 @@ def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path
 
 
 def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """One sentence for each function that more than one assignment asks for.
-
-    Args:
-        functions: the names each assignment asks for, by stem.
-    """
+    """A sentence for each function that several assignments ask for; `functions` has their names by stem."""
     names = sorted({name for asked in functions.values() for name in asked})
     for name in names:
         stems = [stem for stem, asked in functions.items() if name in asked]
@@ -119,12 +99,7 @@ def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
 
 
 def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:
-    """The names of the probes that have the same facts in two runs.
-
-    Args:
-        one: of a notebook, with one seed.
-        other: of the same notebook, with another seed.
-    """
+    """The names of the probes with the same facts in two runs of a notebook, with different seeds."""
     outcomes = {name: (one.outcome(name), other.outcome(name)) for name in one.probes if name in other.probes}
     return [
         name
@@ -134,15 +109,15 @@ def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:
 
 
 def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:
-    """One sentence for each probe that draws nothing at random.
+    """A sentence for each probe that draws nothing at random, so that an answer can foresee what it looks at.
 
-    A probe that counts may have the same facts in every run. So it is told only if, besides, nothing in it or
+    A probe that counts may have the same facts in every run. So there is a complaint only if nothing in it or
     in its helpers could draw a random number, and if its author did not say that this is meant.
 
     Args:
         probes: of a rubric, by name.
-        one: of the reference, with one seed.
-        other: of the reference, with another seed.
+        one: evidence of the reference.
+        other: the same with another seed.
     """
     for name in unchanging_probes(one, other):
         probe = probes.get(name)

@@ -1,4 +1,4 @@
-"""The facts of one probe, short, those of several notebooks beside each other."""
+"""The facts of a probe in short form, those of several notebooks side by side."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _GAP = "   "
 
 
 def side_by_side(probe: str, outcomes: Mapping[str, ProbeOutcome]) -> Iterator[str]:
-    """A line for each entry of what a probe returned; what is the same everywhere stands once.
+    """A line for each entry of what a probe returned; entries that are equal everywhere stand once.
 
-    A dict or a list below the whole is one line where everything in it is the same.
+    A dict or a list below the top is a single line if everything in it is equal.
 
     Args:
-        probe: its name, with which each line begins.
-        outcomes: the facts by whose they are; the first are those that the others are compared with.
+        probe: its name, which begins each line.
+        outcomes: the facts by notebook; the others are compared with the first.
     """
     sides = {who: entries_of(outcome, gradients=True) for who, outcome in outcomes.items()}
     names = _in_order([list(entries) for entries in sides.values()])
@@ -84,7 +84,7 @@ def _is_part(name: str, whole: str) -> bool:
 
 
 def _row(sides: Mapping[str, Mapping[str, Entry]], name: str) -> dict[str, Entry | None]:
-    """The entry of each side; without a side whose entry is a part of this one, or this one a part of it."""
+    """The entry of each side, unless a side has this entry as a part of another, or in parts."""
     row: dict[str, Entry | None] = {}
     for who, entries in sides.items():
         whole = {other: entry for other, entry in entries.items() if _is_part(name, other)}

@@ -1,6 +1,6 @@
-"""The definitions of a file that some of its names need, as text.
+"""The text of definitions in an author's file, and the file's lines behind a known answer's cells.
 
-The doctor asks for them to know which verdicts an edit of a check file can change.
+The definitions that a name needs decide which verdicts an edit of the file can change.
 """
 
 from __future__ import annotations
@@ -31,14 +31,10 @@ class _TopStatement:
 
 
 def needed_text(path: Path, names: Iterable[str]) -> str:
-    """The text of the definitions that some names need, with all that these need in turn.
+    """The text of the definitions that some names need, directly or not.
 
-    Statements that bind no name belong to every answer. Where a file imports from a file beside it, that
-    file's definitions belong to it.
-
-    Args:
-        path: a Python file that can be parsed, apart from its blanks.
-        names: of definitions at its top.
+    Statements that bind no name are always needed. Where a file imports from a file beside it, that file's
+    definitions belong to it.
     """
     statements = _statements(path, path.stat().st_mtime_ns)
     needed = _closure(statements, names)
@@ -98,13 +94,13 @@ def lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:
 
 
 def in_file(text: str, path: Path, cells: Sequence[Cell], lines: Sequence[Mapping[int, int]]) -> str:
-    """A sentence in which a file and a line stand for the cell of a known answer.
+    """A diagnosis in which the file and line of a known answer replace its cell.
 
     Args:
-        text: a diagnosis.
+        text: the diagnosis.
         path: the file of answers.
         cells: the answer's notebook.
-        lines: for each cell whose lines are known, the line of the file by the line of the cell.
+        lines: for each cell whose lines are known, the file's line by the cell's line.
     """
 
     def placed(match: re.Match[str]) -> str:

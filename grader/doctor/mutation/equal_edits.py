@@ -1,4 +1,4 @@
-"""Reads which edits of right answers are written down as equal, in a file of known answers."""
+"""Edits of right answers that are written down as equal, read from a file of known answers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Equal:
 
     Attributes:
         question: the id of the question.
-        edits: each as ``doctor --mutants`` names it.
-        answers: names of the answers meant; all where there is none.
-        line: where it stands.
+        edits: as ``doctor --mutants`` names them.
+        answers: the names of the answers meant; empty for all.
+        line: in the file.
     """
 
     question: str
@@ -42,14 +42,10 @@ class Equal:
 
 
 def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
-    """Read the edits that are written down as equal.
-
-    Args:
-        path: the file of answers.
-        functions: the function's name for each question's id.
+    """Read the edits that are written down as equal; `functions` has the function's name by question.
 
     Raises:
-        CourseError: the file is missing, or one of them says too little.
+        CourseError: the file is missing, or an entry says too little.
     """
     calls = (_equal_call(node) for node in statements_about(path, functions))
     return [_equal(call, functions, path) for call in calls if call]

@@ -1,7 +1,6 @@
-"""Edits that plainly change nothing, so that nobody has to say so of each mutant by hand.
+"""Edits that plainly change nothing, as the text alone shows, so that they are no mutants.
 
-What is told here can be seen in the text alone. Where it takes knowledge of the task, an author writes
-``equal``.
+Where it takes knowledge of the task, an author writes ``equal``.
 """
 
 from __future__ import annotations
@@ -63,11 +62,11 @@ def _asks_for_no_tensor(parent: ast.AST) -> bool:
 
 
 def makes_a_difference(place: Place, name: str) -> bool:
-    """Whether `.detach()`, `.clone()` or `.data` can make one here.
+    """Whether `.detach()`, `.clone()` or `.data` can change anything here.
 
-    A copy of what nobody else has, or of what is only read, does not; nor does a cut where nothing is
-    recorded, of what has no history, or a second one. What nobody else has is cut by `.data` as by
-    `.detach()`.
+    It cannot if it copies a tensor that has no other user or is only read, or if it cuts where nothing is
+    recorded, a tensor without history, or a second time. Of a tensor without other users, `.data` cuts what
+    `.detach()` cuts.
     """
     if name == "data" and _is_new(place.node):
         return False
@@ -83,9 +82,9 @@ def makes_a_difference(place: Place, name: str) -> bool:
 
 
 def is_cut_only(place: Place, name: str) -> bool:
-    """Whether `.detach()` or `.data` does no more here than cut, because nobody has the tensor otherwise.
+    """Whether `.detach()` or `.data` only cuts here, because the tensor has no other user.
 
-    Then it makes no difference where all around it may be cut.
+    Then it changes nothing where everything around it may be cut.
     """
     if _is_only_read(place) or _is_argument(place) or isinstance(place.node, ast.BinOp):
         return True
@@ -93,7 +92,7 @@ def is_cut_only(place: Place, name: str) -> bool:
 
 
 def _is_new(node: ast.expr) -> bool:
-    """Whether an expression makes a tensor that nobody has otherwise, and that is no leaf."""
+    """Whether an expression makes a tensor that has no other user and is no leaf."""
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.BinOp)
     is_leaf = any(keyword.arg == "requires_grad" for keyword in node.keywords)
@@ -130,7 +129,7 @@ def _is_argument(place: Place) -> bool:
 
 
 def _is_only_read(place: Place) -> bool:
-    """Whether nobody keeps the expression's tensor, or writes into it."""
+    """Whether the expression's tensor is neither kept nor written into."""
     parent = place.parent
     if isinstance(parent, ast.Attribute):
         return not (parent.attr.endswith("_") or parent.attr in _READ_FROM)

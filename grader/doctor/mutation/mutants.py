@@ -1,4 +1,8 @@
-"""The mutants of an answer: the texts it becomes when an edit changes one place of it."""
+"""The mutants of an answer: its texts after a single edit. A mutant is named by its place.
+
+`x -> x.detach()` is the same edit in every answer, wherever it stands: one `equal` holds for all of them, and
+an edit elsewhere in the file does not affect it.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +30,14 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Mutant:
-    """An answer with one edit.
+    """An answer with a single edit.
 
     Attributes:
         edit: what was done, in plain English.
-        place: where it was done, whatever stands around it: ``x -> x.detach()``, or the edit and a statement.
-        source: the text of the definition as it is now, without docstrings and remarks.
+        place: what was edited, whatever stands around it: ``x -> x.detach()``, or the edit and a statement.
+        source: the text of the edited definition, without docstrings and comments.
         before: the same before the edit.
-        cut: the part that loses its history, as (first, last) place in the text, if that is all it loses.
+        cut: from where to where the text loses its history, if that is all the edit does.
     """
 
     edit: str
@@ -51,9 +55,9 @@ class Mutant:
 
     @property
     def change(self) -> tuple[str, ...]:
-        """The lines that differ, each with ``- `` or ``+ `` before it, indented as among themselves.
+        """The lines that differ, each behind ``- `` or ``+ ``, dedented together.
 
-        Of few lines that changed places all are given, in the old order and in the new.
+        If a few lines changed places, all of them stand here, in the old and in the new order.
         """
         old, new = self.before.splitlines(), self.source.splitlines()
         parts = [
@@ -74,11 +78,7 @@ class Mutant:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """The mutants of a definition, each text once; name and signature stay.
-
-    Args:
-        source: of one function or class, alone.
-    """
+    """The mutants of a function or class, each text once; name and signature stay."""
     definition = _without_docstrings(source)
     before = ast.unparse(definition)
     known = {before}
@@ -91,11 +91,7 @@ def mutants(source: str) -> Iterator[Mutant]:
 
 
 def places_of_edits(source: str) -> set[str]:
-    """Where edits of a definition can be made, each as the ``place`` of its mutant; none of them is made.
-
-    Args:
-        source: of one function or class, alone.
-    """
+    """The ``place`` of each edit that can be made in a function or class."""
     return {edit.place for edit in _edits(_without_docstrings(source))}
 
 

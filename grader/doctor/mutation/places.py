@@ -1,4 +1,4 @@
-"""The places of a definition at which an edit may change it: its blocks and its expressions."""
+"""The places of a definition that an edit may change: its blocks and its expressions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SIGNATURES = {"decorator_list", "args", "returns", "annotation", "bases", "keyw
 
 @dataclass(frozen=True)
 class Block:
-    """Statements that follow each other.
+    """Statements in a row.
 
     Attributes:
-        statements: themselves, in order.
-        owner: whose block it is: a definition, a loop, a `with`, ...
-        unrecorded: whether it runs under `no_grad` or `inference_mode`.
+        statements: in order.
+        owner: the definition, loop or `with` they belong to.
+        unrecorded: whether they run under `no_grad` or `inference_mode`.
     """
 
     statements: list[ast.stmt]
@@ -42,9 +42,9 @@ class Place:
 
     Attributes:
         node: the expression.
-        parent: what it is part of.
+        parent: the node it is part of.
         field: the parent's field that holds it.
-        index: where in that field, if it is a list.
+        index: in that field, if it is a list.
         statement: the innermost statement it belongs to.
         unrecorded: whether it is evaluated under `no_grad` or `inference_mode`.
     """

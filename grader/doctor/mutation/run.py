@@ -1,8 +1,9 @@
-"""Mutation testing: what do the hidden checks say of answers with a mistake nobody thought of?
+"""Mutation testing: the hidden checks' verdicts on answers with a mistake that no author thought of.
 
-Each mutant of the reference and of every accepted answer is judged like an answer. One that fails nothing has
-survived: a check is missing or an input too kind, or no promise of the task tells the mutant from the answer.
-The latter is written down by hand, as `equal(...)` in the file of answers.
+Each mutant of the reference and of every accepted answer is judged like an answer. A mutant that fails
+nothing has survived: a check is missing, an input is too kind, or no promise of the task tells it from the
+answer. The last is written down by hand, as `equal(...)` in the file of answers. A mutant that only some
+seeds find counts as a survivor.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ ProgressCallback = Callable[[str, int, int], None]
 
 @dataclass
 class MutationReport:
-    """What became of the mutants of one assignment.
+    """The outcome of an assignment's mutants.
 
     Attributes:
-        stem: the assignment's.
+        stem: of the assignment.
         mutants: how many there were.
-        killed: how many failed a check, with every seed they were tried with.
+        killed: how many failed a check with every seed.
         equal: how many survived and are written down as equal.
         implied: how many survived that only cut a part of what another survivor cuts.
         survivors: the others.
-        complaints: one sentence for each `equal` that no longer tells the truth.
+        complaints: a sentence for each `equal` that is no longer true.
     """
 
     stem: str
@@ -73,11 +74,10 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     Args:
         course: the course.
         stems: the assignments.
-        question: the id of the one question of interest; None for all.
+        question: the id of a question, to try no other.
         jobs: how many workers at a time.
-        tell: is told how far it is.
-        of: the name of the one answer whose mutants are of interest, ``reference`` for the reference; None
-            for all.
+        tell: called with the progress.
+        of: the name of an answer, or ``reference``, to try no other.
 
     Raises:
         CourseError: an assignment cannot be read, or its reference not be judged.
@@ -94,14 +94,7 @@ def names_of_origins(course: Course, stem: str) -> set[str]:
 
 
 def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str | None = None) -> list[str]:
-    """One sentence for each `equal` that names an edit which cannot be made any more.
-
-    Args:
-        course: the course.
-        stem: the assignment.
-        answers: its known answers.
-        question: the id of the one question of interest; None for all.
-    """
+    """A sentence for each `equal` of an assignment, or of a question, whose edit cannot be made any more."""
     equals = [equal for equal in _equals(course, stem) if question in {None, equal.question}]
     origins = _origins(course, stem, answers)
     meant = [origin for origin in origins if any(equal.is_about(origin) for equal in equals)]

@@ -1,4 +1,4 @@
-"""The mutants that no check found, as text: the reference's first, those of one place together."""
+"""The mutants that no check found, and their text: the reference's first, edits of a line together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ _REMOVED = "- "
 
 
 def survivor_lines(survivors: Sequence[Survivor], most: int | None) -> Iterator[str]:
-    """Each edit once, with the answers it survives in; the lines that edits change once for all of them.
+    """Each edit once, with the answers it survives in; the edited lines once for all their edits.
 
-    Args:
-        survivors: in any order.
-        most: how many edits to show that survive in accepted answers only; None for all.
+    At most `most` edits are shown that survive in accepted answers only; None shows all.
     """
     by_edit: dict[tuple[str, str], list[Survivor]] = {}
     for one in survivors:
@@ -67,11 +65,11 @@ class Origin:
     """An answer that mutants are made of.
 
     Attributes:
-        question: its question's id.
+        question: its id.
         name: of the answer; ``reference`` for the reference.
-        line: where it stands in the file of answers; None for the reference.
+        line: in the file of answers; None for the reference.
         cells: a notebook with this answer.
-        place: of the cell that holds the answer, among them.
+        place: the index of the answer's cell.
     """
 
     question: str
@@ -96,13 +94,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that not every seed finds wrong; as text, what it was made of.
-
-    Attributes:
-        origin: what it was made of.
-        mutant: itself.
-        killed_by: the seeds that do find it wrong.
-    """
+    """A mutant that passes with some seed; as text, what it was made of. `killed_by` are the other seeds."""
 
     origin: Origin
     mutant: Mutant
