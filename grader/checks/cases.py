@@ -1,4 +1,4 @@
-"""``cases``, the named cases of a probe, one after the other, and whose failure an error tells."""
+"""``cases``: the named cases of a probe, one after the other; a failure begins with the name of its case."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ Cased = Sides | tuple[Any, Any] | Mapping[str, Sides | tuple[Any, Any]]
 
 
 class Case(Sides):
-    """One case: a name, what was seen, and what is expected.
-
-    Args:
-        name: what a failure begins with; empty for nothing.
-        seen: the facts of the submission.
-        expected: the facts of the reference.
-    """
+    """What was seen and what is expected in a case; `name`, if there is one, begins a failure."""
 
     def __init__(self, name: str, seen: Any, expected: Any) -> None:
         self.name, self._came, self.expected = name, seen, expected
@@ -38,10 +32,10 @@ class Case(Sides):
 
     @cached_property
     def seen(self) -> Any:
-        """The facts of the submission, in the form the reference's have.
+        """The facts of the submission, in the form of the reference's.
 
         Raises:
-            StoppedError: an error was raised instead, and none is expected.
+            StoppedError: they are an error, and none is expected.
             NothingSeenError: they have another form.
         """
         if isinstance(self._came, Raised) and not isinstance(self.expected, Raised):
@@ -55,15 +49,15 @@ def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
     """The cases of some probes; an assert that fails in the loop over them is told with the case's name.
 
     ``for case in cases(masked):`` needs no name in any message: a failure reads ``With an empty batch: f is
-    not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as it is looked at.
+    not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as its facts are used.
 
     Args:
-        probes: each a probe (or a case, or an entry of either) whose facts are a dict of cases by name, or a
-            list of cases without a name; or a dict of probes, each of which is one case of that name.
-        each: what a case of a list is called, with its number behind: "Minibatch" for "Minibatch 1".
+        probes: each a probe, a case or an entry of either, whose facts are a dict of cases by name or a list
+            of cases without names; or a dict of probes, each of which is a case of that name.
+        each: the name of a list's cases, before their number: "Minibatch" for "Minibatch 1".
 
     Raises:
-        CourseError: the facts are no dict and no list.
+        CourseError: the facts are neither a dict nor a list.
     """
     for probe in probes:
         for case in _cases_of(probe, each):
@@ -94,7 +88,7 @@ def _came(probe: Sides) -> Any:
 
 
 def names_of(trace: TracebackType | None) -> str:
-    """The names of the cases that were looked at when an error was raised, as a beginning: ``k = 3: ``."""
+    """The names of the cases in use where an error was raised, as a beginning: ``k = 3: ``."""
     found: list[Case] = []
     while trace is not None:
         local = trace.tb_frame.f_locals.values()

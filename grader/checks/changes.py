@@ -1,4 +1,4 @@
-"""TODO."""
+"""What changed of a tensor, a module, an optimizer, a container or a mode, in sentences for students."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {
 
 
 def changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What of a path changed, and the sentence about it."""
+    """What changed between two records of the object at a path, and a sentence about each change."""
     if now["kind"] == "gone":
         yield "identity", f"The caller's {path} is gone."
     elif then["kind"] != now["kind"]:

@@ -1,4 +1,4 @@
-"""What a check is, and what its author says of it: points, raised, title and hint."""
+"""A check, and what its author says of it: points, title and hint; and how facts are described in words."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ MAX_HINT = 1_000  # characters; a longer one nobody reads
 
 @dataclass(frozen=True)
 class Check:
-    """One hidden check, without its verdict.
+    """A hidden check, without its verdict.
 
     Attributes:
-        id: name of the test function.
-        title: first line of its docstring, which students read.
-        hint: the rest of the docstring, which students read when its last statement fails, or None.
+        id: the name of the test function.
+        title: the first line of its docstring, which students read.
+        hint: the rest of the docstring, which students read if its last statement fails, or None.
         points: what it is worth.
-        question: id of the question its probes belong to.
-        probes: names of the probes it judges.
+        question: the id of the question its probes belong to.
+        probes: the names of the probes it judges.
         last_line: where in its file its last statement begins.
     """
 
@@ -43,7 +43,7 @@ class Check:
 
 
 class WithoutHintError(AssertionError):
-    """A failure that no hint of its check asks about: the sentence says all that is known."""
+    """A failure that the check's hint is not about: the sentence says all that is known."""
 
 
 def points(number: float) -> pytest.MarkDecorator:
@@ -66,7 +66,7 @@ def points_of(function: Callable[..., Any]) -> float:
 
 
 def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
-    """The first line of a check's docstring, and the rest as one paragraph per blank-separated block.
+    """The first line of a check's docstring, and the rest with a line for each paragraph.
 
     Raises:
         CourseError: there is no docstring, so a student could not read what the check is about.
@@ -85,8 +85,8 @@ def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
     """Whether a fact is an exception of this class whose text contains the fragment.
 
     Args:
-        fact: what ``attempt`` gave back.
-        error: the class, or a base class, that is expected.
+        fact: what ``attempt`` returned.
+        error: the expected class, or a base class of it.
         fragment: a piece of torch's text that is stable over its releases.
     """
     return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text

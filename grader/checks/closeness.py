@@ -1,4 +1,4 @@
-"""When two numbers count as the same."""
+"""When two numbers count as the same, and two facts of the same shape beside each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def are_close(
 
     Args:
         seen: the elements.
-        expected: as many.
+        expected: as many elements.
         tolerance: relative, see ``TOLERANCE``.
         beside: a magnitude that counts like that of a largest element.
     """
@@ -38,12 +38,7 @@ def are_close(
 
 
 def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
-    """Whether elements of float64 are right to more digits than a float32 holds.
-
-    Args:
-        seen: the elements.
-        expected: as many.
-    """
+    """Whether elements of float64 are right to more digits than a float32 holds."""
     noise = 1e-9 * max(1.0, *(abs(e) for e in expected if math.isfinite(e)), 0.0)
     return all(
         s == e or math.isclose(s, e, abs_tol=noise) or not math.isfinite(e)
@@ -52,21 +47,16 @@ def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
 
 
 def decimals_of(seen: Sequence[float], expected: Sequence[float]) -> int | None:
-    """To how many decimals the expected numbers were rounded, if that gives those that were seen.
-
-    Args:
-        seen: the numbers.
-        expected: as many.
-    """
+    """To how many decimals the expected numbers were rounded, if that gives those that were seen."""
     if list(seen) == list(expected):
         return None
     return next((d for d in range(10) if [round(e, d) for e in expected] == list(seen)), None)
 
 
 def to_decimals(decimals: int, numbers: int) -> str:
-    """To how many decimals so many numbers were rounded, where that is certain: `` to 4 decimals``, or empty.
+    """To how many decimals that many numbers were rounded, if that is certain: `` to 4 decimals``, or empty.
 
-    One or two numbers may end in zeros by chance, and then more were left to them.
+    One or two numbers may end in zeros by chance, although they were rounded to more decimals.
     """
     return "" if numbers < 3 else f" to {decimals} decimal{'' if decimals == 1 else 's'}"
 

@@ -1,4 +1,4 @@
-"""``assert_close``, which compares what was seen with what is expected, and says how it differs."""
+"""``assert_close``: compares what was seen with what is expected, and says how it differs."""
 
 from __future__ import annotations
 
@@ -32,21 +32,20 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 ) -> None:
     """Fail unless two facts are numerically the same, element by element.
 
-    Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of
-    the expected element's and a hundredth of the largest expected element's magnitude, so rounding
-    noise around zero does not count while a small gradient is not taken for zero. Where all that is
-    expected is 0, only 0 is right, but for ``beside``. NaN is never equal, infinities are equal to
-    themselves.
+    Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of the
+    expected element's magnitude and a hundredth of the largest expected element's. So rounding noise around
+    zero does not count, and a small gradient is not taken for zero. If all that is expected is 0, only 0 is
+    right, but for ``beside``. NaN is never equal; infinities are equal to themselves.
 
     Args:
         seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
         expected: the same of the reference.
-        message: the diagnosis. Where in a structure the first difference is, and of what kind, is added, see
+        message: the diagnosis. Where the first difference is, and of what kind, is added, see
             ``how_it_differs``. A hint may follow behind a blank line.
         others: what may have been taken for the expected, by name, as for ``how_it_differs``.
-        strict: a tuple is no list, and a dict has no other keys than the expected one.
+        strict: a tuple is not a list, and a dict has no other keys than the expected dict.
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
-        beside: a fact of what both were computed from; its largest element counts as one of the expected. A
+        beside: a fact of what both were computed from; its largest element counts as an expected element. A
             difference of two large numbers is exact to the digits of these, not to its own.
 
     Raises:
@@ -54,7 +53,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
             number of entries was seen, or values that are nan, cut off, rounded, nearly right or in another
             order. No hint is shown.
         AssertionError: they differ in another way; the text is the diagnosis.
-        TypeError: the expected fact is nothing that can be compared like this, or one of the others a dict.
+        TypeError: the expected fact cannot be compared like this, or an entry of others is a dict.
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
@@ -65,23 +64,14 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 
 
 def require_facts(others: Mapping[str, Any]) -> None:
-    """Refuse a dict of several facts by one name, of which none would ever be found.
-
-    Raises:
-        TypeError: there is one.
-    """
+    """Refuse a dict of facts under a single name, which would never be found; TypeError."""
     for name, fact in others.items():
         if isinstance(fact, dict):
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
 def is_close(seen: Any, expected: Any) -> bool:
-    """Whether ``assert_close`` accepts it; to choose between diagnoses, for a verdict needs a sentence.
-
-    Args:
-        seen: as for ``assert_close``.
-        expected: as for ``assert_close``.
-    """
+    """Whether ``assert_close`` accepts it; to choose between diagnoses, for a verdict needs a sentence."""
     return _Comparison("", {}, "").difference(seen, expected) is None
 
 
@@ -95,14 +85,10 @@ def because(message: str, reason: str) -> str:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """How two facts are compared that stand at one place of a structure.
+    """How two facts in the same place of a structure are compared; the rest is as for ``assert_close``.
 
     Attributes:
-        message: the author's.
-        others: what may have been taken for the expected.
-        place: where in the whole these two stand: ``bias``, ``part [2][0]``, or empty.
-        strict: as for ``assert_close``.
-        all_digits: as for ``assert_close``.
+        place: where they stand in the whole: ``bias``, ``part [2][0]``, or empty.
         beside: a magnitude that counts like that of a largest expected element.
     """
 
@@ -204,7 +190,7 @@ class _Comparison:
         return replace(self, place=place, others={**self.others, **siblings})
 
     def _another_type(self, seen: Any, expected: Any) -> AssertionError:
-        """None may come of the mistake that a hint is about; another type is a mistake of its own."""
+        """None may come of the mistake that a hint is about; any other type is a different mistake."""
         reason = f"it is {instead(seen, expected)}"
         return AssertionError(self._because(reason)) if seen is None else self._said_all(reason)
 
@@ -231,7 +217,7 @@ class _Comparison:
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The other entries of a dict, for which one of them may have been taken."""
+    """The other entries of a dict, for which an entry may have been taken."""
     return {f"what {name} should be": value for name, value in expected.items() if name != key}
 
 

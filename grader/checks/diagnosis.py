@@ -1,6 +1,6 @@
-"""Torch's error texts turned into what a student should look for.
+"""Turns torch's error texts into what a student should look for.
 
-Matched on fragments that stayed the same over many releases of torch, never on names of nodes.
+It looks for fragments that stayed the same over many releases of torch, never for names of nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What kind of difference there is between two facts, said without saying what was expected."""
+"""The kind of difference between two facts, said without showing what was expected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from grader.sandbox.facts import Tensor
 def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
     """Say what kind of difference there is, as a clause that fits behind a message: ``it is 0 everywhere``.
 
-    It is certain, because it is read off the numbers; what a student did to get there is not said. Expected
-    values are never printed.
+    It is certain, because it is read off the numbers; it does not say what the student did. Expected values
+    are never printed.
 
     Args:
         seen: a tensor, a number, or a list or tuple of numbers.
@@ -25,7 +25,7 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
             ``{"the gradient of the last step": t}``.
 
     Returns:
-        The clause, or None where the values agree or differ in no way that has a name.
+        The clause; None if the values agree, or differ in a way that has no name.
     """
     difference = difference_of(seen, expected, others or {})
     return difference.clause if difference else None
@@ -37,8 +37,8 @@ class Difference:
 
     Attributes:
         clause: as ``how_it_differs`` returns it.
-        kind: the name of the kind: ``zero``, ``multiple``, ``shape`` ...
-        says_all: what became of the values is clear from it, whatever the idea behind them was.
+        kind: its name: ``zero``, ``multiple``, ``shape`` ...
+        says_all: whether it explains the values, whatever the idea behind them was.
     """
 
     clause: str

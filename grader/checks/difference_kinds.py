@@ -1,7 +1,4 @@
-"""The kinds of difference between two facts of one shape, each as a clause about what was seen.
-
-Every clause is read off the numbers, so it is certain; none of them says what was expected.
-"""
+"""The kinds of difference between two facts of the same shape, each as a clause about what was seen."""
 
 from __future__ import annotations
 

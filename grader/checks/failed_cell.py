@@ -1,4 +1,4 @@
-"""A failed cell, one of a notebook that did not run to its end, and how it ended."""
+"""A failed cell of a notebook that did not run to its end, and how it ended."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True)
 class FailedCell:
-    """One cell.
+    """A failed cell.
 
     Attributes:
         cell: its number among the code cells, from 1.
-        ended: ``raised`` (it stopped with an error), ``stopped`` (its time ran out) or ``left out`` (it ended
-            its process, or the time of the notebook ran out before it).
-        text: the error and its line, which is a student's text, or why it was left out; empty where it was
-            stopped.
+        ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it ended its
+            process, or the notebook's time ran out before it).
+        text: the error and its line, which is a student's text, or why the cell was left out; else empty.
     """
 
     cell: int
@@ -66,12 +65,7 @@ def _at(error: Raised, cell: int) -> str:
 
 
 def stopped_cells(cells: Iterable[object], text: str) -> str:
-    """A sentence about cells that were stopped or left out for the same reason.
-
-    Args:
-        cells: their numbers.
-        text: as in `FailedCell`.
-    """
+    """A sentence about cells, by number, that were stopped or left out for the same reason."""
     numbers = [str(cell) for cell in cells]
     one = len(numbers) == 1
     which = f"Code cell{'' if one else 's'} {', '.join(numbers)} {'was' if one else 'were'}"

@@ -40,12 +40,7 @@ Explanation = str | Callable[[Any, Any], str]
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of one ``assert_gradients``.
-
-    Attributes:
-        of: what goes back, as a student knows it.
-        because: what the author adds, by rung, or by name and rung.
-    """
+    """The sentences of an ``assert_gradients``, with its `of` and `because`."""
 
     of: str
     because: Mapping[str, Explanation]
@@ -66,13 +61,7 @@ class Sentences:
         return _OF_WRONG_VALUES.format(values=values, name=listed(names), **verbs)
 
     def explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
-        """What the author adds for a name on a rung; empty where that is nothing.
-
-        Args:
-            name: the tensor's.
-            rung: the key of the rung.
-            pair: the gradient that was seen, and the right one.
-        """
+        """The author's explanation for a name on a rung, perhaps empty; `pair` is (seen, right) gradient."""
         for key in _keys(name, rung):
             text = self.because.get(key)
             if isinstance(text, str):
@@ -87,7 +76,7 @@ def _capital(text: str) -> str:
 
 
 def _keys(name: str, rung: str) -> Iterator[str]:
-    """Under which keys an explanation is looked for, the closest first."""
+    """The keys of an explanation, the closest first."""
     yield from (f"{name}:{rung}", rung)
     if rung in _WRONG_TOO:
         yield from (f"{name}:wrong", "wrong")

@@ -1,4 +1,4 @@
-"""``assert_gradients``, which tells on which rung from no gradient at all to a wrong one it is."""
+"""``assert_gradients``: says on which rung a gradient stands, from none at all to a wrong number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An observation, what a probe saw of a submission beside what it saw of the reference."""
+"""An observation: what a probe saw of a submission beside what it saw of the reference."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
 class NothingSeenError(WithoutHintError):
-    """There is nothing that a check could judge; the text is the diagnosis, and says all that is known."""
+    """There is nothing that a check could judge; the text is the diagnosis and says all that is known."""
 
 
 class StoppedError(NothingSeenError):
-    """The probe came to no end, so its check judged nothing; `outcome` is what it came to instead."""
+    """The probe did not come to its end, so its check judged nothing; `outcome` says what happened."""
 
     def __init__(self, outcome: ProbeRaised | NoFacts) -> None:
         super().__init__(why_no_facts(outcome))
@@ -29,7 +29,7 @@ class StoppedError(NothingSeenError):
 
 
 def why_no_facts(outcome: ProbeRaised | NoFacts) -> str:
-    """Why a probe has none, in a sentence."""
+    """Why a probe has no facts, in a sentence."""
     return sentence(outcome.reason if isinstance(outcome, NoFacts) else diagnose(outcome.error))
 
 
@@ -52,24 +52,14 @@ class Sides:
 
 
 class Observation(Sides):
-    """The two sides a check compares; the value of a probe's fixture.
-
-    Args:
-        probe: the probe's name.
-        seen: what it saw of the submission.
-        expected: what it saw of the reference.
-    """
+    """The two sides that a check compares; the value of a probe's fixture."""
 
     def __init__(self, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
         self._probe, self._seen, self._expected = probe, seen, expected
 
     @property
     def expected(self) -> Any:
-        """The facts of the reference.
-
-        Raises:
-            CourseError: the probe fails on the reference, which is the author's to mend.
-        """
+        """The facts of the reference; CourseError if the probe fails on it, which its author has to mend."""
         if isinstance(self._expected, NoFacts):
             raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
         if isinstance(self._expected, ProbeRaised):
@@ -78,7 +68,7 @@ class Observation(Sides):
 
     @property
     def seen(self) -> Any:
-        """The facts of the submission, in the form the reference's have.
+        """The facts of the submission, in the form of the reference's.
 
         Raises:
             StoppedError: there are none.
@@ -91,11 +81,7 @@ class Observation(Sides):
 
     @property
     def came(self) -> Any:
-        """The facts of the submission, in whatever form.
-
-        Raises:
-            StoppedError: there are none.
-        """
+        """The facts of the submission in any form; StoppedError if there are none."""
         _ = self.expected
         if isinstance(self._seen, ProbeRaised | NoFacts):
             raise StoppedError(self._seen)
@@ -114,9 +100,9 @@ class Observation(Sides):
 
 
 def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
-    """Say where facts are of another form than the reference's, without a full stop, or None.
+    """Say where facts have another form than the reference's, without a full stop, or None.
 
-    Where a part of them was left out, nothing is said of what is missing.
+    If a part of them was left out, nothing is said of what is missing.
     """
     told = _other_form(seen, expected, (), strict=strict)
     left_out = "of what came back a part was left out: there is too much to look at"
@@ -126,9 +112,9 @@ def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
 def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
     """Say where a value is of another kind than the reference's, or None.
 
-    Not strict, None and a raised error may stand for anything and lengths may differ, because checks
-    ask for these. Where a length and a kind differ, the length is told: a part that is missing moves all
-    behind it. A list and a tuple, or two kinds of number, are alike always.
+    Unless strict, None and a raised error may stand for anything and lengths may differ, because checks ask
+    for these. If both a length and a kind differ, the length is told: a missing part moves all behind it. A
+    list and a tuple, or two kinds of number, are always alike.
     """
     if not strict and _stands_for_anything(seen, expected):
         return None
@@ -161,7 +147,7 @@ def _other_form_of_parts(
 
 
 def _stands_for_anything(seen: Any, expected: Any) -> bool:
-    """None and an error may; and what a word gives whose form follows what is there, if both are of it."""
+    """Whether a fact is None or an error, or both have a form that follows what a word found."""
     if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
         return True
     return any(is_one(seen) and is_one(expected) for is_one in (is_gradients, is_kept))

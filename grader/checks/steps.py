@@ -1,4 +1,4 @@
-"""``steps``, what entered a module and what left it, step by step."""
+"""``steps``: what entered and left a module at each call; ``assert_updates``: the steps of an optimizer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NONE = "no loss that went back is connected to it, or it was cleared before the
 
 @dataclass(frozen=True)
 class Step:
-    """One call of a module that ``spy`` watched.
+    """A call of a module that ``spy`` watched.
 
     Attributes:
-        entered: the state, which is the argument beside that of ``once_per``: None where it was left out, a
-            dict by name where there are several.
+        entered: the state, which is the argument beside that of ``once_per``: None if it was left out, a dict
+            by name if there are several.
         left: what came out.
         nodes: how many nodes of the autograd graph that reaches.
-        gradient: what arrived at it in all backward passes, None where nothing did, or nobody asked.
+        gradient: what arrived at it in all backward passes; None if nothing did, or it was not asked for.
     """
 
     entered: Any
@@ -70,18 +70,16 @@ def assert_updates(
     """Fail unless an optimizer was given the right gradients, one after the other, and nothing else happened.
 
     Args:
-        seen: what ``with updates(...) as made`` filled; or a case of such, and then nothing is given for
-            `expected`.
+        seen: what ``with updates(...) as made`` filled; or a case of such, without `expected`.
         expected: the same of the reference.
         each: what each step belongs to, as a student knows it: "minibatch".
-        of: the name of what learns, where that is one tensor: "h0". Where none is expected, a gradient of 0
-            is as good. How many steps are made is asked of the other parameters; here one is enough.
-        hint: what helps where a gradient is missing or wrong.
+        of: the name of what learns, if that is a single tensor: "h0". If no gradient is expected, 0 is as
+            good. The number of steps is not checked here, only that there is a step.
+        hint: what helps if a gradient is missing or wrong.
 
     Raises:
-        WithoutHintError: the number of steps is not right, and that says all.
-        AssertionError: the first gradient or parameters that are not right; with `of`, also that no step was
-            made.
+        WithoutHintError: the number of steps is wrong, and that says all.
+        AssertionError: the first wrong gradient or wrong parameters; with `of`, also that no step was made.
     """
     if expected is None and isinstance(seen, Sides):
         seen, expected = seen

@@ -1,4 +1,4 @@
-"""``assert_untouched``, which tells what a student's function changed although it had to stay."""
+"""``assert_untouched``: says what a student's function changed although it had to stay."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def assert_untouched(
 ) -> None:
     """Fail where something is not as it was before the call that ``untouched`` watched.
 
-    Compared are, of a tensor: identity, shape, dtype, values, memory, version, requires_grad, whether it is
-    a leaf, ``.grad``, hooks and attributes; of a module: class, mode, hooks, attributes, which buffers the
+    Compared are, of a tensor: identity, shape, dtype, values, memory, version, requires_grad, whether it is a
+    leaf, ``.grad``, hooks and attributes; of a module: class, mode, hooks, attributes, which buffers the
     state_dict has, and all it holds; of an optimizer: class, hooks, groups and state; of a container: type,
     length and entries; and the modes of torch.
 
     Args:
         kept: what ``with untouched(...) as kept`` filled.
-        only: what is looked at: a path (``"opt"`` with all below it), or a path and what of it, with ``*`` as
-            in file names (``"model.*:grad"``, ``"*:version"``).
-        but: what of that may change, said in the same way. A name that was not watched is refused, in both.
+        only: what is compared: a path (``"opt"`` with all below it), or a path and a part of it, with ``*``
+            as in file names (``"model.*:grad"``, ``"*:version"``).
+        but: what of that may change, written in the same way. A name that was not watched is refused.
         case: when it happened, said before the sentence: ``"Under no_grad"``.
-        hint: what helps with every change that is looked at.
+        hint: what helps with every change that is compared.
 
     Raises:
         ValueError: a rule names what was not watched, or a part that nothing has.
@@ -74,13 +74,10 @@ def blaming_changes(
 ) -> Iterator[None]:
     """Where a check fails inside and something changed that had to stay, tell that instead: it is the cause.
 
-    Args:
-        kept: as for ``assert_untouched``, which says how ``only`` and ``but`` are written.
-        only: what may be the cause.
-        but: what may not.
+    Its arguments are those of ``assert_untouched``.
 
     Raises:
-        AssertionError: what changed, or, where nothing did, what the check found.
+        AssertionError: what changed, or, if nothing did, what the check found.
     """
     try:
         yield
@@ -113,9 +110,9 @@ def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:
-    """Refuse a rule that can never mean anything: a name that was not watched, a part that nothing has.
+    """Refuse a rule without meaning: of a name that was not watched, or a part that nothing has.
 
-    It breaks the check of one submission only: what was watched is told by a student's process.
+    It breaks the check of a single submission, because a student's process says what was watched.
     """
     watched = sorted({_ROOT.split(path, maxsplit=1)[0] for path in before})
     for rule in rules:
