@@ -18,7 +18,8 @@ from grader.grading import submission
 from grader.reports import templates as templating
 from grader.reports import terminal as class_table
 from grader.results import gradebook
-from grader.sandbox import observer, wire, zygote
+from grader.sandbox import cells, probes, wire, zygote
+from grader.sandbox.evidence import Failure, NoFacts, no_facts
 from grader.sandbox.plan import TimeLimits
 
 Patch = pytest.MonkeyPatch
@@ -64,15 +65,14 @@ def _like(module: Any, **replaced: Any) -> Any:
 
 
 def _deadlines(patch: Patch) -> None:
-    ask = observer._Observer._ask
+    ask = probes.ProbeRun._ask
 
     def ask_patiently(self: Any, worker: Any, probe: Any, end: float) -> Any:
         return ask(self, worker, replace(probe, seconds=NO_LIMITS.question), end)
 
-    patch.setattr(observer._Observer, "_ask", ask_patiently)
-    patch.setattr(observer._Observer, "_patience", lambda *_: NO_LIMITS.question)
-    patch.setattr(observer, "_HASTE_SECONDS", NO_LIMITS.notebook)
-    patch.setattr(observer, "_CELLS_SHARE", 1.0)
+    patch.setattr(probes.ProbeRun, "_ask", ask_patiently)
+    patch.setattr(probes.ProbeRun, "_patience", lambda *_: NO_LIMITS.question)
+    patch.setattr(cells, "_CELLS_SHARE", 1.0)
 
 
 def _wire(patch: Patch) -> None:
@@ -88,10 +88,10 @@ def _wire(patch: Patch) -> None:
         patch.setattr(wire, cap, 24 << 20)  # ten times the memory of that is what it may cost
     patch.setattr(wire, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)
-    patch.setattr(observer._Observer, "_ended_well", lambda *_: True)
-    patch.setattr(observer, "parse_answer", _believed)
-    patch.setattr(observer, "parse_cell_error", lambda answer: answer["raised"])
-    patch.setattr(observer, "parse_survey", lambda answer, _: (answer["names"], answer["patched"]))
+    patch.setattr(probes.ProbeRun, "_ended_well", lambda *_: True)
+    patch.setattr(probes, "parse_answer", _believed)
+    patch.setattr(cells, "parse_cell_error", lambda answer: answer["raised"])
+    patch.setattr(cells, "parse_survey", lambda answer, _: (answer["names"], answer["patched"]))
 
 
 def _drain(self: wire.Wire) -> bool:
@@ -111,24 +111,18 @@ def _believed(answer: Any) -> Any:
 def _fresh_worker(patch: Patch) -> None:
     """One worker for all questions, whatever happened in it."""
 
-    def ask_all(self: Any, worker: Any, probes: Any, _: object) -> dict[str, Any]:
-        end = observer.time.monotonic() + self._limits.question
-        found = {}
-        for probe in probes:
-            try:
-                found[probe.name] = self._ask(worker, probe, end)
-            except (observer._ProbeFaultError, observer._NeedsIsolationError) as fault:
-                found[probe.name] = {"fault": str(fault) or "forged"}
-        return found
+    def ask(self: Any, worker: Any, probe: Any, _: object) -> Any:
+        end = probes.time.monotonic() + self._limits.question
+        answer = self._ask(worker, probe, end)
+        return no_facts(Failure.FORGED).to_json() if isinstance(answer, cells.Trouble) else answer
 
-    patch.setattr(observer._Observer, "_ask_all", ask_all)
-    for moment in ("_drop", "_take_time"):
-        patch.setattr(observer._Observer, moment, _give_up)
-    patch.setattr(observer._Observer, "_ended_well", lambda *_: True)
+    patch.setattr(probes.ProbeRun, "_ask_in_shared_worker", ask)
+    patch.setattr(cells.NotebookRun, "_skip", _give_up)
+    patch.setattr(probes.ProbeRun, "_ended_well", lambda *_: True)
 
 
-def _give_up(*_: object) -> None:
-    raise observer._NothingObservedError("a worker that has died is the last one")
+def _give_up(*_: object) -> NoFacts:
+    return NoFacts("a worker that has died is the last one")
 
 
 def _numbers(patch: Patch) -> None:

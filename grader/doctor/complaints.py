@@ -14,7 +14,7 @@ from grader.doctor.public_trial import public_complaints
 from grader.doctor.question_review import stub_complaints, unknown_checks
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
-from grader.sandbox.reason import UNJUDGED
+from grader.sandbox.evidence import UNJUDGED
 from grader.scores import total
 
 

@@ -20,10 +20,9 @@ from grader.doctor.source_text import in_file
 from grader.errors import GraderError
 from grader.grading.preload import modules_of_answers
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts, ProbeOutcome
+from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
-from grader.sandbox.reason import NOT_REACHED
 from grader.sandbox.zygote import Zygote
 from grader.text import did_you_mean, inert
 
@@ -143,7 +142,7 @@ def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
     if evidence.names.get(function) == "missing":
         failed = [FailedCell.of(cell).sentence for cell in evidence.cells]
         return Seen(NoFacts(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
-    if outcome == NoFacts(NOT_REACHED) and evidence.fault:
+    if isinstance(outcome, NoFacts) and outcome.failure is Failure.NOT_REACHED and evidence.fault:
         return Seen(NoFacts(evidence.fault))
     match outcome:
         case {"facts": facts, "printed": [*printed]}:

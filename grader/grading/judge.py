@@ -20,9 +20,8 @@ from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
-from grader.sandbox.evidence import Evidence, ProbeOutcome, ProbeRaised
+from grader.sandbox.evidence import OUT_OF_TIME, Evidence, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import MalformedError, decode_raised
-from grader.sandbox.reason import tells_of_time
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
@@ -153,7 +152,7 @@ class _Subject:
         raised = [cell["raised"] for cell in self._evidence.cells if cell["raised"] is not None]
         if raised:
             return decode_raised(raised[0]).type
-        return "timeout" if tells_of_time(error.outcome.reason) else "fault"
+        return "timeout" if error.outcome.failure in OUT_OF_TIME else "fault"
 
     def forget(self, probe: str) -> None:
         """No check asks for it any more."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.reason import only_follows, tells_of_an_end
+from grader.sandbox.evidence import only_follows, tells_of_an_end
 
 Check = Mapping[str, Any]
 

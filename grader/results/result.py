@@ -13,8 +13,7 @@ from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, earned_by_check, is_passed
 from grader.grading.submission import Submission
-from grader.sandbox.evidence import UNANSWERED, Evidence
-from grader.sandbox.reason import UNJUDGED
+from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence
 from grader.scores import total
 
 SCHEMA = "autograd-grader/result/v1"

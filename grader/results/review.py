@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.checks.failed_cell import stopped_cells
 from grader.results.row import Answer, Row
-from grader.sandbox.reason import UNJUDGED, tells_of_an_end
+from grader.sandbox.evidence import UNJUDGED, tells_of_an_end
 from grader.text import some
 
 _MOST = 12  # of more flags, questions, cells or notebooks nobody reads each

@@ -10,7 +10,7 @@ from statistics import fmean, median
 
 from grader.results.row import END_TASKS, Answer, Checked, Row
 from grader.results.told import Told, counted, pattern_of
-from grader.sandbox.reason import only_follows
+from grader.sandbox.evidence import only_follows
 
 _MOST_TOLD = 5
 

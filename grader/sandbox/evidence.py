@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from grader.sandbox.facts import MalformedError, Raised, decode, decode_raised
-from grader.sandbox.reason import ENDED, NOT_REACHED
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -29,11 +29,84 @@ _MAX_TRACES = 20 * len(_NOTICED)  # a worker tells of twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
 
 
+class Failure(StrEnum):
+    """Why something was not observed."""
+
+    TIMEOUT = "timeout"
+    LATE = "late"
+    CLOSED = "closed"
+    KILLED = "killed"
+    FORGED = "forged"
+    MALFORMED = "malformed"
+    PATCHED = "patched"
+    NOTHING_DEFINED = "nothing defined"
+    NOTHING_SEEN = "nothing seen"
+    NOT_REACHED = "not reached"
+    TOO_LATE = "too late"
+    TOO_LATE_FOR_NOTEBOOK = "too late for the notebook"
+
+
+_NOT_REACHED = "this part was not reached"
+#: The same in the words that students read.
+REASONS = {
+    Failure.TIMEOUT: (
+        "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?"
+    ),
+    Failure.LATE: "your code still ran when the {question:.0f} s of this question were over, and was stopped",
+    Failure.CLOSED: (
+        "your code ended the Python process (os._exit, a crash in native code, a limit of the system)"
+    ),
+    Failure.KILLED: "the system ended the process of your code, most likely because it took too much memory",
+    Failure.FORGED: "the process of your notebook sent answers nobody asked for, so none of them was used",
+    Failure.MALFORMED: (
+        "the process of your notebook sent something that is not an answer, so it was not used"
+    ),
+    Failure.PATCHED: "your code replaced {changed} while it ran; nothing can be judged by that",
+    Failure.NOTHING_DEFINED: "the notebook ended or blocked its process before it defined anything",
+    Failure.NOTHING_SEEN: "the notebook ended or blocked its process before its functions could be looked at",
+    Failure.NOT_REACHED: _NOT_REACHED,
+    Failure.TOO_LATE: f"{_NOT_REACHED}, because the time of the question was used up before",
+    Failure.TOO_LATE_FOR_NOTEBOOK: f"{_NOT_REACHED}, because the time of the notebook was used up before",
+}
+#: A process did not answer as processes do.
+ENDINGS = frozenset(
+    {
+        Failure.TIMEOUT,
+        Failure.LATE,
+        Failure.CLOSED,
+        Failure.KILLED,
+        Failure.FORGED,
+        Failure.MALFORMED,
+    }
+)
+#: Only something else that went wrong is the cause: no misunderstanding of its own.
+CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
+#: The time of a probe, a question or a notebook ran out.
+OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
+
+UNJUDGED = "This check did not come to a verdict; your instructor has to look at it."
+
+
 @dataclass(frozen=True)
 class NoFacts:
-    """Why a probe has no facts: its time ran out, the process ended, ... One sentence for the student."""
+    """Why a probe has no facts: a sentence for the student, and its kind.
+
+    Attributes:
+        reason: the sentence.
+        failure: the kind; None in evidence of a grader that did not write it down.
+    """
 
     reason: str
+    failure: Failure | None = field(default=None, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that is stored as a probe's answer."""
+        return {"fault": self.reason, "failure": self.failure}
+
+
+def no_facts(failure: Failure, **details: Any) -> NoFacts:
+    """The reason in words; `details` are those that its sentence names."""
+    return NoFacts(REASONS[failure].format(**details), failure)
 
 
 @dataclass(frozen=True)
@@ -47,24 +120,14 @@ class ProbeRaised:
 ProbeOutcome = Any | ProbeRaised | NoFacts
 
 
-class Answer(dict[str, Any]):
-    """An answer to a probe as it is stored, beside what it was decoded to when it came.
-
-    Attributes:
-        outcome: the facts, or what was raised.
-    """
-
-    outcome: ProbeOutcome
-
-
 @dataclass(frozen=True)
 class Evidence:
     """What one notebook's worker said, still undecoded.
 
     Attributes:
         names: for each function asked for, ``answered``, ``untouched`` or ``missing``.
-        probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": "..."}``; under ``"none"``
-            perhaps the functions that returned nothing but None.
+        probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": sentence, "failure": kind}``;
+            under ``"none"`` perhaps the functions that returned nothing but None.
         cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each
             cell that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
@@ -86,11 +149,12 @@ class Evidence:
 
     def outcome(self, probe: str) -> ProbeOutcome:
         """What a probe saw, decoded."""
-        answer = self.probes.get(probe, {"fault": NOT_REACHED})
-        if isinstance(answer, Answer):
-            return answer.outcome
+        answer = self.probes.get(probe)
+        if answer is None:
+            return no_facts(Failure.NOT_REACHED)
         if "fault" in answer:
-            return NoFacts(answer["fault"])
+            kind = answer.get("failure")
+            return NoFacts(answer["fault"], None if kind is None else Failure(kind))
         return ProbeRaised(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
 
     def returned_none(self, probe: str, function: str) -> bool:
@@ -107,8 +171,8 @@ class Evidence:
         return cls(**{**stored, "traces": [(what, cell) for what, cell in stored["traces"]]})
 
 
-def parse_answer(answer: Any) -> Answer:
-    """A worker's answer to a probe, decoded.
+def parse_answer(answer: Any) -> dict[str, Any]:
+    """A worker's answer to a probe, in the form that evidence stores.
 
     Raises:
         MalformedError: it breaks the schema.
@@ -120,15 +184,12 @@ def parse_answer(answer: Any) -> Answer:
         or not all(map(_is_words, (answer["changed"], answer["patched"], answer.get("none", []))))
     ):
         raise MalformedError("the answer is malformed")
+    none = {"none": answer["none"]} if answer.get("none") else {}
     if answer["raised"] is not None:
-        found = Answer(raised=answer["raised"])
-        found.outcome = ProbeRaised(decode_raised(answer["raised"]))
-    else:
-        found = Answer(facts=answer["facts"])
-        found.outcome = decode(answer["facts"])
-    if answer.get("none"):
-        found["none"] = answer["none"]
-    return found
+        decode_raised(answer["raised"])
+        return {"raised": answer["raised"], **none}
+    decode(answer["facts"])
+    return {"facts": answer["facts"], **none}
 
 
 def parse_cell_error(answer: Any) -> Any:
@@ -174,7 +235,7 @@ def parse_evidence(answer: Any) -> Evidence:
         good = _is_good(evidence)
     except (AttributeError, KeyError, MalformedError, TypeError, ValueError):
         good = False
-    return evidence if good else Evidence(fault=ENDED["malformed"])
+    return evidence if good else Evidence(fault=REASONS[Failure.MALFORMED])
 
 
 def _is_good(evidence: Evidence) -> bool:
@@ -229,3 +290,22 @@ def _is_words(value: Any) -> bool:
 
 def _is_word(value: Any) -> bool:
     return type(value) is str and len(value) <= 500
+
+
+def _beginning(reason: str) -> str:
+    """How a diagnosis begins that gives this reason, up to the first figure in it."""
+    return f"{reason[:1].upper()}{reason[1:]}".partition("{")[0]
+
+
+_SAYS_ENDED = tuple(_beginning(REASONS[failure]) for failure in ENDINGS)
+_SAYS_NOT_REACHED = _beginning(_NOT_REACHED)
+
+
+def tells_of_an_end(diagnosis: str) -> bool:
+    """Whether a diagnosis tells of a process that did not answer as processes do."""
+    return diagnosis.startswith(_SAYS_ENDED)
+
+
+def only_follows(diagnosis: str) -> bool:
+    """Whether a diagnosis was given only because something else went wrong."""
+    return diagnosis.startswith(_SAYS_NOT_REACHED)

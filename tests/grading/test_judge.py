@@ -12,9 +12,8 @@ from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 from grader.grading.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Evidence, Failure, no_facts
 from grader.sandbox.facts import decode
-from grader.sandbox.reason import ENDED, TOO_LATE
 
 CHECKS = '''\
 """Hidden checks."""
@@ -281,9 +280,9 @@ def test_what_stopped_before_a_check_could_judge_is_told(rubric):
         "judged": saw(returned(again=["none"])),
         "probe": Evidence(probes={"trained": {"raised": ERROR}}),
         "cell": Evidence(cells=[cell]),
-        "slow": Evidence(probes={"trained": {"fault": ENDED["timeout"].format(seconds=10)}}),
-        "late": Evidence(probes={"trained": {"fault": TOO_LATE}}),
-        "ended": Evidence(probes={"trained": {"fault": ENDED["closed"]}}),
+        "slow": Evidence(probes={"trained": no_facts(Failure.TIMEOUT, seconds=10).to_json()}),
+        "late": Evidence(probes={"trained": no_facts(Failure.TOO_LATE).to_json()}),
+        "ended": Evidence(probes={"trained": no_facts(Failure.CLOSED).to_json()}),
         "form": saw(["int", 1]),
     }
     found = judge(rubric, submissions, RIGHT)

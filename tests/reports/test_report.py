@@ -31,8 +31,7 @@ from grader.results.review import cases
 from grader.results.row import Rows
 from grader.results.summary import summarise
 from grader.results.told import Told, counted
-from grader.sandbox import reason
-from grader.sandbox.evidence import UNANSWERED, Evidence
+from grader.sandbox.evidence import REASONS, UNANSWERED, UNJUDGED, Evidence, Failure
 from grader.scores import apportioned
 
 
@@ -74,7 +73,7 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
     """A check without a verdict, an endless loop and several notebooks need a look in a class of any size."""
     odd = [
-        row("unjudged", message=reason.UNJUDGED),
+        row("unjudged", message=UNJUDGED),
         row("endless", message="Your code still ran after 10 s and was stopped; is there a loop?"),
         row("slow", cells=[{"cell": 5, "ended": "stopped", "text": ""}]),
         replace(row("several"), superseded=tuple(f"several/{number}.ipynb" for number in range(6_000))),
@@ -295,13 +294,13 @@ def test_an_index_remembers_the_cells_that_were_stopped(tmp_path):
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
 def test_ended_processes_are_known_by_the_words_of_the_observer(kind):
     """Whatever it says of a process that did not answer as one does, a human looks at it."""
-    said = reason.ENDED[kind].format(seconds=10, question=30)
+    said = REASONS[Failure(kind)].format(seconds=10, question=30)
     assert cases([row("a", message=f"{said[0].upper()}{said[1:]}.")])
 
 
 def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():
     """The sentence that stands for a missing verdict is one a human looks at; one for a stub is not."""
-    assert cases([row("a", message=reason.UNJUDGED)])
+    assert cases([row("a", message=UNJUDGED)])
     assert not cases([row("a", status="untouched", message=UNANSWERED["untouched"].format(name="f"))])
 
 

@@ -10,7 +10,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 from grader.course.course import Course
 from grader.errors import BrokenRunError
 from grader.grading.grading import Options, grade
-from grader.sandbox import observer
+from grader.sandbox import cells as cells_module
 from grader.sandbox.evidence import NoFacts
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
@@ -32,7 +32,7 @@ class System:
         send = worker.wire._send
 
         def send_and_kill(message, deadline):
-            kills = message["op"] in (self.operation, f"{self.operation}s") and self.kills > 0
+            kills = message["op"] == self.operation and self.kills > 0
             if kills:
                 os.kill(worker.pid, signal.SIGSTOP)  # it has the request, and is not quicker than its death
             send(message, deadline)
@@ -53,7 +53,7 @@ def system(monkeypatch):
         return worker
 
     monkeypatch.setattr(Zygote, "_fork", fork_and_watch)
-    monkeypatch.setattr(observer, "killed_for_memory", lambda: made.killed)
+    monkeypatch.setattr(cells_module, "killed_for_memory", lambda: made.killed)
     return made
 
 
@@ -74,7 +74,7 @@ def test_a_probe_in_a_worker_of_its_own_has_one_too(zygote, system):
 
 def test_a_cell_whose_workers_are_killed_is_left_out(zygote, system):
     """Killed again, it is left out, but the notebook deserves a look when no other takes memory."""
-    system.operation, system.kills = "cell", 3
+    system.operation, system.kills = "cell", 2
     seen = look(zygote, CELLS, **ASKED)
     assert (seen.raised, seen.status["first"], seen["second"]) == ({1: ENDED}, "missing", 2)
     assert seen.evidence.starved

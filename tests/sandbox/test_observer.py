@@ -7,10 +7,11 @@ import time
 import pytest
 from observing import QUICK, look, probe
 
-from grader.sandbox import observer
+from grader.sandbox import cells as cells_module
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised, parse_evidence
 from grader.sandbox.facts import Other, Tensor, is_cut_off
 from grader.sandbox.plan import PlannedProbe, TimeLimits
+from grader.sandbox.probes import ProbeRun
 
 SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
 
@@ -18,15 +19,15 @@ SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
 @pytest.fixture(autouse=True)
 def little_grace(monkeypatch):
     """A cell that survived its limit is killed soon after it."""
-    monkeypatch.setattr(observer, "_GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(cells_module, "_GRACE_SECONDS", 0.3)
 
 
 @pytest.fixture
 def isolations(monkeypatch):
     """Counts how often a notebook was observed again with a worker per question."""
     counted = []
-    isolated = observer._Observer.isolated
-    monkeypatch.setattr(observer._Observer, "isolated", lambda self: counted.append(1) or isolated(self))
+    isolated = ProbeRun.ask_in_own_workers
+    monkeypatch.setattr(ProbeRun, "ask_in_own_workers", lambda self: counted.append(1) or isolated(self))
     return counted
 
 
@@ -364,15 +365,13 @@ def test_cells_that_swallow_their_time_limit_are_bounded_by_the_notebooks(zygote
 
 def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):
     """When no further worker can be had with the cells run, only the questions left have no facts."""
-    loaded, loads = observer._Observer._loaded, []
+    load, loads = cells_module.NotebookRun.load, []
 
-    def load_twice(self):
+    def load_twice(self, stack):
         loads.append(1)
-        if len(loads) > 2:
-            raise observer._NothingObservedError("no more")
-        return loaded(self)
+        return NoFacts("no more") if len(loads) > 2 else load(self, stack)
 
-    monkeypatch.setattr(observer._Observer, "_loaded", load_twice)
+    monkeypatch.setattr(cells_module.NotebookRun, "load", load_twice)
     cells = [DEFINES[0], "import os\ndef g():\n    os._exit(0)"]
     seen = look(zygote, cells, f="student.f()", g="student.g()")
     assert (seen["f"], seen["g"], seen.status["g"]) == (1, NoFacts("no more"), "answered")

@@ -13,8 +13,6 @@ answered by ``{"id", "ok"}``:
             the cells that were handed out besides stubs: unchanged they take no name from a student's cell.
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
             runs one code cell of the notebook.
-``cells``   [arguments of ``cell``, ...] -> [answers of ``cell``, ...]
-            runs several, one after the other.
 ``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
             "patched": [...]}
             says which names the notebook defined, and what it patched in torch (now restored).

@@ -127,17 +127,16 @@ class _Service:
         self._notebook = notebook
 
     def answer(self, operation: str, arguments: Any) -> Any:
-        of_many: dict[str, Callable[[Any], Any]] = {"cells": self._cells, "pictures": self._pictures}
-        of_one: dict[str, Callable[..., Any]] = {
+        if operation == "pictures":
+            return self._pictures(arguments)
+        operations: dict[str, Callable[..., Any]] = {
             "anew": self._anew,
             "begin": self._begin,
             "cell": self._cell,
             "survey": self._survey,
             "probe": self._probe,
         }
-        if operation in of_many:
-            return of_many[operation](arguments)
-        return of_one[operation](**arguments) if operation in of_one else "end"
+        return operations[operation](**arguments) if operation in operations else "end"
 
     def _anew(self) -> int:
         """Begin another notebook: nothing of the one before stays among its names.
@@ -154,9 +153,6 @@ class _Service:
 
     def _begin(self, handed_out: list[str]) -> None:
         self._notebook.begin(handed_out)
-
-    def _cells(self, cells: list[dict[str, Any]]) -> list[Any]:
-        return [self._cell(**cell) for cell in cells]
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)

@@ -1,0 +1,248 @@
+"""Outside: asks a notebook's probes, in one worker for all questions or in one for each."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from functools import cache
+from marshal import dumps
+from typing import Any, NamedTuple
+
+from grader.sandbox.cells import NotebookRun, Trouble
+from grader.sandbox.evidence import Failure, NoFacts, no_facts, parse_answer
+from grader.sandbox.facts import MalformedError
+from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
+from grader.sandbox.wire import WireError
+from grader.sandbox.worker_process import WorkerProcess
+
+_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
+
+#: By probe, in the form that `Evidence` stores.
+Answers = dict[str, dict[str, Any]]
+
+
+class _Question(NamedTuple):
+    """The probes of one function: ordinary ones, those that want a worker alone, and pictures."""
+
+    probes: list[PlannedProbe]
+    alone: list[PlannedProbe]
+    pictures: list[PlannedProbe]
+
+
+class _Reply(NamedTuple):
+    """A worker's answer to a probe, and what it says of the worker itself."""
+
+    answer: dict[str, Any]
+    patched: list[str]
+    changed: list[str]
+
+
+class ProbeRun:
+    """The probes of one notebook whose cells have run."""
+
+    def __init__(self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits) -> None:
+        self._notebook, self._plan, self._limits = notebook, plan, limits
+        self._trusted: Answers = {}  # of the shared worker, those that nobody can have forged
+
+    def ask_in_one_worker(self, worker: WorkerProcess) -> Answers | None:
+        """All probes but those that want a worker alone.
+
+        Returns:
+            None where something went wrong, or was left behind that could reach other questions.
+        """
+        found: Answers = {}
+        for question in self._questions():
+            before = dict(found)  # the next answer shows that there was one to each of these
+            for probe in question.probes:
+                answer = self._ask_in_shared_worker(worker, probe, before)
+                if answer is None:
+                    return None
+                found[probe.name] = answer
+        if not self._ended_well(worker):
+            self._trusted = {}
+            return None
+        pictures = [picture for question in self._questions() for picture in question.pictures]
+        return found | self._pictures(worker, pictures)
+
+    def ask_in_own_workers(self) -> Answers:
+        """A worker for every question, and a new one after every fault.
+
+        Questions that the shared worker did not answer come first; for the others there is something to
+        fall back upon when the time is over.
+        """
+        found: Answers = {}
+        for question in sorted(self._questions(), key=self._is_trusted):
+            found |= self._ask_isolated(question.probes, question.pictures)
+            if time.monotonic() >= self._notebook.cells_end and self._is_trusted(question):
+                found |= {p.name: self._trusted[p.name] for p in question.probes}
+            found |= self._ask_alone(question)
+        return found
+
+    def ask_those_alone(self) -> Answers:
+        """The probes that want a worker alone."""
+        return {
+            name: answer
+            for question in self._questions()
+            for name, answer in self._ask_alone(question).items()
+        }
+
+    def _questions(self) -> list[_Question]:
+        """Of answered functions; an untouched or missing one earns nothing whatever it does."""
+        names = self._notebook.names
+        return [_question(probes) for f, probes in self._plan.probes.items() if names.get(f) == "answered"]
+
+    def _is_trusted(self, question: _Question) -> bool:
+        """Whether the shared worker answered a question, before anything was wrong with it."""
+        return all(probe.name in self._trusted for probe in question.probes)
+
+    def _ask_in_shared_worker(
+        self, worker: WorkerProcess, probe: PlannedProbe, before: Answers
+    ) -> dict[str, Any] | None:
+        """The answer of a probe; None where a worker for each question is needed."""
+        reply = self._notebook.ask(worker, "probe", _request(probe), self._patience(probe), _reply)
+        if isinstance(reply, Trouble):
+            if reply.failure is Failure.FORGED:
+                self._trusted = {}  # then the answers before this one may be forged too
+            return None
+        self._trusted = before
+        self._notebook.note_patched(reply.patched)
+        return None if reply.patched or reply.changed else reply.answer
+
+    def _ask_alone(self, question: _Question) -> Answers:
+        found: Answers = {}
+        for probe in question.alone:
+            found |= self._ask_isolated([probe])
+        return found
+
+    def _ask_isolated(self, probes: Sequence[PlannedProbe], pictures: Sequence[PlannedProbe] = ()) -> Answers:
+        """One question's probes in a worker of its own; a fault costs its probe and a new worker.
+
+        Its pictures are asked where the last of its probes was.
+        """
+        found: Answers = {}
+        waiting = list(probes)
+        question_end = time.monotonic() + self._limits.question
+        while waiting:
+            begun = time.monotonic()
+            if begun >= min(question_end, self._notebook.deadline):
+                return found | _all(waiting, no_facts(Failure.TOO_LATE))
+            with ExitStack() as stack:
+                worker = self._notebook.load(stack)
+                if isinstance(worker, NoFacts):  # what was found before counts
+                    return found | _all(waiting, worker)
+                question_end += time.monotonic() - begun  # the cells' time is not the question's
+                answers = self._ask_until_fault(worker, waiting, pictures, question_end)
+            if answers is None:
+                return _all(probes, no_facts(Failure.FORGED))
+            found |= answers
+            waiting = [probe for probe in waiting if probe.name not in found]
+        return found
+
+    def _ask_until_fault(
+        self,
+        worker: WorkerProcess,
+        waiting: Sequence[PlannedProbe],
+        pictures: Sequence[PlannedProbe],
+        question_end: float,
+    ) -> Answers | None:
+        """The answers up to the first fault, after which no more is asked; None where any may be forged."""
+        found: Answers = {}
+        for probe in waiting:
+            answer = self._ask(worker, probe, question_end)
+            if isinstance(answer, Trouble):
+                return found if answer.is_worth_a_retry else None
+            found[probe.name] = answer
+            if "fault" in answer:
+                return found
+        if not self._ended_well(worker):  # more answers than questions
+            return None
+        return found | self._pictures(worker, pictures)
+
+    def _ask(
+        self, worker: WorkerProcess, probe: PlannedProbe, question_end: float
+    ) -> dict[str, Any] | Trouble:
+        """One probe's answer, perhaps a fault; trouble where answers are forged, or another worker may do."""
+        seconds = min(probe.seconds, self._notebook.seconds_left(question_end))
+        begun = worker.cpu_times()
+        reply = self._notebook.ask(worker, "probe", _request(probe), seconds, _reply)
+        if isinstance(reply, Trouble):
+            if reply.is_worth_a_retry or reply.failure is Failure.FORGED:
+                return reply
+            failure = reply.failure
+            if failure is Failure.TIMEOUT:
+                self._notebook.note_lack_of_time(worker, begun)
+                failure = Failure.LATE if seconds < probe.seconds else failure
+            return no_facts(failure, seconds=seconds, question=self._limits.question).to_json()
+        self._notebook.note_patched(reply.patched)
+        if reply.patched:
+            changed = ", ".join(list(dict.fromkeys(reply.patched))[:3])
+            return no_facts(Failure.PATCHED, changed=changed).to_json()
+        return reply.answer
+
+    def _pictures(self, worker: WorkerProcess, pictures: Sequence[PlannedProbe]) -> Answers:
+        """What a worker shows once it has answered everything, by one request.
+
+        By then nothing it does can reach a probe. So a fault is nobody's, and costs only the pictures.
+        """
+        found: Answers = {}
+        if not pictures:
+            return found
+        try:
+            raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
+            for picture, one in zip(pictures, raw if type(raw) is list else (), strict=False):
+                reply = _reply(one)
+                self._notebook.note_patched(reply.patched)
+                if reply.patched:
+                    break
+                found[picture.name] = reply.answer
+                if reply.changed:
+                    break
+        except (WireError, MalformedError):
+            return found
+        return found
+
+    def _patience(self, *probes: PlannedProbe) -> float:
+        longest = max(probe.seconds for probe in probes)
+        return min(_PATIENCE_SECONDS, longest, self._limits.question, self._notebook.seconds_left())
+
+    def _ended_well(self, worker: WorkerProcess) -> bool:
+        """Whether the worker answered exactly what it was asked."""
+        try:
+            return bool(worker.wire.ask("end", None, self._limits.cell) == "end")
+        except WireError:
+            return False
+
+
+def _question(probes: Iterable[PlannedProbe]) -> _Question:
+    probes = list(probes)
+    ordinary = [probe for probe in probes if not probe.picture]
+    return _Question(
+        [probe for probe in ordinary if not probe.alone],
+        [probe for probe in ordinary if probe.alone],
+        [probe for probe in probes if probe.picture],
+    )
+
+
+def _all(probes: Iterable[PlannedProbe], reason: NoFacts) -> Answers:
+    return {probe.name: reason.to_json() for probe in probes}
+
+
+def _reply(raw: Any) -> _Reply:
+    return _Reply(parse_answer(raw), raw["patched"], raw["changed"])
+
+
+def _request(probe: PlannedProbe) -> dict[str, Any]:
+    return {
+        "name": probe.name,
+        "code": _compiled(probe.source),
+        "seed": probe.seed,
+        "oracle": probe.oracle,
+    }
+
+
+@cache
+def _compiled(source: str) -> str:
+    """A probe and its helpers as code, once for a whole class; a worker gets it when it is asked."""
+    return b64encode(dumps(compile(source, "<probe>", "exec", dont_inherit=True))).decode()
