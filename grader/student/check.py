@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,12 +17,14 @@ from grader.student.process import RunnerEnded, RunnerPool, RunnerProcess
 from grader.student.report import Failure, NotebookReport, QuestionReport, TestReport
 
 _GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
-
-Start = Callable[[], RunnerProcess]
+_MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
 
 
 def check(
-    notebook: StudentNotebook, questions: Sequence[Question], seconds: float, start: Start
+    notebook: StudentNotebook,
+    questions: Sequence[Question],
+    seconds: float,
+    start: Callable[[], RunnerProcess],
 ) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
@@ -30,176 +32,140 @@ def check(
         notebook: the notebook.
         questions: the questions.
         seconds: how long a cell, or a test, may take.
-        start: gives a fresh process; more than one where a cell or a test ends its own.
+        start: gives a fresh process; it is called again when a cell or a test ends the process.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
     """
-    log = RunLog(seconds)
-    while (asked := log.request(notebook, questions)) is not None:
-        child = start()
+    log = RunLog(notebook, seconds)
+    while (request := log.request(questions)) is not None:
+        process = start()
         try:
-            for event in child.run(asked, seconds + _GRACE):
+            for event in process.run(request, seconds + _GRACE):
                 log.note(event)
             break
         except RunnerEnded as ended:
-            log.note_end(ended, notebook)
+            log.note_end(ended)
         finally:
-            child.end()
-    failures = tuple(sorted(log.cells.items()))
-    return NotebookReport(notebook, failures, tuple(log.report(question) for question in questions))
-
-
-_MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
+            process.end()
+    return NotebookReport(notebook, tuple(sorted(log.cells.items())), tuple(map(log.report, questions)))
 
 
 @dataclass
 class RunLog:
-    """What was said, over one process or several.
+    """What one process or several said about a notebook.
 
     Attributes:
-        seconds: how long a cell or a test may take.
+        notebook: the notebook.
+        limit: how long a cell or a test may take, in seconds.
         cells: what went wrong in cells, by number.
         deadly: the cells that ended a process; they are left out from then on.
-        heads: of those that took too long, what stands above the statement that did; it still runs.
-        tests: by question and place, how each test ended: None where it passed.
-        standings: of questions, as the runner sees them.
-        took: how long the tests of a question took, in seconds.
+        statuses: of questions, as the runner sees them.
+        tests: by question, how each test ended that was run: None where it passed.
+        seconds: how long the tests of a question took.
     """
 
-    seconds: float
+    notebook: StudentNotebook
+    limit: float
     cells: dict[int, Failure] = field(default_factory=dict)
     deadly: list[int] = field(default_factory=list)
-    heads: dict[int, str] = field(default_factory=dict)
-    tests: dict[str, dict[int, Failure | None]] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
-    took: dict[str, float] = field(default_factory=dict)
+    tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _running: dict[str, Any] = field(default_factory=dict)
     _begun: float = 0.0
 
-    def request(self, notebook: StudentNotebook, questions: Sequence[Question]) -> dict[str, Any] | None:
+    def request(self, questions: Sequence[Question]) -> dict[str, Any] | None:
         """What to ask of the next process; None where nothing is left to ask."""
         left = [question for question in questions if question.id not in self.statuses]
         if self.statuses and not left:
             return None
-        cells = [
-            [cell.number, self.heads.get(cell.number, cell.source)]
-            for cell in notebook.document.notebook.cells
-            if (cell.number not in self.deadly or cell.number in self.heads) and cell.number < self._end()
-        ]
         return {
-            "handed_out": notebook.demonstrations,
-            "cells": cells,
-            "seconds": self.seconds,
-            "tasks": [_asked(question, notebook) for question in left],
+            "handed_out": self.notebook.demonstrations,
+            "cells": [
+                [cell.number, cell.source]
+                for cell in self.notebook.code
+                if cell.number not in self.deadly and cell.number < self._end()
+            ],
+            "seconds": self.limit,
+            "questions": [self._asked(question) for question in left],
         }
 
     def _end(self) -> float:
-        """The first cell that is not run any more; the very first where leaving out some did not help."""
+        """The first cell that is not run any more; none is run where that did not help either."""
         if len(self.deadly) < _MOST_DEADLY_CELLS:
             return math.inf
-        return min(self.deadly[_MOST_DEADLY_CELLS - 1 :]) if len(self.deadly) < 2 * _MOST_DEADLY_CELLS else 0
+        return self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
+
+    def _asked(self, question: Question) -> dict[str, Any]:
+        """A question for the runner; only what was handed out says how its stub looked."""
+        return {
+            "id": question.id,
+            "function": question.function,
+            "stub": question.stub.source if question.stub and self.notebook.handed_out else "",
+            "source": question.check.source if question.check else "",
+        }
 
     def note(self, event: dict[str, Any]) -> None:
         """Remember an event, see ``runner.py``."""
         match event:
-            case {"cell": int(number), "trouble": dict() as told}:
-                self.cells[number] = self._told(told)
-            case {"task": str(question), "case": int(place), "trouble": told}:
-                self.tests[question][place] = None if told is None else self._told(told)
-                self._take_time(question)
-            case {"task": str(question), "status": str(status)}:
+            case {"cell": int(number), "failure": dict() as failure}:
+                self.cells[number] = self._read(failure)
+            case {"question": str(question), "test": int(), "failure": failure}:
+                self._end_test(question, self._read(failure) if failure else None)
+            case {"question": str(question), "status": str(status)}:
                 self.statuses[question] = status
-                self.tests[question] = {}
             case _:
                 self._running, self._begun = event, time.monotonic()
 
-    def note_end(self, ended: RunnerEnded, notebook: StudentNotebook) -> None:
+    def note_end(self, ended: RunnerEnded) -> None:
         """Blame what ran when the process ended."""
-        text = f"took longer than {self.seconds:g} s" if ended.is_late else str(ended)
+        text = f"took longer than {self.limit:g} s" if ended.is_late else str(ended)
         match self._running:
-            case {"task": str(question), "case": int(place)}:
-                self._take_time(question)
-                self.tests[question][place] = _at(Failure(text), ended.place, notebook)
+            case {"question": str(question), "test": int()}:
+                self._end_test(question, self._at(Failure(text), ended.place))
             case {"cell": int(number)} if number not in self.deadly:
                 self.deadly.append(number)
-                self._leave_out(number, text, ended, notebook)
-            case {"cell": int(number)} if self.heads.pop(number, None) is not None:
-                self.cells[number] = Failure(f"{text}, so it was left out", number)
+                self.cells[number] = self._at(Failure(f"{text}, so it was left out", number), ended.place)
             case _:
                 raise BrokenRunError(f"the Python that ran your notebook {ended}: run this again.")
 
-    def _leave_out(self, number: int, text: str, ended: RunnerEnded, notebook: StudentNotebook) -> None:
-        """Leave out a cell from the statement on that took too long, as far as that is known."""
-        source = notebook.document.notebook.cells[number - 1].source
-        head = _head(source, ended.entry[1]) if ended.entry and ended.entry[0] == number else None
-        if head:
-            self.heads[number] = head
-        ending = "so it was left out" if head is None else "and was stopped"
-        self.cells[number] = _at(Failure(f"{text}, {ending}", number), ended.place, notebook)
+    def _end_test(self, question: str, failure: Failure | None) -> None:
+        self.tests[question].append(failure)
+        self.seconds[question] += time.monotonic() - self._begun
+
+    def _read(self, event: dict[str, Any]) -> Failure:
+        failure = Failure.from_event(event)
+        late = f"took longer than {self.limit:g} s, and was stopped"
+        return replace(failure, text=late) if event.get("late") is True else failure
+
+    def _at(self, failure: Failure, place: tuple[int, int] | None) -> Failure:
+        """The same failure, at a line of a cell where that is known."""
+        cells = self.notebook.code
+        if place is None or not 0 < place[0] <= len(cells):
+            return failure
+        number, line = place
+        lines = cells[number - 1].source.splitlines()
+        return replace(failure, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
 
     def report(self, question: Question) -> QuestionReport:
-        """What is known of a question in the end."""
+        """What is known of a question in the end; a test that ended the process is its last."""
         status = self.statuses.get(question.id, "missing")
         if status != "answered":
             return QuestionReport(question, "untouched" if status == "untouched" else "missing")
         if question.check is None:
             return QuestionReport(question, "unchecked")
-        tests = tuple(self._tests(question))
-        passes = len(tests) == len(question.check.tests) and not any(test.failure for test in tests)
-        return QuestionReport(
-            question, "passes" if passes else "fails", tests, self.took.get(question.id, 0.0)
+        run = self.tests[question.id]
+        tests = tuple(
+            TestReport(test.title, failure) for test, failure in zip(question.check.tests, run, strict=False)
         )
-
-    def _tests(self, question: Question) -> Iterator[TestReport]:
-        """The tests that were run; the one that ended its process is the last."""
-        found = self.tests.get(question.id, {})
-        for place, case in enumerate(question.check.tests if question.check else ()):
-            if place in found:
-                yield TestReport(case.title, found[place])
-
-    def _take_time(self, question: str) -> None:
-        self.took[question] = self.took.get(question, 0.0) + time.monotonic() - self._begun
-
-    def _told(self, told: dict[str, Any]) -> Failure:
-        failure = Failure.told(told)
-        late = f"took longer than {self.seconds:g} s, and was stopped"
-        return replace(failure, text=late) if told.get("late") is True else failure
-
-
-def _asked(question: Question, notebook: StudentNotebook) -> dict[str, Any]:
-    """A question as the runner is told of it; a cell of the notebook itself says nothing about the stub."""
-    return {
-        "id": question.id,
-        "function": question.function,
-        "stub": question.stub.source if question.stub and notebook.handed_out else "",
-        "source": question.check.source if question.check else "",
-    }
-
-
-def _head(source: str, line: int) -> str | None:
-    """What stands above the statement of a cell that a line belongs to; None where that cannot be said."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    ends = [node.end_lineno or 0 for node in body if (node.end_lineno or 0) < line]
-    return "\n".join(source.split("\n")[: max(ends, default=0)])
-
-
-def _at(failure: Failure, place: tuple[int, int] | None, notebook: StudentNotebook) -> Failure:
-    """The same trouble, at a line of a cell where one is known."""
-    cells = notebook.document.notebook.cells
-    if place is None or not 0 < place[0] <= len(cells):
-        return failure
-    number, line = place
-    lines = cells[number - 1].source.splitlines()
-    return replace(failure, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
+        passes = len(tests) == len(question.check.tests) and not any(run)
+        return QuestionReport(question, "passes" if passes else "fails", tests, self.seconds[question.id])
 
 
 @dataclass(frozen=True)
 class NotebookStatus:
-    """One notebook: what was found, or why nothing was."""
+    """One notebook of a folder: its report, or why there is none."""
 
     path: Path
     report: NotebookReport | None
@@ -207,21 +173,21 @@ class NotebookStatus:
 
 
 def check_all(
-    paths: Sequence[Path], seconds: float, supply: RunnerPool, about_to: Callable[[int, Path], None]
+    paths: Sequence[Path], seconds: float, pool: RunnerPool, about_to: Callable[[int, Path], None]
 ) -> Iterator[NotebookStatus]:
-    """Check one notebook after the other; one that cannot be read costs only itself.
+    """Check all notebooks, one after the other; what cannot be read costs only itself.
 
     Args:
         paths: the notebooks.
         seconds: how long a cell, or a test, may take.
-        supply: where processes come from.
-        about_to: is told the place and the path of the notebook that is looked at next.
+        pool: gives the processes.
+        about_to: called before each notebook with its place and its path.
     """
     for place, path in enumerate(paths):
         about_to(place, path)
         try:
             notebook = open_notebook(path)
-            start = partial(_start, supply, is_last=place + 1 == len(paths))
+            start = partial(_start, pool, is_last=place + 1 == len(paths))
             report = check(notebook, notebook.questions, seconds, start)
         except GraderError as error:
             yield NotebookStatus(path, None, str(error))
@@ -229,9 +195,9 @@ def check_all(
             yield NotebookStatus(path, report)
 
 
-def _start(supply: RunnerPool, *, is_last: bool) -> RunnerProcess:
-    """A process for this notebook; the one for the next imports torch meanwhile."""
-    child = supply.take()
+def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
+    """A process for this notebook; the next notebook's imports torch meanwhile."""
+    process = pool.take()
     if not is_last:
-        supply.prepare()
-    return child
+        pool.prepare()
+    return process

@@ -114,9 +114,8 @@ def _print_cell(to: Console, cell: int, report: NotebookReport) -> None:
     here = failure.cell in {cell, None}
     where = report.cell_name(cell) + (f", line {failure.line}," if here and failure.line else "")
     to.print(Text(f"  ! {where} ", "yellow"), Text(inert_line(" ".join(failure.text.split()))), sep="")
-    for kind, reason in _REASONS.items():
-        if failure.text.startswith(f"stopped with {kind}"):
-            to.print(Text(f"      {reason}"))
+    if failure.kind in _REASONS:
+        to.print(Text(f"      {_REASONS[failure.kind]}"))
     if failure.code:
         elsewhere = "" if here else f" (code cell {failure.cell}, line {failure.line})"
         to.print(Text(f"      {inert_line(failure.code)}{elsewhere}", "dim"))

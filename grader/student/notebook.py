@@ -13,7 +13,7 @@ from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.identify import recognise
-from grader.notebooks.reader import NotebookError
+from grader.notebooks.reader import Cell, NotebookError
 from grader.student.find import NOTEBOOKS, argument_of, example, unreadable_error
 from grader.text import inert, inert_line
 
@@ -47,6 +47,11 @@ class StudentNotebook:
     def argument(self) -> str:
         """What names it in a command, as it would be typed here."""
         return argument_of(self.document.path)
+
+    @property
+    def code(self) -> tuple[Cell, ...]:
+        """Its code cells; the first has number 1."""
+        return self.document.notebook.cells
 
     @property
     def demonstrations(self) -> list[str]:

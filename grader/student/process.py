@@ -1,4 +1,4 @@
-"""On a student's machine: starts the process of ``runner.py``, listens to it, and ends it when time is up."""
+"""On a student's machine: the process that runs a notebook (started, heard, ended), and a pool of them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from grader import signals as interrupt
+from grader import signals
 from grader.errors import BrokenRunError, GraderError
 
 _START_SECONDS = 180.0  # a slow disk that reads torch for the first time
 _TICK = 0.02
-_MAX_SAID = 50_000_000  # bytes; a notebook of five thousand cells that raise stays far below
+_MOST_BYTES = 50_000_000  # of events; a notebook of five thousand cells that raise stays far below
 _IN_A_CELL = re.compile(r'File "<cell (\d{1,6})[^"]*", line (\d{1,9})')
 _ROOT = str(Path(__file__).resolve().parents[2])
 #: Of the environment; without asserts, for instance, every check would pass.
@@ -32,8 +32,23 @@ _BOOT = (
 )
 
 
+class RunnerEnded(Exception):  # noqa: N818 - mostly the student's doing, and no error of ours
+    """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
+
+    Args:
+        how: the words.
+        place: the cell and its line where it was, if that is known.
+        is_late: whether time was up.
+    """
+
+    def __init__(self, how: str, place: tuple[int, int] | None = None, *, is_late: bool = False) -> None:
+        super().__init__(how)
+        self.place = place
+        self.is_late = is_late
+
+
 class RunnerProcess:
-    """A fresh Python that has imported torch, for one request.
+    """A fresh Python for one request, which imports torch at once.
 
     Args:
         shows: whether what the notebook prints is shown.
@@ -41,42 +56,42 @@ class RunnerProcess:
 
     def __init__(self, *, shows: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))
-        said = self._folder / "said"
-        said.touch()
-        self._listening = said.open("rb")  # from the beginning: a notebook may remove whatever it finds
-        self._whereabouts = self._folder / "whereabouts"
-        here = self._folder / "empty"  # only the notebook is handed in: nothing lies beside it
-        here.mkdir()
+        events = self._folder / "events"
+        events.touch()
+        self._events = events.open("rb")  # from the beginning: a notebook may remove every file it finds
+        self._watchdog = self._folder / "watchdog"
+        empty = self._folder / "empty"  # only the notebook is handed in: nothing lies beside it
+        empty.mkdir()
         self._rest = b""
         self._is_over = False
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
-            [sys.executable, "-P", "-c", _BOOT, str(said), str(self._whereabouts), _ROOT],
+            [sys.executable, "-P", "-c", _BOOT, str(events), str(self._watchdog), _ROOT],
             stdin=subprocess.PIPE,
             stdout=None if shows else subprocess.DEVNULL,
             stderr=None if shows else subprocess.DEVNULL,
-            cwd=here,
+            cwd=empty,
             env=_environment(),
-            **_a_group_of_its_own(),
+            **_own_group(),
         )
 
     def run(self, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield what it says about a request, as it says it.
+        """Yield the events of a request as they happen, see ``runner.py``.
 
         Args:
-            request: see ``runner.py``.
+            request: what to run.
             seconds: how long may pass between two events.
 
         Raises:
-            Ended: it did not come to an end by itself.
-            GraderError: torch is not to be had, or Python does not start.
+            RunnerEnded: it did not come to an end by itself.
+            GraderError: torch is missing, or Python does not start.
         """
         self._ask(request)
         limit, since, is_ready = _START_SECONDS, time.monotonic(), False
         while True:
-            is_running = self._process.poll() is None  # asked first: what it said before it ended is read
+            is_running = self._process.poll() is None  # asked first: what it wrote before it ended is read
             for event in self._new_events():
                 if "unusable" in event:
-                    raise no_torch(event["unusable"])
+                    raise _no_torch(event["unusable"])
                 if "done" in event:
                     return
                 limit, since, is_ready = seconds, time.monotonic(), True
@@ -84,18 +99,18 @@ class RunnerProcess:
                     yield event
             is_late = time.monotonic() - since > limit
             if not is_ready and (is_late or not is_running):
-                raise no_start(self._process.returncode)
+                raise _no_start(self._process.returncode)
             if not is_running:
-                raise RunnerEnded(how_it_ended(self._process.returncode))
+                raise RunnerEnded(_how_it_ended(self._process.returncode))
             if is_late:
-                places = self._places()
+                place = self._place()
                 self.end()
-                raise RunnerEnded(f"took longer than {seconds:g} s", places[0], places[-1], is_late=True)
+                raise RunnerEnded(f"took longer than {seconds:g} s", place, is_late=True)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TICK)
 
     def end(self) -> None:
-        """End the process and whatever it started, wait for it, and remove what it left behind."""
+        """End the process and all that it started, wait for it, and remove its files."""
         if self._is_over:
             return
         self.kill()
@@ -104,11 +119,11 @@ class RunnerProcess:
         if self._process.stdin:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
-        self._listening.close()
+        self._events.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
-        """The same without waiting, for a handler of signals, which may interrupt somebody who waits."""
+        """The same without waiting, for a handler of signals, which may interrupt a wait."""
         if self._is_over:  # by now its number may be another's
             return
         with contextlib.suppress(OSError):
@@ -119,26 +134,26 @@ class RunnerProcess:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _ask(self, request: dict[str, Any]) -> None:
-        """Tell it what to run; its standard input stays open, and ends it when we are gone."""
+        """Send the request; standard input stays open, and the process ends when it is closed."""
         if self._process.stdin is None:
             raise BrokenRunError("the process that runs the notebook cannot be spoken to: run it again.")
         with contextlib.suppress(OSError):  # it is gone; `run` will say so
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
-    def _places(self) -> Sequence[tuple[int, int] | None]:
-        """The lines of the notebook that its watchdog saw when it looked last, the innermost first."""
+    def _place(self) -> tuple[int, int] | None:
+        """The innermost line of the notebook that the watchdog saw when it looked last."""
         try:
-            seen = self._whereabouts.read_text(encoding="utf-8", errors="replace")
+            seen = self._watchdog.read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return [None]
-        threads = seen.rpartition("Timeout (")[2].split("Thread 0x")  # the notebook's own is the last of them
-        found = [[(int(cell), int(line)) for cell, line in _IN_A_CELL.findall(thread)] for thread in threads]
-        return next((places for places in reversed(found) if places), [None])
+            return None
+        threads = seen.rpartition("Timeout (")[2].split("Thread 0x")  # the notebook's own is the last
+        found = next(filter(None, map(_IN_A_CELL.search, reversed(threads))), None)
+        return (int(found[1]), int(found[2])) if found else None
 
     def _new_events(self) -> Iterator[dict[str, Any]]:
-        """The complete lines that were added."""
-        content = self._rest + self._listening.read(_MAX_SAID)
+        """The events of the complete lines that were added."""
+        content = self._rest + self._events.read(_MOST_BYTES)
         lines, _, self._rest = content.rpartition(b"\n")
         for line in lines.splitlines():
             with contextlib.suppress(ValueError):
@@ -148,44 +163,20 @@ class RunnerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but for what belongs to a workflow or makes Python another one; plots open no window."""
+    """Ours without what belongs to a workflow or changes Python; plots open no window."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
     return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
 
 
-def _a_group_of_its_own() -> dict[str, Any]:
-    """So that Ctrl-C is ours alone, and that what it starts ends with it."""
+def _own_group() -> dict[str, Any]:
+    """A process group of its own: Ctrl-C goes to us alone, and what it starts ends with it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
 
 
-class RunnerEnded(Exception):  # noqa: N818 - it is an end, and mostly the student's doing
-    """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
-
-    Args:
-        how: the words.
-        place: the cell and its line where it was, if that is known.
-        entry: the cell that ran, and its line from which it came there, likewise.
-        is_late: whether time was up.
-    """
-
-    def __init__(
-        self,
-        how: str,
-        place: tuple[int, int] | None = None,
-        entry: tuple[int, int] | None = None,
-        *,
-        is_late: bool = False,
-    ) -> None:
-        super().__init__(how)
-        self.place = place
-        self.entry = entry
-        self.is_late = is_late
-
-
-def how_it_ended(status: int) -> str:
-    """In words that follow "it", from the status of a process."""
+def _how_it_ended(status: int) -> str:
+    """Words that follow "it", from the status of a process."""
     if status >= 0:
         return f"ended Python (exit status {status})"
     try:
@@ -194,17 +185,15 @@ def how_it_ended(status: int) -> str:
         return f"ended Python (signal {-status})"
 
 
-def no_start(status: int | None) -> BrokenRunError:
-    """The error of a process that did not get as far as to run anything; no status: it took too long."""
-    how = "took too long" if status is None else how_it_ended(status)
+def _no_start(status: int | None) -> BrokenRunError:
+    how = "took too long" if status is None else _how_it_ended(status)
     return BrokenRunError(
         f"the Python that should run your notebook did not start: it {how}."
         f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
     )
 
 
-def no_torch(why: str) -> GraderError:
-    """The error of a Python in which something is missing that the course needs."""
+def _no_torch(why: str) -> GraderError:
     return GraderError(
         f"your notebook cannot be run by {sys.executable}: {why}. Install what the course needs,"
         f" with `{sys.executable} -m pip install -r requirements.txt`, or use the Python which has it."
@@ -212,7 +201,7 @@ def no_torch(why: str) -> GraderError:
 
 
 class RunnerPool:
-    """Gives processes that run notebooks, and ends all of them with itself.
+    """Gives processes that run notebooks, and ends all of them when it ends.
 
     Args:
         shows: whether what notebooks print is shown.
@@ -222,37 +211,37 @@ class RunnerPool:
     def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
         self._shows = shows
         self._spare: RunnerProcess | None = None
-        self._children: list[RunnerProcess] = []
-        interrupt.when_interrupted(lambda: self._end_and_say(sentence))
+        self._processes: list[RunnerProcess] = []
+        signals.when_interrupted(lambda: self._kill_all_and_say(sentence))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for child in self._children:
-            child.end()
+        for process in self._processes:
+            process.end()
 
     def take(self) -> RunnerProcess:
-        """A process that nobody used."""
-        child, self._spare = self._spare or self._start(), None
-        return child
+        """A process that was not used."""
+        process, self._spare = self._spare or self._start(), None
+        return process
 
     def prepare(self) -> None:
-        """Start the next one now: to import torch takes longer than most checks."""
+        """Start the next process now: to import torch takes longer than most checks."""
         self._spare = self._spare or self._start()
 
     def _start(self) -> RunnerProcess:
         try:
-            child = RunnerProcess(shows=self._shows)
+            process = RunnerProcess(shows=self._shows)
         except OSError as error:
             raise BrokenRunError(
                 f"your notebook cannot be run ({error.strerror}): make room in {tempfile.gettempdir()}, close"
                 " other programs, and run this again."
             ) from error
-        self._children = [*self._children[-2:], child]  # those before have been ended by who took them
-        return child
+        self._processes = [*self._processes[-2:], process]  # those before were ended by who took them
+        return process
 
-    def _end_and_say(self, sentence: str) -> str:
-        for child in self._children:
-            child.kill()
+    def _kill_all_and_say(self, sentence: str) -> str:
+        for process in self._processes:
+            process.kill()
         return sentence

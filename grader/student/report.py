@@ -12,7 +12,7 @@ Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
 _MOST_LINES = 20
 _MOST_CHARACTERS = 500  # in a line that a public test says
-_MOST_OF_THEIRS = 200  # in a line of an error of the student's own
+_MOST_OF_ERRORS = 200  # in a line of an error of the student's code
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Failure:
         line: the line in that cell.
         code: that line.
         said: whether a public test said the text, and not Python.
+        kind: of the exception, where there was one.
     """
 
     text: str
@@ -32,19 +33,24 @@ class Failure:
     line: int = 0
     code: str = ""
     said: bool = False
+    kind: str = ""
 
     @classmethod
-    def told(cls, told: dict[str, Any]) -> Failure:
+    def from_event(cls, event: dict[str, Any]) -> Failure:
         """From what the runner said."""
-        kind, text = str(told.get("kind", "")), str(told.get("text", ""))
-        said = told.get("said") is True
+        kind, text = str(event.get("kind", "")), str(event.get("text", ""))
+        said = event.get("said") is True
         if kind and not said:
             text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
-        cell = told.get("cell")
-        place = cell if isinstance(cell, int) else None
-        code = _bounded(str(told.get("code", "")), _MOST_OF_THEIRS)
-        text = _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_THEIRS)
-        return cls(text, place, int(told.get("line") or 0), code, said)
+        cell = event.get("cell")
+        return cls(
+            _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
+            cell if isinstance(cell, int) else None,
+            int(event.get("line") or 0),
+            _bounded(str(event.get("code", "")), _MOST_OF_ERRORS),
+            said,
+            kind,
+        )
 
 
 @dataclass(frozen=True)
@@ -79,13 +85,13 @@ class QuestionReport:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left that a public check could ask for."""
+        """Whether it passes."""
         return self.status == "passes"
 
 
 @dataclass(frozen=True)
 class NotebookReport:
-    """A notebook: the cells that failed, by number, and the questions that were asked for."""
+    """A notebook: the cells that failed, by number, and the questions that were checked."""
 
     notebook: StudentNotebook
     cells: tuple[tuple[int, Failure], ...]
@@ -93,23 +99,17 @@ class NotebookReport:
 
     def cell_name(self, number: int) -> str:
         """What one of the notebook's code cells is called."""
-        cells = self.notebook.document.notebook.cells
-        return cell_name(number, cells[number - 1].source)
+        return cell_name(number, self.notebook.code[number - 1].source)
 
     @property
     def next_question(self) -> QuestionReport | None:
-        """The first question that is not done, one that was begun before all others."""
-        open_tasks = [
-            question for question in self.questions if question.status in ("fails", "untouched", "missing")
-        ]
-        return next(
-            (question for question in open_tasks if question.status == "fails"),
-            next(iter(open_tasks), None),
-        )
+        """The first question that fails, else the first that is not begun or not defined."""
+        left = [one for one in self.questions if one.status in ("fails", "untouched", "missing")]
+        return min(left, key=lambda one: one.status != "fails", default=None)
 
 
 def _bounded(text: str, longest: int) -> str:
-    """Text from a notebook: no more of it than a person reads, and nothing that moves a cursor."""
+    """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
     lines = straight(encodable(text)).splitlines()
     more = ["..."] if len(lines) > _MOST_LINES else []
     return "\n".join([_cut(line, longest) for line in lines[:_MOST_LINES]] + more)

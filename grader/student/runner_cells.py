@@ -19,81 +19,82 @@ from grader.sandbox.worker.facts import describe_error
 from grader.sandbox.worker.fakes import install
 from grader.sandbox.worker.stub_status import answer_status
 
-Say = Callable[[dict[str, Any]], None]
+Write = Callable[[dict[str, Any]], None]
+Watch = Callable[[], None]
 
 
-def run(request: dict[str, Any], say: Say, whereabouts: IO[str]) -> None:
+def run(request: dict[str, Any], write: Write, watchdog: IO[str]) -> None:
     """Run the cells of a request, then the public tests of its questions.
 
     Args:
         request: see ``runner.py``.
-        say: is told what happens.
-        whereabouts: an open file, into which goes where a test is, or a cell without an alarm, when its
-            time is up.
+        write: takes the events.
+        watchdog: an open file, for the place of a cell or a test whose time is up. The command that started
+            this process ends it then.
     """
+
+    def watch() -> None:
+        faulthandler.dump_traceback_later(request["seconds"], file=watchdog)
+
     lazy_imports.install()
     notebook = Notebook()
     install(notebook)
     notebook.begin(request["handed_out"])
     for number, source in request["cells"]:
-        say({"cell": number})
-        _watch(request["seconds"], whereabouts)
+        write({"cell": number})
+        watch()
         error = notebook.run(number, source, request["seconds"])
         faulthandler.cancel_dump_traceback_later()
         if error is not None:
-            say({"cell": number, "trouble": _trouble(error, f"<cell {number}>", notebook)})
+            write({"cell": number, "failure": _failure(error, f"<cell {number}>", notebook)})
     notebook.bindings.put_back()
     _offer_otter()
-    for task in request["tasks"]:
-        status = _status(task, notebook)
-        say({"task": task["id"], "status": status})
-        if status == "answered" and task["source"]:
-            _test(task, notebook, say, lambda: _watch(request["seconds"], whereabouts))
+    for question in request["questions"]:
+        status = _status(question, notebook)
+        write({"question": question["id"], "status": status})
+        if status == "answered" and question["source"]:
+            _test(question, notebook, write, watch)
             faulthandler.cancel_dump_traceback_later()
 
 
-def _status(task: dict[str, Any], notebook: Notebook) -> str:
-    if task["stub"]:
-        return answer_status(task["stub"], task["function"], notebook)
-    return "answered" if task["function"] in notebook.names else "missing"
+def _status(question: dict[str, Any], notebook: Notebook) -> str:
+    if question["stub"]:
+        return answer_status(question["stub"], question["function"], notebook)
+    return "answered" if question["function"] in notebook.names else "missing"
 
 
-def _watch(seconds: float, whereabouts: IO[str]) -> None:
-    """Have the watchdog look when that time is up; to end the process is left to who started it."""
-    faulthandler.dump_traceback_later(seconds, file=whereabouts)
-
-
-def _test(task: dict[str, Any], notebook: Notebook, say: Say, watch: Callable[[], None]) -> None:
+def _test(question: dict[str, Any], notebook: Notebook, write: Write, watch: Watch) -> None:
     """Run the tests of one question, each watched.
 
     They begin in the modes of a fresh notebook. Between tests nothing is put back, as in Jupyter: a function
-    that leaves gradients switched off is seen by the next one.
+    that leaves gradients switched off is seen by the next test.
     """
-    file = f"<public check of {task['id']}>"
-    linecache.cache[file] = (len(task["source"]), None, task["source"].splitlines(keepends=True), file)
+    identity, source = question["id"], question["source"]
+    file = f"<public check of {identity}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     names: dict[str, Any] = {"__name__": "public check"}
-    exec(compile(task["source"], file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
-    cases = [value for value in names.values() if isinstance(value, Case)]
+    exec(compile(source, file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
+    tests = [value for value in names.values() if isinstance(value, OtterTest)]
     _put_modes_back()
-    for number, case in enumerate(cases):
-        say({"task": task["id"], "case": number})
+    for number, test in enumerate(tests):
+        write({"question": identity, "test": number})
         watch()
-        trouble = None
+        failure = None
         try:
             with warnings.catch_warnings():
-                case.run(notebook.names)
+                test.run(notebook.names)
         except BaseException as error:  # noqa: BLE001 - SystemExit too is what the student's function did
-            trouble = _trouble(error, file, notebook)
-        say({"task": task["id"], "case": number, "trouble": trouble})
+            failure = _failure(error, file, notebook)
+        write({"question": identity, "test": number, "failure": failure})
 
 
-class Case:
+class OtterTest:
     """Stands in for Otter's decorator of tests, so that a check needs no Otter, which takes a second."""
 
     def __init__(self, **_: Any) -> None:
         """What Otter would show around a test is not shown here."""
 
-    def __call__(self, test: types.FunctionType) -> Case:
+    def __call__(self, test: types.FunctionType) -> OtterTest:
         self.test = test
         return self
 
@@ -106,7 +107,7 @@ class Case:
 
 def _offer_otter() -> None:
     module = types.ModuleType("otter.test_files")
-    vars(module)["test_case"] = Case
+    vars(module)["test_case"] = OtterTest
     sys.modules["otter.test_files"] = module
 
 
@@ -117,7 +118,7 @@ def _put_modes_back() -> None:
     torch.set_default_dtype(torch.float32)
 
 
-def _trouble(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
+def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
     """An exception as a student has to know it.
 
     Args:

@@ -24,13 +24,13 @@ class Watcher:
     Args:
         to: where to say it.
         seconds: how long a cell, or a test, may take.
-        supply: where processes come from.
+        pool: where processes come from.
     """
 
-    def __init__(self, to: Console, seconds: float, supply: RunnerPool) -> None:
+    def __init__(self, to: Console, seconds: float, pool: RunnerPool) -> None:
         self._to = to
         self._seconds = seconds
-        self._supply = supply
+        self._pool = pool
         self._last: dict[Path, NotebookReport] = {}
         self._seen: dict[Path, tuple[str, ...]] = {}
 
@@ -44,19 +44,19 @@ class Watcher:
         """Check one notebook and say how it stands; nothing where its code is what it was."""
         try:
             notebook = open_notebook(path)
-            code = tuple(cell.source for cell in notebook.document.notebook.cells)
+            code = tuple(cell.source for cell in notebook.code)
             if self._seen.get(path) == code:
                 return
             self._clear()
             with working(f"checking {notebook.name}"):
-                report = check(notebook, notebook.questions, self._seconds, self._supply.take)
+                report = check(notebook, notebook.questions, self._seconds, self._pool.take)
         except GraderError as error:
             self._clear()
             self._to.print(Text(inert(str(error)), "red"))
         else:
             before, self._last[path], self._seen[path] = self._last.get(path), report, code
             self._tell(before, report)
-        self._supply.prepare()
+        self._pool.prepare()
         self._to.print(Text("Waiting for the next save. Ctrl-C ends this.", "dim"))
 
     def _tell(self, before: NotebookReport | None, report: NotebookReport) -> None:

@@ -32,7 +32,7 @@ HARD = [
     "%matplotlib inline\n!pip install nothing\nget_ipython().system('echo')",
     "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()",
     SETUP,
-    'print(\'{"task": "q1", "status": "untouched"}\\n\' * 100_000)\nprint(\'{"done": true}\')',
+    'print(\'{"question": "q1", "status": "untouched"}\\n\' * 100_000)\nprint(\'{"done": true}\')',
     "name = input('who? ')\nafter_input = 1",
     "open('beside.csv')",
     "def helper(x):\n    return missing_name + x",
@@ -125,15 +125,15 @@ def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
     assert counter.tests[0].failure.text == "ended Python (SIGSEGV)"
 
 
-@pytest.mark.parametrize(("guilty", "processes"), [(0, 3), (-1, 6)])
+@pytest.mark.parametrize(("guilty", "processes"), [(0, 3), (-1, 4)])
 def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path):
     """However many cells end their process, the first or the last of those run, soon no more are."""
     notebook = open_notebook(write_work(tmp_path, [f"cell = {n}" for n in range(100)]))
-    log, rounds = RunLog(1.0), 0
-    while cells := log.request(notebook, notebook.questions)["cells"]:
+    log, rounds = RunLog(notebook, 1.0), 0
+    while cells := log.request(notebook.questions)["cells"]:
         rounds += 1
         log.note({"cell": cells[guilty][0]})
-        log.note_end(RunnerEnded("died"), notebook)
+        log.note_end(RunnerEnded("died"))
     assert rounds == len(log.cells) == processes
 
 
@@ -188,23 +188,17 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
     assert said in done.stderr
 
 
-def test_what_ran_above_an_endless_line_is_kept_as_far_as_it_ends(tmp_path):
-    """Where the line is known, only what stands above it runs again; that is left out if it never ends."""
-    notebook = open_notebook(write_work(tmp_path, ["a = 1\nif a:\n    b()\nc = 1", "%magic\nb()", "d = 1"]))
-    log = RunLog(1.0)
-
-    def goes_on_with(cell, entry):
-        log.note({"cell": cell})
-        log.note_end(RunnerEnded("died", (1, 3), entry, is_late=True), notebook)
-        return log.request(notebook, notebook.questions)["cells"]
-
-    rest = [[2, "%magic\nb()"], [3, "d = 1"]]
-    assert goes_on_with(1, (1, 3)) == [[1, "a = 1"], *rest]
-    assert log.cells[1].text == "took longer than 1 s, and was stopped"
-    assert goes_on_with(1, (1, 1)) == rest
-    assert log.cells[1].text == "took longer than 1 s, so it was left out"
-    assert goes_on_with(2, (2, 2)) == [[3, "d = 1"]]
-    assert goes_on_with(3, (3, 1)) == []
+def test_an_endless_line_is_named(tmp_path):
+    """Where the line of a cell that never ends is known it is shown, and the cell is left out."""
+    log = RunLog(
+        open_notebook(write_work(tmp_path, ["for_ever()", "def for_ever():\n    while 1: pass"])), 1.0
+    )
+    log.note({"cell": 1})
+    log.note_end(RunnerEnded("died", (2, 2), is_late=True))
+    assert log.request([])["cells"] == [[2, "def for_ever():\n    while 1: pass"]]
+    failure = log.cells[1]
+    assert failure.text == "took longer than 1 s, so it was left out"
+    assert (failure.cell, failure.line, failure.code) == (2, 2, "while 1: pass")
 
 
 def test_gradients_left_switched_off_are_found_as_in_jupyter(tmp_path):
@@ -342,12 +336,12 @@ del os.killpg
 
 @pytest.mark.long
 def test_it_runs_where_there_is_no_alarm(tmp_path):
-    """Without an alarm, as on Windows, an endless line is named, and all but what follows it there counts."""
+    """Without an alarm, as on Windows, an endless line is named, and all but its cell counts."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_WHAT_WINDOWS_LACKS)
     notebook = worked(**ANSWERS)  # and without what was handed out: it carries its own checks
     notebook["cells"].insert(2, code("def for_ever():\n    while True: pass"))
     notebook["cells"].insert(3, code("above = 1\nfor_ever()\nbelow = 1"))
-    notebook["cells"].insert(4, code("above\nbelow"))
+    notebook["cells"].insert(4, code("above"))
     path = write(tmp_path / "01_small.ipynb", notebook)
     done = subprocess.run(
         [sys.executable, "-m", "grader", "check", str(path), "--seconds", "1"],
@@ -359,10 +353,10 @@ def test_it_runs_where_there_is_no_alarm(tmp_path):
     assert done.stderr == b""
     assert done.stdout.decode("cp1252").splitlines()[:8] == [
         "01_small.ipynb",
-        "  ! code cell 3 (above = 1) took longer than 1 s, and was stopped",
+        "  ! code cell 3 (above = 1) took longer than 1 s, so it was left out",
         "      while True: pass (code cell 2, line 2)",
-        "  ! code cell 4 (above), line 2, stopped with NameError: name 'below' is not defined",
-        "      below",
+        "  ! code cell 4 (above), line 1, stopped with NameError: name 'above' is not defined",
+        "      above",
         "  + q1  Title of q1",
         "  + q2  Title of q2",
         "  + q3  Title of q3",
