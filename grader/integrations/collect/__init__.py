@@ -1,7 +1,7 @@
 """What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
 
 A source is listed (`folder_source`, `zip_source`). Each notebook gets an owner by the names that a system
-gave (`owners`, with `clones`, `lms_names`, `gradescope`), each owner a folder (`students`), and each notebook
+gave (`owners`, with `clones` and `lms_names`), each owner a folder (`students`), and each notebook
 a place in it (`layout`). Decisions:
 
 * **Clones need no mark.** Folders beside each other share the assignment's prefix, which is left out and
@@ -78,15 +78,15 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
             students = student_folders(names, submissions.record)
             if prefixes is None:
                 _require_new(attribution, students.folders, submissions.record)
-            targets = plan_targets(attribution.notebooks, students.folders)
-            if source.is_archive and targets.size > MAX_BYTES:
+            targets, skipped = plan_targets(attribution.notebooks, students.folders)
+            if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
                 raise GraderError(
                     f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
                 )
-            for target in targets.taken:
+            for target in targets:
                 submissions.put(target)
     changes = submissions.changes
-    changes.skipped += targets.skipped + source.skipped
+    changes.skipped += skipped + source.skipped
     count = len({name.partition("/")[0] for name in changes.all})
     notes = (*attribution.notes, *students.notes, *_note_of_a_roster(path, folder))
     return Collected(count, changes, notes, tuple(attribution.empty))

@@ -16,12 +16,11 @@ from grader.integrations.collect.source import (
     UnreadableError,
     not_ordinary,
     path_text,
-    times_of_one_clone,
 )
 from grader.notebooks.discover import SKIPPED_FOLDERS, is_notebook
 from grader.notebooks.reader import MAX_FILE_BYTES
 
-_OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")  # not every system has them all
+_OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # not every system has them all
 _GIT_SECONDS = 30.0
 _COMMIT_MARK = "\x01"  # begins the entry of a commit, which no path does
 
@@ -67,19 +66,8 @@ def list_folder(folder: Path) -> Source:
                 pending.append(inner)
             elif entry.name not in SKIPPED_FOLDERS:
                 _add_file(source, inner, Path(entry.path))
-    _date_clones(source, folder)
+    source.date_clones(lambda at: commit_times(folder.joinpath(*at)) if at in source.clones else {})
     return source
-
-
-def _date_clones(source: Source, folder: Path) -> None:
-    times: dict[Parts, int] = {}
-    for repository, files in source.by_repository().items():
-        committed = commit_times(folder.joinpath(*repository)) if repository in source.clones else {}
-        if committed:
-            times |= {(*repository, *parts): time for parts, time in committed.items()}
-        else:
-            times |= times_of_one_clone(files)
-    source.date(times)
 
 
 def _add_file(source: Source, parts: Parts, path: Path) -> None:
@@ -97,9 +85,7 @@ def _add_file(source: Source, parts: Parts, path: Path) -> None:
 
 
 def _read_file(path: Path) -> bytes:
-    flags = os.O_RDONLY
-    for name in _OPEN_FLAGS:
-        flags |= getattr(os, name, 0)
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in _OPEN_FLAGS)
     try:
         with open(path, "rb", opener=lambda file, _: os.open(file, flags)) as file:
             if reason := not_ordinary(os.fstat(file.fileno()).st_mode):

@@ -16,7 +16,7 @@ from typing import Self
 
 from grader.errors import GraderError
 from grader.files import atomic_path
-from grader.integrations.collect.source import OwnedNotebook, Owner, UnreadableError
+from grader.integrations.collect.source import OwnedNotebook, Owner, Skipped, UnreadableError
 from grader.integrations.collect.students import RECORD, Record, collision_key
 from grader.notebooks.discover import NOTEBOOK
 from grader.text import distinct_file_name
@@ -36,38 +36,24 @@ class Target:
     notebook: OwnedNotebook
 
 
-@dataclass
-class Targets:
-    """Where all notebooks of a source go; `skipped` is (path, reason) of more than a student can need."""
-
-    taken: list[Target] = field(default_factory=list)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def size(self) -> int:
-        """Bytes of what is taken."""
-        return sum(target.notebook.file.size for target in self.taken)
-
-
-def plan_targets(notebooks: Collection[OwnedNotebook], folders: Mapping[Owner, str]) -> Targets:
-    """Give every notebook a name of its own in the folder of its student.
+def plan_targets(
+    notebooks: Collection[OwnedNotebook], folders: Mapping[Owner, str]
+) -> tuple[list[Target], list[Skipped]]:
+    """Give every notebook a name of its own in the folder of its student, and tell what is more than enough.
 
     The latest of several versions of one name keeps the name, and the others get one which tells them apart.
-
-    Args:
-        notebooks: what was handed in.
-        folders: the folder of each owner.
     """
-    targets = Targets()
+    targets: list[Target] = []
+    skipped: list[Skipped] = []
     of_student: dict[str, list[OwnedNotebook]] = defaultdict(list)
     for notebook in notebooks:
         of_student[folders[notebook.owner]].append(notebook)
     for student in sorted(of_student):
-        kept = _affordable(student, _latest_first(of_student[student]), targets.skipped)
+        kept = _affordable(student, _latest_first(of_student[student]), skipped)
         names: set[str] = set()
         own = [Target(student, _distinct(notebook, names), notebook) for notebook in kept]
-        targets.taken += sorted(own, key=lambda target: target.name)
-    return targets
+        targets += sorted(own, key=lambda target: target.name)
+    return targets, skipped
 
 
 def _latest_first(notebooks: Sequence[OwnedNotebook]) -> list[OwnedNotebook]:
@@ -79,7 +65,7 @@ def _latest_first(notebooks: Sequence[OwnedNotebook]) -> list[OwnedNotebook]:
 
 
 def _affordable(
-    student: str, notebooks: Sequence[OwnedNotebook], skipped: list[tuple[str, str]]
+    student: str, notebooks: Sequence[OwnedNotebook], skipped: list[Skipped]
 ) -> list[OwnedNotebook]:
     kept: list[OwnedNotebook] = []
     size = 0
@@ -118,12 +104,12 @@ class _Stems:
 
 @dataclass
 class Changes:
-    """What became of notebooks: their places in the folder, or (path, reason) of what was skipped."""
+    """What became of notebooks: their places in the folder, and what was skipped."""
 
     written: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
 
     @property
     def all(self) -> list[str]:

@@ -1,11 +1,31 @@
-"""How Canvas and Moodle name what was handed in."""
+"""How learning-management systems name what was handed in: Canvas, Moodle and Gradescope.
+
+Gradescope's `submission_metadata.yml` is believed only where Gradescope put it (see `owners`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-from grader.integrations.collect.source import OwnedNotebook, Owner, SourceFile
-from grader.notebooks.discover import NOTEBOOK
+import yaml  # type: ignore[import-untyped]
+
+from grader.errors import GraderError
+from grader.integrations.collect.source import (
+    METADATA,
+    MOST_NAMED,
+    Attribution,
+    OwnedNotebook,
+    Owner,
+    Source,
+    SourceFile,
+    UnreadableError,
+)
+from grader.notebooks.discover import NOTEBOOK, notebook_stem
+from grader.text import inert, some
 
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)
 _CANVAS = re.compile(
@@ -52,3 +72,93 @@ def canvas(file: SourceFile) -> OwnedNotebook | None:
         name, attempt = again["stem"] + parts["suffix"], int(again["attempt"])
     owner = Owner(student, named["id"], "canvas", named["id"])
     return OwnedNotebook(file, owner, name, file.modified, attempt)
+
+
+FOLDER = re.compile(r"submission_\d+")
+EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")
+"""What Gradescope calls the folder around them, and browsers a second download."""
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Plain data only; what Ruby would make an object of its own is not needed."""
+
+
+_Loader.add_multi_constructor("!", lambda *_: None)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A submission: (name, identity) of all who handed in; `modified` is in nanoseconds, None if not said."""
+
+    submitters: tuple[tuple[str, str], ...]
+    modified: int | None
+
+
+def gradescope(source: Source, metadata: SourceFile) -> Attribution:
+    """``submission_123/name.ipynb``; what a group handed in is laid out for each of its members.
+
+    Raises:
+        GraderError: the metadata are not what Gradescope writes.
+    """
+    entries = _read_metadata(metadata)
+    notebooks, unknown = [], set()
+    for file in source.files:
+        folder = file.parts[0]
+        entry = entries.get(folder)
+        if entry is None or not entry.submitters or len(file.parts) == 1:
+            unknown.add(folder)
+            entry = Entry(((notebook_stem(folder) if len(file.parts) == 1 else folder, folder),), None)
+        modified = file.modified if entry.modified is None else entry.modified
+        for name, identity in entry.submitters:
+            owner = Owner(name, identity, "gradescope", identity)
+            notebooks.append(OwnedNotebook(file, owner, file.parts[-1], modified))
+    named = ", ".join(some(sorted(unknown), MOST_NAMED))
+    notes = [f"{METADATA} does not say whose these are: {named}."] if unknown else []
+    holding = {file.parts[0] for file in source.files}
+    empty = sorted({folder[0] for folder in source.folders if FOLDER.fullmatch(folder[0])} - holding)
+    return Attribution(notebooks, notes, [_submitters_of(folder, entries) for folder in empty])
+
+
+def _submitters_of(folder: str, entries: Mapping[str, Entry]) -> str:
+    submitters = entries[folder].submitters if folder in entries else ()
+    return ", ".join(name for name, _ in submitters) or folder
+
+
+def _read_metadata(file: SourceFile) -> dict[str, Entry]:
+    """Who handed in each folder, by the folder's name."""
+    try:
+        content = yaml.load(file.read(), _Loader)  # noqa: S506 - a safe loader's heir
+        return {str(folder): _entry(entry) for folder, entry in content.items() if isinstance(entry, dict)}
+    except (UnreadableError, yaml.YAMLError, AttributeError, ValueError, TypeError, RecursionError) as error:
+        reason = inert(str(error).partition("\n")[0])
+        raise GraderError(
+            f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
+            " which names the students by their folders."
+        ) from error
+
+
+def _entry(entry: Mapping[Any, Any]) -> Entry:
+    submitters = entry.get(":submitters")
+    people = submitters if isinstance(submitters, list) else []
+    return Entry(tuple(_submitters(people)), _nanoseconds(entry.get(":created_at")))
+
+
+def _submitters(people: list[Any]) -> Iterator[tuple[str, str]]:
+    """The name of each, else what else is known, and what tells them from others of that name."""
+    for person in people:
+        if isinstance(person, dict):
+            known = [str(person[key]).strip() for key in (":name", ":email", ":sid") if person.get(key)]
+            if known:
+                yield known[0], known[-1]
+
+
+def _nanoseconds(when: Any) -> int | None:
+    if isinstance(when, str):
+        try:
+            when = datetime.fromisoformat(when.strip())
+        except ValueError:
+            return None
+    if not isinstance(when, datetime):
+        return None
+    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(int(aware.timestamp()), 0) * 10**9

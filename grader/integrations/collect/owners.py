@@ -19,8 +19,15 @@ from grader.integrations.collect.clones import (
     student_folder_of,
     without_prefix,
 )
-from grader.integrations.collect.gradescope import EXPORT, FOLDER, gradescope
-from grader.integrations.collect.lms_names import canvas, is_canvas, moodle, moodle_person
+from grader.integrations.collect.lms_names import (
+    EXPORT,
+    FOLDER,
+    canvas,
+    gradescope,
+    is_canvas,
+    moodle,
+    moodle_person,
+)
 from grader.integrations.collect.source import (
     METADATA,
     MOST_NAMED,

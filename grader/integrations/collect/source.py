@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from grader.notebooks.discover import SKIPPED_FOLDERS, is_notebook
+from grader.notebooks.discover import is_notebook
 from grader.notebooks.reader import MAX_FILE_BYTES
 from grader.text import inert
 
@@ -30,6 +30,10 @@ TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
 
 Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
+
+
+Skipped = tuple[str, str]
+"""A path in a source, and why it was not taken, as the end of a sentence."""
 
 
 class UnreadableError(Exception):
@@ -116,7 +120,7 @@ class Source:
         repositories: folders that are clones, or copies of clones.
         clones: those of them that git has made for certain.
         folders: folders, one or two names deep, that hold any file.
-        skipped: (path, reason) of what looks handed in and is not taken.
+        skipped: what looks handed in and is not taken.
     """
 
     is_archive: bool
@@ -125,7 +129,7 @@ class Source:
     repositories: set[Parts] = field(default_factory=set)
     clones: set[Parts] = field(default_factory=set)
     folders: set[Parts] = field(default_factory=set)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
 
     def mark(self, folder: Parts, name: str) -> None:
         """Note what a name in a folder tells of the folder."""
@@ -169,26 +173,26 @@ class Source:
             folders=inner(self.folders),
         )
 
-    def by_repository(self) -> dict[Parts, list[SourceFile]]:
-        """The notebooks of each repository."""
-        found: dict[Parts, list[SourceFile]] = defaultdict(list)
+    def date_clones(self, committed: Callable[[Parts], Mapping[Parts, int]]) -> None:
+        """Give the notebooks of clones the times of their commits, by where they lie in the clone.
+
+        Where nothing is committed, all that git wrote within a minute get one time: their own say in which
+        order it did, no more.
+        """
+        clones: dict[Parts, list[SourceFile]] = defaultdict(list)
         for file in self.files:
             above = (file.parts[:depth] for depth in range(1, len(file.parts)))
-            outermost = next((folder for folder in above if folder in self.repositories), None)
-            if outermost:
-                found[outermost].append(file)
-        return found
-
-    def date(self, times: dict[Parts, int]) -> None:
-        """Give notebooks the times that are known better than by the source."""
+            if clone := next((folder for folder in above if folder in self.repositories), None):
+                clones[clone].append(file)
+        times: dict[Parts, int] = {}
+        for clone, files in clones.items():
+            known = committed(clone)
+            newest = max(file.modified for file in files)
+            for file in files:
+                is_fresh = not known and newest - file.modified < _MINUTE
+                own = newest if is_fresh else file.modified
+                times[file.parts] = known.get(file.parts[len(clone) :], own)
         self.files = [replace(file, modified=times.get(file.parts, file.modified)) for file in self.files]
-
-
-def times_of_one_clone(files: Iterable[SourceFile]) -> dict[Parts, int]:
-    """One time for the notebooks that git wrote in one go: theirs say in which order it did, no more."""
-    times = {file.parts: file.modified for file in files}
-    newest = max(times.values())
-    return {parts: newest if newest - time < _MINUTE else time for parts, time in times.items()}
 
 
 def not_ordinary(mode: int) -> str | None:
@@ -202,8 +206,3 @@ def path_text(parts: Parts) -> str:
     """Where something lies below a source, fit to be shown."""
     path = inert("/".join(parts))
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
-
-
-def is_skipped(parts: Parts) -> bool:
-    """Whether something lies in a folder that holds no submissions."""
-    return not SKIPPED_FOLDERS.isdisjoint(parts)

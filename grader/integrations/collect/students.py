@@ -139,12 +139,12 @@ def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str
 
 @dataclass
 class StudentFolders:
-    """The folder of every owner, and what a person should know of students of one name."""
+    """The folder of every owner, what a person should know of names, and folders known by name only."""
 
     record: Record
     folders: dict[Owner, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    _by_name: list[str] = field(default_factory=list)
+    by_name: list[str] = field(default_factory=list)
     _identities: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, owner: Owner, same: Collection[Owner], notebooks: Collection[str]) -> None:
@@ -170,7 +170,7 @@ class StudentFolders:
             return folder
         there = self.record.notebooks(folder, owner.scope)
         if owner.scope in _NUMBERS_ANEW and there.isdisjoint(map(_recorded, notebooks)):
-            self._by_name.append(folder)
+            self.by_name.append(folder)
             return folder
         other, folder = folder, self._spelt(_with_id(name, owner))
         self.notes.append(f"{owner.scope} knows {other} by another number than {owner.id}: see {folder}.")
@@ -181,14 +181,6 @@ class StudentFolders:
         safe = distinct_file_name(name, name, _RESERVED)
         key = collision_key(safe)
         return safe if key in _RESERVED else self.record.folders.get(key, safe)
-
-    def note_those_known_by_name(self) -> None:
-        """Note the students whom a system numbers anew, so that only the name tells who they are."""
-        if self._by_name:
-            names = ", ".join(some(self._by_name, MOST_NAMED))
-            self.notes.append(
-                f"recognised by name, as Moodle numbers people anew in each assignment: {names}."
-            )
 
 
 def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) -> StudentFolders:
@@ -210,7 +202,9 @@ def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) 
         # A student who is known keeps the folder, whatever others of that name come now.
         for owner in sorted(same, key=lambda owner: record.folder_of(owner) is None):
             found.add(owner, same, notebooks[owner])
-    found.note_those_known_by_name()
+    if found.by_name:
+        names = ", ".join(some(found.by_name, MOST_NAMED))
+        found.notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {names}.")
     return found
 
 

@@ -17,10 +17,9 @@ from grader.integrations.collect.source import (
     Parts,
     Source,
     UnreadableError,
-    is_skipped,
     not_ordinary,
-    times_of_one_clone,
 )
+from grader.notebooks.discover import SKIPPED_FOLDERS
 from grader.text import inert
 
 MAX_MEMBERS = 200_000
@@ -53,8 +52,7 @@ def list_zip(path: Path) -> Iterator[Source]:
         source = Source(is_archive=True)
         for member in members:
             _add_member(source, archive, member)
-        repositories = source.by_repository().values()
-        source.date({p: time for files in repositories for p, time in times_of_one_clone(files).items()})
+        source.date_clones(lambda _: {})
         yield source
 
 
@@ -64,7 +62,7 @@ def _add_member(source: Source, archive: zipfile.ZipFile, member: zipfile.ZipInf
     for depth, part in enumerate(parts):
         source.mark(parts[:depth], part)
     is_folder = name.endswith("/")  # a name may be empty, over which zipfile's own is_dir() falls
-    if is_folder or not parts or is_skipped(parts):
+    if is_folder or not parts or not SKIPPED_FOLDERS.isdisjoint(parts):
         return
     mode = member.external_attr >> 16
     reason = not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
