@@ -1,1 +1,1 @@
-"""Outside: other systems: collecting, exporting, releasing."""
+"""Other systems: collecting, exporting, releasing."""

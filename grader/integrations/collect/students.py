@@ -68,10 +68,10 @@ class Record:
         recorded = {_recorded(folder): folder for folder in self.folders.values()}
         for row in self._rows.values():
             if row["student"] in recorded:
-                folder = recorded[row["student"]]
-                self._of_folder[folder].append(row)
+                self._of_folder[row["student"]].append(row)
                 if row["id"]:
-                    self._folder_of_id.setdefault((row["system"], row["id"]), folder)
+                    key = row["system"], row["id"]
+                    self._folder_of_id.setdefault(key, recorded[row["student"]])
 
     def folder_of(self, owner: Owner) -> str | None:
         """The folder of the student whom a system knows by the same number."""
@@ -86,13 +86,13 @@ class Record:
         return {row["notebook"] for row in self._rows_of(student, system)}
 
     def _rows_of(self, student: str, system: str) -> list[dict[str, str]]:
-        rows = self._of_folder.get(student, [])
+        rows = self._of_folder.get(_recorded(student), [])
         return [row for row in rows if row["system"] == system and row["id"]]
 
     def came_from(self, folder: str, place: Parts) -> bool:
         """Whether something in a folder was collected from this place before."""
         source = _recorded(path_text(place))
-        rows = self._of_folder.get(folder, [])
+        rows = self._of_folder.get(_recorded(folder), [])
         return any(f"{row['from']}/".startswith(f"{source}/") for row in rows)
 
     def sha256_of(self, place: tuple[str, str]) -> str | None:
@@ -150,14 +150,13 @@ class StudentFolders:
     def add(self, owner: Owner, same: Collection[Owner], notebooks: Collection[str]) -> None:
         """Name the folder of an owner; `same` are all of that name."""
         folder = self.record.folder_of(owner) or self._new(owner, same, notebooks)
-        if (
-            self._identities.setdefault((collision_key(folder), owner.scope), owner.identity)
-            != owner.identity
-        ):
+        key = collision_key(folder), owner.scope
+        if self._identities.get(key, owner.identity) != owner.identity:
             # Another student's folder was told apart by what is this one's name.
             taken = {folder, *self.folders.values(), *_RESERVED}
             folder = distinct_file_name(folder, f"{owner.scope} {owner.identity}", taken)
-            self._identities[collision_key(folder), owner.scope] = owner.identity
+            key = collision_key(folder), owner.scope
+        self._identities[key] = owner.identity
         self.folders[owner] = folder
 
     def _new(self, owner: Owner, same: Collection[Owner], notebooks: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Outside: what is in a student repository, file by file; nothing is copied that is not named here."""
+"""What is in a student repository, file by file; nothing is copied that is not named here."""
 
 from __future__ import annotations
 
@@ -35,10 +35,7 @@ _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, bytes]:
     """All files of a student repository, by their path in it.
 
-    Args:
-        course: the course; of it only ``assignments/`` is read, and what masters say in public.
-        stems: the assignments.
-        wheel: of the grader, without the course.
+    Of the course only ``assignments/`` is read, and what masters say in public.
 
     Raises:
         CourseError: a file of the course cannot be read.
@@ -52,21 +49,20 @@ def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, byt
             if question.public_check is not None:
                 path = f"tests/{stem}/{question.id}.py"
                 files[path] = _read(assignments / path)
-    said = _said(course, stems, wheel)
+    values = _template_values(course, stems, wheel)
     for template, path in _TEMPLATES.items():
-        files[path] = _ENVIRONMENT.get_template(template).render(said).encode()
+        files[path] = _ENVIRONMENT.get_template(template).render(values).encode()
     return files
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, advice: str = "run `make build`") -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CourseError(f"{path} cannot be read ({error.strerror}): run `make build`.") from error
+        raise CourseError(f"{path} cannot be read ({error.strerror}): {advice}.") from error
 
 
-def _said(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, Any]:
-    """What the templates know."""
+def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, Any]:
     assignments = [_assignment(course, stem) for stem in stems]
     return {
         "assignments": assignments,
@@ -102,18 +98,12 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
 def _pins() -> Mapping[str, str]:
     """The versions the course is tested with, of what students install beside the grader."""
     path = SOURCES / "constraints.txt"
-    versions = {pin["name"]: pin["version"] for pin in _PIN.finditer(_read_text(path))}
+    text = _read(path, "it has the versions of packages").decode(errors="replace")
+    versions = {pin["name"]: pin["version"] for pin in _PIN.finditer(text)}
     missing = ", ".join(name for name in _PINNED if name not in versions)
     if missing:
         raise CourseError(f"{path} names no version of {missing}: add a line such as `torch==2.13.0`.")
     return {name: versions[name] for name in _PINNED}
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read ({error}), which has the versions of packages.") from error
 
 
 #: Workflows have braces of their own, so these templates are written with brackets.

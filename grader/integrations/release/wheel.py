@@ -1,4 +1,4 @@
-"""Outside: a wheel of this package, without the course, for students' machines and other systems' graders.
+"""A wheel of this package, without the course, for students' machines and other systems' graders.
 
 The same sources give the same bytes, whenever and by whomever it is built.
 """
@@ -31,16 +31,10 @@ _LONGEST_ERROR = 300
 
 
 def build_wheel(root: Path, folder: Path) -> Path:
-    """Build the wheel, reproducibly, and without asking any index.
+    """Build the wheel into a folder, without asking any index, and return its path.
 
-    It is built from a copy: nothing is left beside the sources, and nothing that was left there gets in.
-
-    Args:
-        root: the folder that holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
-        folder: where the wheel goes; it is made where it is missing. An equal wheel is left alone.
-
-    Returns:
-        The wheel's path.
+    It is built from a copy: nothing is left beside the sources, and nothing that was left there gets in. An
+    equal wheel is left alone. `root` holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
 
     Raises:
         GraderError: `root` has no sources, setuptools is missing, or `folder` cannot be written.
