@@ -1,4 +1,4 @@
-"""Outside: the plugin's name in Gradescope zips and Otter configurations made before it moved."""
+"""The plugin's name in Gradescope zips and Otter configurations made before it moved."""
 
 from grader.integrations.otter_plugin import CagedGrader, set_aside
 

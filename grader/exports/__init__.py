@@ -1,1 +1,1 @@
-"""Outside: old names that workflows of released repositories call."""
+"""Old names that workflows of released repositories call."""

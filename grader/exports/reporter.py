@@ -1,4 +1,4 @@
-"""On a student's machine: the last step of workflows that have a step for each question."""
+"""The last step of workflows that have a step for each question."""
 
 from grader.cli import main
 

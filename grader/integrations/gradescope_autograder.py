@@ -1,7 +1,7 @@
-"""Outside: an autograder zip for Gradescope, made by otter-grader, which grades in our cage by a plugin.
+"""The autograder zip for Gradescope: otter-grader is the frame, ``otter_plugin`` grades in the sandbox.
 
-In it are the master and the hidden checks of one assignment, so it is the instructor's alone. They lie beside
-Otter's ``files/``, not in it: Otter copies that folder to the submission's, where a student's own files win.
+The zip holds the master and the hidden checks of an assignment, so it is for the instructor only. They lie
+beside Otter's ``files/``, because Otter copies that folder to the submission's, where a student's files win.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONFIG = {
     "force_public_test_summary": False,
 }
 _PLACEHOLDER = '''\
-"""Otter wants a test; this one asks nothing and is worth nothing. The plugin grades."""
+"""Otter wants a test; this asks nothing and is worth nothing. The plugin grades."""
 
 from otter.test_files import test_case
 
@@ -51,7 +51,7 @@ def test_nothing():
     """Nothing is asked."""
 '''
 _RUN = '''\
-"""Run Otter's autograder, which is given nothing of the student's to read; its plugin grades in the cage."""
+"""Run Otter's autograder with nothing of the student's to read; its plugin grades in the sandbox."""
 
 from grader.integrations.otter_plugin import set_aside
 from otter.run.run_autograder import main
@@ -63,7 +63,7 @@ if __name__ == "__main__":
 
 
 def autograder(course: Course, stem: str) -> bytes:
-    """The zip for one assignment, made without a network.
+    """The zip for an assignment, made without a network.
 
     Raises:
         GraderError: otter-grader is missing, or the grader's wheel cannot be built.
@@ -81,7 +81,7 @@ def autograder(course: Course, stem: str) -> bytes:
 
 
 def _generate(folder: Path, config: dict[str, object], wheel: str) -> dict[str, bytes]:
-    """What ``otter generate`` writes, by the names of its members."""
+    """The members of the zip that ``otter generate`` writes."""
     from otter.generate import (  # type: ignore[import-untyped]  # noqa: PLC0415 - takes a second
         main as otter_generate,
     )
@@ -105,11 +105,11 @@ def _generate(folder: Path, config: dict[str, object], wheel: str) -> dict[str, 
 
 
 def _requirements(wheel: str) -> list[str]:
-    """Pip's lines: the wheel, and what verdicts depend on in the versions that are installed here."""
+    """Pip's lines: the wheel, and the packages that verdicts depend on in the versions installed here."""
     project = tomllib.loads((SOURCES / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["instructor"], *extras["notebooks"]]
-    names = {re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0] for one in wanted}
+    names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in wanted}
     return [
         f"--extra-index-url {TORCH_INDEX}",
         *sorted(f"{name}=={_version(name)}" for name in names),
@@ -118,7 +118,7 @@ def _requirements(wheel: str) -> list[str]:
 
 
 def _version(name: str) -> str:
-    """The installed version, without what tells builds of it apart."""
+    """The installed version, without the name of its build."""
     try:
         return metadata.version(name).partition("+")[0]
     except metadata.PackageNotFoundError as error:
@@ -128,11 +128,10 @@ def _version(name: str) -> str:
 
 
 def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
-    """The files of a course that grade one assignment, by their names in the zip."""
-    places = [course.assignment(stem).path, course.check_file(stem)]
+    """The files of a course that grade an assignment, by their names in the zip."""
     helpers = course.root / "tests" / "hidden" / "inside.py"
-    places += [helpers] if helpers.is_file() else []
-    for path in places:
+    paths = [course.assignment(stem).path, course.check_file(stem), *([helpers] if helpers.is_file() else [])]
+    for path in paths:
         try:
             yield f"course/{path.relative_to(course.root).as_posix()}", path.read_bytes()
         except OSError as error:
@@ -141,7 +140,7 @@ def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
 
 
 def settings_toml(settings: Settings, stem: str) -> str:
-    """The settings that hold for one assignment, as a ``course.toml`` that names no other."""
+    """The settings of an assignment, as a ``course.toml`` that names no other."""
     limits, feedback = settings.limits, settings.feedback
     lines = [
         f"# Written by grader {__version__} for {stem}.",

@@ -1,8 +1,8 @@
-"""Outside: a plugin of otter-grader's that grades a submission in our cage instead of in Otter's kernel.
+"""A plugin for otter-grader that grades a submission in the sandbox instead of in Otter's kernel.
 
-Otter runs what a student hands in beside its own tests, and unpickles files that a submission may hold. So
-nothing of the student's is left where it looks: its kernel is given an empty notebook. Where the cage is not
-to be had, an error is raised, and Otter writes no result.
+Otter runs a submission beside its own tests, and unpickles files that a submission may hold. So nothing of
+the student's is left where Otter looks, and its kernel gets an empty notebook. Otter's scores are replaced by
+ours, because it rounds to five decimals. Without a sandbox the plugin raises, and Otter writes no result.
 """
 
 from __future__ import annotations
@@ -35,23 +35,19 @@ _EMPTY: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "c
 
 
 def set_aside(autograder: str) -> None:
-    """Move all that was handed in out of Otter's sight, and leave an empty notebook in its place.
-
-    Args:
-        autograder: the folder that holds ``submission/``.
-    """
+    """Move what was handed in out of ``submission/``, and leave an empty notebook for Otter."""
     root = Path(autograder)
     if (root / _HANDED_IN).exists():
         raise GraderError(f"{root / _HANDED_IN} exists already: grade in a fresh container")
     (root / _HANDED_IN).mkdir()
-    for entry in list(os.scandir(root / "submission")):  # one by one: the folder may be a mount
+    for entry in list(os.scandir(root / "submission")):  # the folder itself may be a mount
         shutil.move(entry.path, root / _HANDED_IN / entry.name)
     empty = json.dumps(_EMPTY)
     (root / "submission" / "submission.ipynb").write_text(empty, encoding="utf-8")
 
 
 class CagedResults(GradingResults):  # type: ignore[misc]
-    """Otter's results, which Gradescope is told of in our words and with our exact numbers."""
+    """Otter's results, with our texts and exact numbers for Gradescope."""
 
     document: dict[str, Any]
 
@@ -60,10 +56,10 @@ class CagedResults(GradingResults):  # type: ignore[misc]
 
 
 class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
-    """Grades one submission; ``grader.integrations.gradescope_autograder`` makes the zip it is a part of."""
+    """Grades a submission; ``grader.integrations.gradescope_autograder`` makes the zip it is part of."""
 
     def before_grading(self, config: Any) -> None:
-        """Leave only the notebook and our placeholder where Otter reads and its kernel imports."""
+        """Delete everything but the notebook and our placeholder where Otter reads and its kernel imports."""
         config.zips = config.grade_from_log = config.pdf = False
         notebook = Path(self.submission_path)
         for entry in list(os.scandir(notebook.parent)):
@@ -79,10 +75,10 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         return nbformat.from_dict(_EMPTY)  # type: ignore[no-untyped-call]
 
     def after_grading(self, results: GradingResults) -> None:
-        """Grade in the cage, and put what it gives in the place of Otter's results.
+        """Grade in the sandbox, and replace Otter's results.
 
         Raises:
-            GraderError: there is no cage, or the zip is broken; Otter then writes no result.
+            GraderError: there is no sandbox, or the zip is broken; Otter then writes no result.
         """
         course = self._course()
         stem = self.plugin_config["stem"]
@@ -115,10 +111,10 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
 
 
 def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Result:
-    """The result of what was handed in, always one of this assignment.
+    """The result of what was handed in, for this assignment.
 
     Raises:
-        GraderError: it was not graded in a cage.
+        GraderError: it was not graded in a sandbox.
     """
     submissions, out = temporary / "submissions", temporary / "results"
     _lay_out(course, stem, handed_in, submissions / _STUDENT)
@@ -131,10 +127,10 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
 
 
 def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
-    """Copy the notebooks that were handed in, links left aside, so that one is one of the assignment.
+    """Copy the notebooks that were handed in, without links, so that at least one is the assignment's.
 
-    Whoever hands something in here means this assignment. So where no notebook is recognised as one of it,
-    the newest is named as one; and where there is no notebook, an empty file is, which is then in error.
+    A submission here is for this assignment. So if no notebook is recognised as the assignment's, the newest
+    gets its name; without any notebook, an empty file does, which is then in error.
     """
     folder.mkdir(parents=True)
     if handed_in.is_dir():
@@ -149,7 +145,7 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
         return
     is_taken = os.path.lexists(folder / f"{stem}.ipynb")  # by a folder, or by another assignment's notebook
     target = (_new_folder(folder) if is_taken else folder) / f"{stem}.ipynb"
-    newest = max(found, key=lambda one: one.path.lstat().st_mtime_ns, default=None)
+    newest = max(found, key=lambda submission: submission.path.lstat().st_mtime_ns, default=None)
     if newest is not None:
         newest.path.replace(target)
     else:
@@ -157,24 +153,22 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
 
 
 def _new_folder(folder: Path) -> Path:
-    """A new folder below one, in which what was handed in may have any name."""
-    named = next(name for name in map("named_{}".format, count(1)) if not os.path.lexists(folder / name))
-    (folder / named).mkdir()
-    return folder / named
+    """A new folder below a folder in which any name may be taken."""
+    paths = (folder / f"named_{number}" for number in count(1))
+    path = next(path for path in paths if not os.path.lexists(path))
+    path.mkdir()
+    return path
 
 
 def _copy_notebooks(source: Path, folder: Path) -> None:
-    """Copy the files that may be notebooks, and nothing else."""
+    """Copy the files that may be notebooks."""
     for here, _, names in os.walk(source):
         for path in (Path(here, name) for name in names if ".ipynb" in name.casefold()):
             _copy_notebook(path, folder / path.relative_to(source))
 
 
 def _copy_notebook(path: Path, target: Path) -> None:
-    """Copy a file, unless it leads elsewhere or keeps its reader waiting.
-
-    Where it cannot be read, an empty one is left in its place, which is then in error.
-    """
+    """Copy a regular file; an unreadable file becomes an empty file, which is then in error."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if stat.S_ISREG(path.lstat().st_mode):
@@ -199,7 +193,7 @@ def _as_otter_reads(result: Result) -> dict[str, Any]:
 
 
 def _case(check: dict[str, Any]) -> dict[str, Any]:
-    told = "\n".join(text for text in (check["message"], check["hint"]) if text)
+    message = "\n".join(text for text in (check["message"], check["hint"]) if text)
     return {
         "test_case": {
             "name": check["title"],
@@ -209,6 +203,6 @@ def _case(check: dict[str, Any]) -> dict[str, Any]:
             "success_message": None,
             "failure_message": None,
         },
-        "error": told,
+        "error": message,
         "passed": check["outcome"] == "passed",
     }

@@ -1,4 +1,4 @@
-"""Outside: results in the formats of other systems.
+"""Results in the formats of other systems.
 
 ``formats`` is the table of formats; each has a module with ``write_files``, which writes an ``Export``.
 

@@ -1,4 +1,4 @@
-"""Outside: a gradebook exported from Canvas, with a column of it filled for each assignment.
+"""A gradebook exported from Canvas, with a column of it filled for each assignment.
 
 No other cell changes.
 """

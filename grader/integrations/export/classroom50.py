@@ -1,4 +1,4 @@
-"""Outside: Classroom 50's ``result.json``, whose scores are whole numbers.
+"""Classroom 50's ``result.json``, whose scores are whole numbers.
 
 All points of an assignment are multiplied by the smallest factor that makes them whole. The names of the
 tests give the points themselves.

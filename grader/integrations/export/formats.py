@@ -1,4 +1,4 @@
-"""Outside: the table of formats, and ``write_export``, which writes one of them."""
+"""The table of formats, and ``write_export``, which writes one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: questions' scores for GitHub: an action's outputs, notices, a step's summary.
+"""Questions' scores for GitHub: an action's outputs, notices, a step's summary.
 
 The outputs have the format of GitHub Classroom's graders, which other services read too. Its reporter takes
 ``max_score`` once for each output and multiplies it by the part of the tests that passed. So an output holds

@@ -1,4 +1,4 @@
-"""On a student's machine: ``check --github``, which reports public checks to a student's own workflow.
+"""``check --github``, which reports public checks to a student's own workflow.
 
 Each notebook runs once, in a single step. The step's outputs, one for each question, have the format of
 GitHub Classroom's graders.

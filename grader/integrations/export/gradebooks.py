@@ -1,4 +1,4 @@
-"""Outside: the gradebook that a teacher exported: its CSV file, and which student each row is."""
+"""The gradebook that a teacher exported: its CSV file, and which student each row is."""
 
 from __future__ import annotations
 

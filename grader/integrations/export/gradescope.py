@@ -1,4 +1,4 @@
-"""Outside: Gradescope's ``results.json``: one test for each question, its checks in the test's text.
+"""Gradescope's ``results.json``: one test for each question, its checks in the test's text.
 
 All of it is visible, because one hidden test would hide the total from the student.
 """

@@ -1,4 +1,4 @@
-"""Outside: JUnit's XML, a file for each assignment: a suite is a student, a case is a check.
+"""JUnit's XML, a file for each assignment: a suite is a student, a case is a check.
 
 Points are properties of suites and cases.
 """

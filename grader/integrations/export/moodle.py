@@ -1,4 +1,4 @@
-"""Outside: grades as Moodle's gradebook imports them, a file for each assignment.
+"""Grades as Moodle's gradebook imports them, a file for each assignment.
 
 An unknown user fails the whole import, so users are taken from the teacher's own export.
 """
