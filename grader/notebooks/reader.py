@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from grader.errors import GraderError
 from grader.text import encodable, printable
@@ -33,23 +33,39 @@ _SAVE_AGAIN = (
 )
 _CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and hand it in anew."
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
-# What is handed in under a notebook's name, and how its text begins.
-_OTHER_KINDS = {
-    "a ZIP archive, not a notebook. Unpack it and hand in the notebook": re.compile("PK\x03\x04"),
-    "a web page, not a notebook. Download the notebook itself and hand it in": re.compile(
-        r"\s*+<(?:!doctype|html)", re.IGNORECASE
+# What is handed in under a notebook's name: how its text begins, what it is, what to do.
+_OTHER_FILES = (
+    (re.compile("PK\x03\x04"), "a ZIP archive", "Unpack it and hand in the notebook."),
+    (
+        re.compile(r"\s*+<(?:!doctype|html)", re.IGNORECASE),
+        "a web page",
+        "Download the notebook itself and hand it in.",
     ),
-    "a PDF, not a notebook. Hand in the notebook it was made from": re.compile(r"%PDF-"),
-}
+    (re.compile(r"%PDF-"), "a PDF", "Hand in the notebook it was made from."),
+)
 # The closing quote is optional: a search for one that is missing would start again at every escaped quote.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
+Kind = Literal["unreadable", "too large", "empty", "merge conflict", "damaged", "other"]
+
+
 class NotebookError(GraderError):
-    """A file that was handed in is no notebook that can be read; the text says why and what to do."""
+    """A file that was handed in is no notebook that can be read; the text says why and what to do.
+
+    Args:
+        problem: what is wrong, in a sentence.
+        advice: what to do about it before the notebook is handed in.
+        kind: which problem it is, for advice to a student who works in the notebook.
+    """
 
     sha256: str | None = None
     """The hash of the file, where its bytes could be read."""
+
+    def __init__(self, problem: str, advice: str = "", kind: Kind = "other") -> None:
+        super().__init__(f"{problem} {advice}".rstrip())
+        self.problem = problem
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -129,7 +145,9 @@ def read_file(path: Path) -> NotebookFile:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its name is no file name"
         raise NotebookError(
-            f"{name} cannot be read ({reason}): see to it that it exists and may be read, then grade again."
+            f"{name} cannot be read ({reason}).",
+            "See to it that it exists and may be read, then grade again.",
+            "unreadable",
         ) from error
     return NotebookFile(name, content, hashlib.sha256(content).hexdigest())
 
@@ -138,7 +156,7 @@ def _decode(file: NotebookFile) -> str:
     """Return the text of a file, its broken characters replaced."""
     encoding = json.detect_encoding(file.content)
     if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
-        raise NotebookError(f"{file.name} is {encoding} and large. Save it as UTF-8 and hand it in anew.")
+        raise NotebookError(f"{file.name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
     return file.content.decode(encoding, "replace")
 
 
@@ -150,37 +168,42 @@ def _open_without_following(path: str, flags: int) -> int:
 def _require_plain(status: os.stat_result, name: str) -> None:
     """Refuse what is not an ordinary file of a sensible size."""
     if stat.S_ISLNK(status.st_mode):
-        raise NotebookError(f"{name} is a link, and links are not followed. Hand in the notebook itself.")
+        raise NotebookError(f"{name} is a link, and links are not followed.", "Hand in the notebook itself.")
     if stat.S_ISDIR(status.st_mode):
-        raise NotebookError(f"{name} is a folder, not a notebook. Hand in the notebook that lies in it.")
+        raise NotebookError(f"{name} is a folder, not a notebook.", "Hand in the notebook that lies in it.")
     if not stat.S_ISREG(status.st_mode):
-        raise NotebookError(f"{name} is a pipe, a socket or a device. Hand in the notebook itself.")
+        raise NotebookError(f"{name} is a pipe, a socket or a device.", "Hand in the notebook itself.")
     if status.st_size > MAX_FILE_BYTES:
-        raise NotebookError(f"{name} is larger than {MAX_FILE_BYTES // 1024**2} MiB. {_CLEAR_OUTPUTS}")
+        raise NotebookError(
+            f"{name} is larger than {MAX_FILE_BYTES // 1024**2} MiB.", _CLEAR_OUTPUTS, "too large"
+        )
 
 
 def _parse(text: str, name: str) -> Any:
     """Return the value the JSON text stands for, if it can be had with bounded effort."""
     if not text or text.isspace():
-        raise NotebookError(f"{name} is empty. Hand in the notebook you worked in, after saving it.")
+        raise NotebookError(
+            f"{name} is empty.", "Hand in the notebook you worked in, after saving it.", "empty"
+        )
     if _has_too_many_values(text):
-        raise NotebookError(f"{name} holds millions of values beside its code. {_CLEAR_OUTPUTS}")
+        raise NotebookError(f"{name} holds millions of values beside its code.", _CLEAR_OUTPUTS, "too large")
+    kind: Kind = "damaged"
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        for kind, beginning in _OTHER_KINDS.items():
+        for beginning, what, advice in _OTHER_FILES:
             if beginning.match(text):
-                raise NotebookError(f"{name} is {kind}.") from error
+                raise NotebookError(f"{name} is {what}, not a notebook.", advice) from error
         conflict = _CONFLICT.search(text)
         reason = f"its text is not JSON (line {error.lineno})"
         if conflict:
             line = text.count("\n", 0, conflict.start()) + 1
-            reason = f"Git left the markers of a merge conflict in it (line {line})"
+            kind, reason = "merge conflict", f"Git left the markers of a merge conflict in it (line {line})"
     except (RecursionError, MemoryError):
         reason = "its JSON is nested too deeply or too large"
     except ValueError:
         reason = "its JSON holds a number of thousands of digits"
-    raise NotebookError(f"{name} is not a notebook: {reason}. {_SAVE_AGAIN}")
+    raise NotebookError(f"{name} is not a notebook: {reason}.", _SAVE_AGAIN, kind)
 
 
 def _has_too_many_values(text: str) -> bool:
@@ -198,7 +221,9 @@ def _find_cells(document: Any, name: str) -> list[Any]:
             return cells
         case {"worksheets": [*sheets]}:
             return [cell for sheet in sheets for cell in _cells_of_sheet(sheet)]
-    raise NotebookError(f"{name} is not a notebook: it is JSON, but has no list of cells. {_SAVE_AGAIN}")
+    raise NotebookError(
+        f"{name} is not a notebook: it is JSON, but has no list of cells.", _SAVE_AGAIN, "damaged"
+    )
 
 
 def _cells_of_sheet(sheet: Any) -> list[Any]:
@@ -227,13 +252,13 @@ def _read_sources(cells: list[Any], name: str) -> list[str]:
             excess = f"more than {MAX_CODE_CELLS} code cells"
         else:
             continue
-        raise NotebookError(f"{name} has {excess}. Take out what the assignment did not ask for.")
+        raise NotebookError(f"{name} has {excess}.", "Take out what the assignment did not ask for.")
     return sources
 
 
 def _too_large(name: str, cell: int) -> NotebookError:
     excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {cell}"
-    return NotebookError(f"{name} has {excess}. Take out what the assignment did not ask for.")
+    return NotebookError(f"{name} has {excess}.", "Take out what the assignment did not ask for.")
 
 
 def _raw_sources(cells: list[Any]) -> Iterator[str]:

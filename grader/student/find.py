@@ -17,6 +17,17 @@ from grader.text import inert, inert_line
 NOTEBOOKS = "[0-9][0-9]_*.ipynb"
 _STEM = re.compile(r"\d\d_\w+")
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
+_SUFFIXES = (".ipynb", ".ipynb.txt", ".ipynb.json")
+_SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
+#: What may bring a student's work back, by the kind of a NotebookError.
+_REPAIRS = {
+    "merge conflict": "Take one of the two versions, `git checkout --ours {file}` or `git checkout --theirs"
+    " {file}`, then `git add {file}`.",
+    "empty": _SAVE_AGAIN,
+    "damaged": f"{_SAVE_AGAIN} `git log {{file}}` names older ones.",
+    "unreadable": "See to it that you may read it, then run this again.",
+    "too large": "Clear all its outputs in Jupyter, and save it.",
+}
 
 
 def argument_of(path: Path) -> str:
@@ -99,11 +110,8 @@ def example(folder: Path) -> str:
     return inert(str(folder / (names or ["01_name.ipynb"])[0]))
 
 
-_SUFFIXES = (".ipynb", ".ipynb.txt", ".ipynb.json")
-
-
 class UnreadableError(GraderError):
-    """A notebook that somebody works in cannot be read; the text says why, and how to get on."""
+    """A student's notebook cannot be read; the text says why, and how to go on."""
 
 
 def unreadable_error(
@@ -113,34 +121,16 @@ def unreadable_error(
 
     Args:
         path: the file.
-        why: what reading it said; its own advice is for somebody who hands in, so it is left out.
+        why: the error of reading it, whose own advice is for a notebook that is handed in.
         handed_out: the notebook as it was handed out, or None where it does not lie near.
         example: a notebook that could have been meant.
     """
     name = inert_line(path.name)
     if not name.endswith(_SUFFIXES):
         return UnreadableError(f"{name} is no notebook: name one, such as {example}")
-    said = str(why).removeprefix(name)  # a name may hold the end of a sentence
-    problem = f"{name}{said.partition('. ')[0].partition(': see to it')[0].removesuffix('.')}."
-    mending, again = _mending(problem, _quoted(str(path))), _again(path, handed_out)
-    advice = f"{mending} Or {again}" if mending else f"{again[0].upper()}{again[1:]}"
-    return UnreadableError(f"{problem} {advice}")
-
-
-def _mending(problem: str, file: str) -> str:
-    """What may bring the work back."""
-    if "merge conflict" in problem:
-        ours, theirs = (f"`git checkout --{version} {file}`" for version in ("ours", "theirs"))
-        return f"Take one of the two versions, {ours} or {theirs}, then `git add {file}`."
-    if problem.endswith("is empty."):
-        return "If it is open in Jupyter, save it there once more."
-    if "is not a notebook" in problem:
-        return f"If it is open in Jupyter, save it there once more. `git log {file}` names older ones."
-    if "cannot be read" in problem:
-        return "See to it that you may read it, then run this again."
-    if "larger" in problem or "millions" in problem:
-        return "Clear all its outputs in Jupyter, and save it."
-    return ""
+    repair, again = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path))), _again(path, handed_out)
+    advice = f"{repair} Or {again}" if repair else f"{again[0].upper()}{again[1:]}"
+    return UnreadableError(f"{inert_line(why.problem)} {advice}")
 
 
 def _again(path: Path, handed_out: Path | None) -> str:
