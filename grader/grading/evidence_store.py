@@ -28,7 +28,7 @@ from grader.grading.submission import Submission
 from grader.notebooks.reader import NotebookError
 from grader.results.folder import ResultsFolder
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import Executor, LocalExecutor, torch_version
+from grader.sandbox.executor import Executor, open_executor, torch_version
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 
@@ -297,8 +297,4 @@ def _station(conditions: Conditions) -> Executor:
         "sandbox": conditions.sandbox,
         "cpu_seconds": int(conditions.limits.notebook) + 60,
     }
-    if conditions.scheduler is None:
-        return LocalExecutor(settings, conditions.jobs)
-    from grader.sandbox.dask_executor import DaskExecutor  # noqa: PLC0415 - half a second, for those who ask for it
-
-    return DaskExecutor(conditions.scheduler, settings)
+    return open_executor(settings, conditions.jobs, conditions.scheduler)

@@ -1,16 +1,18 @@
-"""Outside: where notebooks are observed, on this machine or on others."""
+"""Where notebooks are observed, on this machine or on others."""
 
 from __future__ import annotations
 
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from platform import python_version
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
+from grader.errors import GraderError
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
@@ -25,50 +27,74 @@ Settings = Mapping[str, Any]
 _OF_NO_CONCERN = {"autograd_grader", "pip", "setuptools", "wheel"}
 
 
-class Executor(Protocol):
-    """Where notebooks are observed: entered before its first use, and used from several threads."""
+class Executor(ABC):
+    """Where notebooks are observed: entered before its first use, and used from several threads.
+
+    Attributes:
+        max_workers: how many notebooks are observed at a time, at most.
+    """
+
+    max_workers: int
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._protection: Protection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None: ...
 
     @property
+    @abstractmethod
     def environment_fingerprint(self) -> Sequence[str]:
-        """What decides about evidence besides what is asked, as names and versions; see ``surroundings``."""
+        """What decides about evidence besides the plan; see the function of this name."""
 
     @property
-    def is_started(self) -> bool:
-        """Whether the protection has been tried out in this run."""
+    @abstractmethod
+    def prefetch(self) -> int:
+        """How many notebooks to have at hand just now, so that no worker ever waits for the next."""
 
-    @property
-    def protection(self) -> Protection:
-        """What confines the workers, tried out now unless it was before.
+    def start(self) -> Protection:
+        """What confines the workers; the first call starts what they need, and tries the sandbox out.
 
         Raises:
             ProtectionError: they cannot be confined as asked.
         """
+        with self._lock:
+            if self._protection is None:
+                self._protection = self._start()
+            return self._protection
+
+    @abstractmethod
+    def _start(self) -> Protection: ...
 
     @property
-    def max_workers(self) -> int:
-        """How many notebooks are observed at a time, at most."""
+    def is_started(self) -> bool:
+        """Whether the sandbox was tried out in this run."""
+        return self._protection is not None
 
     @property
-    def prefetch(self) -> int:
-        """How many notebooks to have at hand just now, so that no worker ever waits for the next."""
+    def protection(self) -> Protection:
+        """What ``start`` returns: for callers that do not start yet."""
+        return self.start()
 
-    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
-        """What ``grader.sandbox.observer.observe`` sees.
+    @abstractmethod
+    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+        """What ``grader.sandbox.observer.observe`` sees; starts first where nobody did.
 
         Raises:
-            GraderError: no worker could be had.
+            GraderError: there is no worker.
         """
 
+    @abstractmethod
     def cancel(self) -> None:
         """Give up what is under way: nobody waits for it any more."""
 
-    def __enter__(self) -> Self: ...
 
-    def __exit__(self, *_: object) -> None: ...
-
-
-class LocalExecutor:
-    """Workers of this machine; their zygote starts when it is needed.
+class LocalExecutor(Executor):
+    """Workers of this machine, forked from one zygote.
 
     Args:
         settings: what the zygote is started with.
@@ -76,14 +102,9 @@ class LocalExecutor:
     """
 
     def __init__(self, settings: Settings, jobs: int) -> None:
-        self.max_workers, self.prefetch = jobs, 2 * jobs
-        self._settings = settings
-        self._lock = threading.Lock()
+        super().__init__()
+        self.max_workers, self._settings = jobs, settings
         self._stack = ExitStack()
-        self._zygote: Zygote | None = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -93,25 +114,38 @@ class LocalExecutor:
         return environment_fingerprint()
 
     @property
-    def is_started(self) -> bool:
-        return self._zygote is not None
+    def prefetch(self) -> int:
+        return 2 * self.max_workers
 
-    @property
-    def protection(self) -> Protection:
-        return self._started().protection
+    def _start(self) -> Protection:
+        self._zygote = self._stack.enter_context(Zygote(**self._settings))
+        return self._zygote.protection
 
-    def observe(self, cells: Sequence[Cell], questionnaire: ProbePlan, limits: TimeLimits) -> Evidence:
-        return observe(self._started(), cells, questionnaire, limits)
+    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+        self.start()
+        return observe(self._zygote, cells, plan, limits)
 
     def cancel(self) -> None:
-        """Without their zygote the workers end, and who waits for their answers hears of it at once."""
+        """End the zygote; its workers end too, and their callers get an error at once."""
         self._stack.close()
 
-    def _started(self) -> Zygote:
-        with self._lock:
-            if self._zygote is None:
-                self._zygote = self._stack.enter_context(Zygote(**self._settings))
-            return self._zygote
+
+def open_executor(settings: Settings, jobs: int, scheduler: str | None) -> Executor:
+    """Workers of this machine, or of the machines of a Dask scheduler if there is its address.
+
+    Raises:
+        GraderError: Dask is not installed.
+    """
+    if scheduler is None:
+        return LocalExecutor(settings, jobs)
+    try:
+        from grader.sandbox.dask_executor import DaskExecutor  # noqa: PLC0415 - an extra, half a second
+    except ImportError:
+        raise GraderError(
+            "--scheduler needs Dask, which is not installed here: run pip install '.[cluster]' in the "
+            "course's folder, on this machine and on all that shall grade"
+        ) from None
+    return DaskExecutor(scheduler, settings)
 
 
 def environment_fingerprint() -> list[str]:
@@ -139,6 +173,6 @@ def _package(entry: str) -> str:
 
 
 def torch_version(known: Sequence[str]) -> str | None:
-    """The version of torch in some surroundings, without its build; None where there is no torch."""
+    """The version of torch in an environment, without its build; None where there is no torch."""
     found = (package.removeprefix("torch ") for package in known if package.startswith("torch "))
     return next((version.partition("+")[0] for version in found), None)

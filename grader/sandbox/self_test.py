@@ -1,4 +1,4 @@
-"""Outside: what ``doctor --cage`` prints: the layers of the cage, and the outcome of every attack on it."""
+"""What ``doctor --cage`` prints: the layers of the cage, and the outcome of every attack on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: a worker process as its owner holds it: its pipes, its notices, its end, its processor time."""
+"""A worker process as its owner holds it: its pipes, its notices, its end, its processor time."""
 
 from __future__ import annotations
 

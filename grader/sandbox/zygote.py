@@ -1,4 +1,4 @@
-"""Outside: starts the zygote, the process workers are forked from, and holds on to its workers.
+"""Starts the zygote, the process workers are forked from, and holds on to its workers.
 
 The zygote imports torch once, confines nobody, runs nobody's code and only forks. Its workers
 enter the cage before they read their first request. See ``grader/sandbox/worker/__init__.py`` for the

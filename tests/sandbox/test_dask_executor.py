@@ -26,6 +26,7 @@ from grader.grading.grading import Options, grade
 from grader.notebooks.reader import Cell
 from grader.sandbox import dask_executor, dask_worker
 from grader.sandbox.dask_executor import DaskExecutor
+from grader.sandbox.dask_worker import ZygotePlugin
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Protection, ZygoteGoneError
@@ -181,6 +182,8 @@ def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
         assert ended.exit_code == 2, address
         assert sentence in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
+    for module in ("grader.sandbox.dask_executor", "grader.sandbox.dask_worker"):
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "distributed", None)
     ended = run(submissions, tmp_path / "out", "--scheduler", nobody)
     assert (ended.exit_code, "pip install '.[cluster]'" in ended.stderr) == (2, True)
@@ -193,7 +196,7 @@ def test_a_scheduler_without_workers_is_not_waited_for(tmp_path, monkeypatch):
         with pytest.raises(
             GraderError, match=r"no Dask worker is connected to .*dask worker tcp://"
         ) as error:
-            dask_executor.DaskClient(empty.address)
+            DaskExecutor(empty.address, SETTINGS).__enter__()
         assert error.value.exit_status == 2
 
 
@@ -211,9 +214,6 @@ def test_a_scheduler_without_workers_is_not_waited_for(tmp_path, monkeypatch):
             id="another torch",
             marks=pytest.mark.long,
         ),
-        pytest.param(
-            NO_GRADER, "the Dask worker {} has no grader, or another one than 1.0.0", id="no grader"
-        ),
     ],
 )
 def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
@@ -229,14 +229,23 @@ def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
         dask.stop(odd)
 
 
+def test_a_worker_without_grader_is_refused(tmp_path):
+    """It is named; what it cannot import is said."""
+    with DaskCluster(tmp_path) as cluster:
+        bare = cluster.worker("bare", preload=NO_GRADER)
+        sentence = f"the Dask worker {bare.address} has no grader, or another one than 1.0.0"
+        with pytest.raises(GraderError, match=sentence), DaskExecutor(cluster.address, SETTINGS):
+            pass
+
+
 @pytest.mark.long
 def test_a_worker_that_joins_later_is_compared_too(dask, monkeypatch):
     """Its first answer tells that it is not like the others; the sentence is the same."""
     with DaskExecutor(dask.address, SETTINGS) as executor:
         assert observed(executor) == 1
         odd = dask.worker("late", preload=ANOTHER_GRADER)
-        submit = executor._crew.client.submit
-        monkeypatch.setattr(executor._crew.client, "submit", partial(submit, workers=[odd.address]))
+        submit = executor._client.submit
+        monkeypatch.setattr(executor._client, "submit", partial(submit, workers=[odd.address]))
         try:
             with pytest.raises(
                 GraderError, match=f"grader is 1.0.0 on this machine, but 0.9 on {odd.address}"
@@ -288,7 +297,7 @@ def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
         told = process.stderr.read().decode()
     assert process.returncode in {130, -signal.SIGKILL}, told
     with DaskExecutor(dask.address, SETTINGS) as executor, time_limit(30):
-        while any(executor._crew.client.processing().values()):
+        while any(executor._client.processing().values()):
             time.sleep(0.02)
     graded = command(course, crowd, tmp_path / "out", "--scheduler", dask.address)
     assert [result["score"] for result in graded.values()] == [6.0] * CROWD
@@ -334,47 +343,65 @@ class FakeZygote:
 
 
 @pytest.fixture
-def zygotes(monkeypatch):
-    """The zygotes of a Dask worker that is this process; they end as soon as nobody uses them."""
+def plugins(monkeypatch):
+    """Makes plugins as on a Dask worker; their zygotes end as soon as nobody uses them."""
     monkeypatch.setattr(FakeZygote, "living", 0)
     monkeypatch.setattr(dask_worker, "Zygote", FakeZygote)
     monkeypatch.setattr(dask_worker, "_IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(dask_worker, "_zygotes", dask_worker._Zygotes())
-    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(address="here"))
-    return dask_worker._zygotes
+
+    def make(expected=None, **settings):
+        plugin = ZygotePlugin(settings, dask_worker.installed() if expected is None else expected)
+        plugin.setup(SimpleNamespace(address="here"))
+        return plugin
+
+    return make
 
 
-def test_a_zygote_without_work_ends(zygotes):
+def test_a_zygote_without_work_ends(plugins):
     """It serves all who come with the same settings, and ends when nobody has come for a while."""
-    with zygotes.borrowed(b'{"cpu_seconds": 1}') as one, zygotes.borrowed(b'{"cpu_seconds": 1}') as same:
-        timer = zygotes._lent[b'{"cpu_seconds": 1}'].timer
-        with zygotes.borrowed(b'{"cpu_seconds": 2}') as another:
-            assert (one is same, one is another) == (True, False)
-            assert (FakeZygote.living, timer) == (2, None)
+    plugin, other = plugins(cpu_seconds=1), plugins(cpu_seconds=2)
+    assert (plugin.name == plugins(cpu_seconds=1).name, plugin.name == other.name) == (True, False)
+    living = []
+
+    def work(zygote):
+        with plugin._borrowed() as same, other._borrowed() as another:
+            assert (zygote is same, zygote is another) == (True, False)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+        living.append(FakeZygote.living)
+        return {}
+
+    plugin.answer(work)
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.join()
-    assert FakeZygote.living == 0
+    assert [*living, FakeZygote.living] == [1, 0]
 
 
 @pytest.mark.parametrize(("faults", "answered"), [(2, "evidence"), (3, "problem")])
-def test_a_zygote_that_broke_is_replaced(zygotes, monkeypatch, faults, answered):
+def test_a_zygote_that_broke_is_replaced(plugins, faults, answered):
     """The system may kill one for its memory: another observes the notebook; in the end the error travels."""
-    left = list(range(faults))
+    used = []
 
-    def breaking(*_):
-        if left:
-            left.pop()
+    def breaking(zygote):
+        used.append(zygote)
+        if len(used) <= faults:
             raise ZygoteGoneError("it has ended")
-        return Evidence()
+        return {"evidence": {}}
 
-    monkeypatch.setattr(dask_worker, "observe", breaking)
-    arguments = [dask_worker.packed(value) for value in ({}, [{}, {}, []], [], [1, 1, 1])]
-    answer = json.loads(dask_worker.observe_on_worker(*arguments))
+    answer = json.loads(plugins().answer(breaking))
     assert answered in answer
+    assert len({id(zygote) for zygote in used}) == 3
     if answered == "problem":
         with pytest.raises(BrokenRunError, match="on the Dask worker here, it has ended"):
-            dask_executor.unless_problem(answer["worker"], answer)
+            DaskExecutor("tcp://nobody:1", SETTINGS)._protection_in(answer)
+
+
+def test_a_worker_unlike_the_others_runs_no_notebook(plugins):
+    """Also one that joins later: the plugin knows what has to be installed."""
+    answer = json.loads(plugins(expected=["grader 0.9"]).answer(pytest.fail))
+    assert answer == {"worker": "here", "unlike": True}
 
 
 @pytest.mark.parametrize(
@@ -406,10 +433,10 @@ def test_evidence_of_another_machine_is_looked_at(change, monkeypatch):
 def received(sent, monkeypatch):
     """What a cluster makes of the evidence that a Dask worker sent."""
     executor = DaskExecutor("tcp://nobody:1", SETTINGS)
-    executor._protection, executor._common = Protection("none", "0"), SimpleNamespace(digest="0")
-    answer = {"worker": "one", "digest": "0", "protection": "none", "evidence": sent}
-    monkeypatch.setattr(DaskExecutor, "_submit", Mock())
-    monkeypatch.setattr(DaskExecutor, "_result", lambda *_: dask_worker.packed(answer))
+    executor._protection = Protection("none", "0")
+    executor._plugin = executor._client = Mock()
+    answer = {"worker": "one", "protection": ["none", "0"], "evidence": sent}
+    monkeypatch.setattr(DaskExecutor, "_result", lambda *_: json.dumps(answer).encode())
     return executor.observe([], ProbePlan({}, {}), QUICK)
 
 
