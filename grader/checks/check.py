@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from grader.checks.diagnosis import with_article
 from grader.errors import CourseError
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import printable
@@ -101,7 +102,7 @@ def describe(fact: Any) -> str:
     if isinstance(fact, Raised):
         return f"an error ({printable(fact.type[:60])})"
     name = printable(str(getattr(fact, "type", type(fact).__name__))[:60])
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    return with_article(name)
 
 
 def instead(seen: Any, expected: Any) -> str:

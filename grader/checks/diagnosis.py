@@ -189,7 +189,12 @@ def _a(kind: str) -> str:
     if kind == "NoneType":
         return "None"
     noun = printable(_KINDS.get(kind, kind))
-    return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
+    return with_article(noun)
+
+
+def with_article(noun: str) -> str:
+    """As in ``an int``."""
+    return f"{'an' if noun[:1].lower() in {*'aeiou'} else 'a'} {noun}"
 
 
 def _beginning(text: str) -> str:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.course.probe_source import decorator_name
 from grader.course.unfinished import filled_statements
 from grader.errors import CourseError
 from grader.text import did_you_mean
@@ -74,7 +75,7 @@ def _other_decorators(tree: ast.Module) -> Iterator[_Complaint]:
     """A check that pytest skips, or calls several times, would have no verdict."""
     for function in _functions(tree):
         for decorator in function.decorator_list:
-            name = _name(decorator)
+            name = decorator_name(decorator)
             if function.name.startswith("test_") and name != "points":
                 yield decorator.lineno, f"{function.name} has the decorator @{name}: a check has only @points"
             elif name.endswith("fixture"):
@@ -94,11 +95,11 @@ def _checks_in_a_class(tree: ast.Module) -> Iterator[_Complaint]:
 
 def _checks_by_another_name(tree: ast.Module) -> Iterator[_Complaint]:
     """A function that takes probes and is never called was meant to be a check."""
-    probes = {f.name for f in _functions(tree) if "probe" in map(_name, f.decorator_list)}
+    probes = {f.name for f in _functions(tree) if "probe" in map(decorator_name, f.decorator_list)}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for function in _functions(tree):
         parameters = {argument.arg for argument in _parameters(function)}
-        decorators = set(map(_name, function.decorator_list))
+        decorators = set(map(decorator_name, function.decorator_list))
         is_idle = function.name not in used and not decorators & _TRAVELS
         if is_idle and not function.name.startswith("test_") and parameters and parameters <= probes:
             said = f"{function.name} takes probes, and nobody calls it: a check's name begins with test_"
@@ -136,10 +137,6 @@ def _checks(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-
-
-def _name(decorator: ast.expr) -> str:
-    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
 _RULES = (

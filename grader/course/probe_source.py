@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from grader.course.definitions import global_names
 from grader.errors import CourseError
 from grader.text import did_you_mean
 
@@ -86,7 +87,7 @@ class ProbeSource:
         if isinstance(known, cls):
             return known
         tree = _definition_tree(definition)
-        names = _global_names(tree) - {tree.name}
+        names = global_names(symtable.symtable(ast.unparse(tree), "<probe>", "exec")) - {tree.name}
         dependencies = _dependencies(definition, tree, names)
         travelling = cls(
             name=tree.name,
@@ -144,7 +145,7 @@ def _definition_tree(definition: Any) -> Definition:
     if not isinstance(tree, Definition):
         raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
     ours = {"probe", "picture", "inside"}
-    others = [d for d in tree.decorator_list if _decorator_name(d) not in ours]
+    others = [d for d in tree.decorator_list if decorator_name(d) not in ours]
     if others:
         said = f"{_where(definition, others[0])} has the decorator @{ast.unparse(others[0])}"
         raise CourseError(f"{said}, which stays outside: remove it")
@@ -177,7 +178,8 @@ def _where(definition: Any, node: ast.AST) -> str:
     return f"{path}, line {getattr(node, 'lineno', 0)}: {definition.__name__}"
 
 
-def _decorator_name(decorator: ast.expr) -> str:
+def decorator_name(decorator: ast.expr) -> str:
+    """What a decorator is called, without its arguments."""
     return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
@@ -235,19 +237,6 @@ def _advice(name: str, definition: Any) -> str:
         return "make it a local, or mark its definition @inside (above this one)"
     known = {*PLACEHOLDERS, *(n for n, value in namespace.items() if _KEY in getattr(value, "__dict__", ()))}
     return f"it is defined nowhere, {did_you_mean(name, known)}"
-
-
-def _global_names(tree: Definition) -> set[str]:
-    """Names it takes from outside its own scopes: in bases, annotations, nested functions and classes."""
-    names: set[str] = set()
-
-    def visit(table: symtable.SymbolTable) -> None:
-        names.update(s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced())
-        for child in table.get_children():
-            visit(child)
-
-    visit(symtable.symtable(ast.unparse(tree), "<probe>", "exec"))
-    return names
 
 
 class Placeholder:

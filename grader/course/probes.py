@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -115,18 +115,6 @@ class PictureProbe(Probe):
     reference: bool
 
 
-@overload
-def probe(function: Callable[..., Any], /) -> Any: ...
-@overload
-def probe(
-    *,
-    question: str | None = None,
-    seconds: float = PROBE_SECONDS,
-    alone: bool = False,
-    oracle: Callable[..., Any] | None = None,
-    fixed: bool = False,
-    cases: Callable[[], Mapping[str, tuple[Any, ...]]] | None = None,
-) -> Callable[[Callable[..., Any]], Any]: ...
 def probe(  # noqa: PLR0913 - what an author may say of a probe
     function: Callable[..., Any] | None = None,
     /,
@@ -178,12 +166,6 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
     return decorate if function is None else decorate(function)
 
 
-@overload
-def picture(function: Callable[..., Any], /) -> Any: ...
-@overload
-def picture(
-    *, question: str | None = None, reference: bool = False, seconds: float = PICTURE_SECONDS
-) -> Callable[[Callable[..., Any]], Any]: ...
 def picture(
     function: Callable[..., Any] | None = None,
     /,

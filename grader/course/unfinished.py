@@ -10,15 +10,14 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-import symtable
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from grader.course.assignment import IDENTITY
 from grader.course.author_file import Blank, blanks_in, has_blank, read_syntax, read_text, without_blanks
+from grader.course.definitions import Statement, without
 from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.errors import CourseError
 
@@ -62,13 +61,13 @@ def filled_statements(path: Path) -> list[ast.stmt]:
     Raises:
         CourseError: the file cannot be read, or is not Python apart from its blanks; the text names the line.
     """
-    text, statements = read_text(path), read_syntax(path).body
+    text, nodes = read_text(path), read_syntax(path).body
     waiting = {function for function in _questions(path).values() if function is not None}
     if not waiting and not has_blank(text):
-        return statements
-    lines = text.splitlines()
-    left_out = [s for s in statements if has_blank(_source(s, lines)) or _asks_about(s, waiting)]
-    return _without(statements, left_out)
+        return nodes
+    lines, statements = text.splitlines(), [*map(Statement.of, nodes)]
+    left_out = [s for s in statements if has_blank("\n".join(s.lines(lines))) or _asks_about(s.node, waiting)]
+    return [statement.node for statement in without(statements, left_out)]
 
 
 def import_filled(path: Path) -> ModuleType:
@@ -132,15 +131,6 @@ def _read_questions(master: Path) -> dict[str, str | None]:
     return found
 
 
-def _source(statement: ast.stmt, lines: list[str]) -> str:
-    return "\n".join(lines[_first_line(statement) - 1 : statement.end_lineno])
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-
-
 def _asks_about(statement: ast.stmt, waiting: set[str]) -> bool:
     """Whether a definition asks its first argument for a function that is not written, as a probe does."""
     if not isinstance(statement, ast.FunctionDef) or not statement.args.args:
@@ -153,32 +143,6 @@ def _asks_about(statement: ast.stmt, waiting: set[str]) -> bool:
         and node.value.id == student
         for node in ast.walk(statement)
     )
-
-
-def _without(statements: list[ast.stmt], left_out: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements without some of them, and without all that needs what these define."""
-    missing = {name for statement in left_out for name in _names(statement)[0]}
-    kept = [statement for statement in statements if statement not in left_out]
-    needing = [statement for statement in kept if _names(statement)[1] & missing]
-    return _without(kept, needing) if needing else kept
-
-
-def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """The names that a top-level statement defines, and those it needs; a check's arguments are probes."""
-    table = symtable.symtable(ast.unparse(statement), "<names>", "exec")
-    defined = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-    needed = {
-        symbol.get_name() for scope in _scopes(table) for symbol in scope.get_symbols() if symbol.is_global()
-    }
-    if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
-        needed |= {argument.arg for argument in statement.args.args}
-    return defined, needed
-
-
-def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    yield table
-    for child in table.get_children():
-        yield from _scopes(child)
 
 
 def _remember_source(path: Path) -> None:

@@ -17,6 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from grader.course.definitions import scopes
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
 
@@ -105,7 +106,7 @@ def _undefined(answer: Answer) -> Iterator[tuple[str, Collection[str]]]:
     if re.search(r"^\s*from .* import \*", preamble + "\n" + source, re.MULTILINE):
         return
     table = symtable.symtable(source, "answer", "exec")
-    symbols = [(scope, symbol) for scope in _scopes(table) for symbol in scope.get_symbols()]
+    symbols = [(scope, symbol) for scope in scopes(table) for symbol in scope.get_symbols()]
     own = {
         s.get_name() for scope, s in symbols if _is_bound(s) and (scope is table or s.is_declared_global())
     }
@@ -123,12 +124,6 @@ def _bound_at_top(source: str) -> frozenset[str]:
 
 def _is_bound(symbol: symtable.Symbol) -> bool:
     return symbol.is_assigned() or symbol.is_imported() or symbol.is_parameter()
-
-
-def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    yield table
-    for child in table.get_children():
-        yield from _scopes(child)
 
 
 def _attributes(answer: Answer) -> list[ast.Attribute]:

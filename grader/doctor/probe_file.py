@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.course.assignment import Assignment
 from grader.course.author_file import blanks_in, read_syntax
+from grader.course.definitions import Statement, needed
 from grader.course.probe_names import names_given, question_of
+from grader.course.probe_source import decorator_name
 from grader.course.probes import pictures_of, probes_of
 from grader.course.rubric import Rubric, importing
 from grader.course.unfinished import filled_statements, import_statements
 from grader.errors import CourseError, GraderError
 from grader.text import did_you_mean, inert
 
-_Definition = ast.FunctionDef | ast.ClassDef
+_ASKED = {"probe", "picture"}
 
 
 def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
@@ -32,15 +34,20 @@ def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rub
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its probes there")
     statements = filled_statements(path)
-    known = [one.name for one in statements if isinstance(one, ast.FunctionDef) and _is_asked(one)]
+    known = [
+        one.name
+        for one in statements
+        if isinstance(one, ast.FunctionDef) and {*map(decorator_name, one.decorator_list)} & _ASKED
+    ]
     for name in names:
         if name not in known:
             missing = f"{path} has no probe or picture {inert(name)}; {did_you_mean(name, known)}"
             raise GraderError(left_out(path, name) or missing)
     former = sys.modules.pop(path.stem, None)
     try:
+        kept = [statement.node for statement in needed([*map(Statement.of, statements)], names)]
         with importing(path):
-            module = import_statements(path, _needed(statements, names))
+            module = import_statements(path, kept)
             probes = {**probes_of(module), **pictures_of(module)}
     finally:
         sys.modules.pop(path.stem, None)  # whoever imports the file wants all of it
@@ -62,26 +69,3 @@ def left_out(path: Path, name: str) -> str | None:
         f"it still has a blank: {own[0]}" if own else "it, or what it needs, waits for blanks to be filled in"
     )
     return f"{path}, line {begin}: {name} is left out, for {why}"
-
-
-def _is_asked(function: ast.FunctionDef) -> bool:
-    """Whether it is a probe or a picture."""
-    calls = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
-    return any(isinstance(call, ast.Name) and call.id in {"probe", "picture"} for call in calls)
-
-
-def _needed(statements: list[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
-    """The definitions of these names and of all that they need, and whatever is no definition."""
-    definitions = {node.name: node for node in statements if isinstance(node, _Definition)}
-    kept = [node for node in statements if not isinstance(node, _Definition)]
-    waiting = [*names, *(name for node in kept for name in _named(node))]
-    while waiting:
-        node = definitions.pop(waiting.pop(), None)
-        if node is not None:
-            kept.append(node)
-            waiting += _named(node)
-    return sorted(kept, key=statements.index)
-
-
-def _named(statement: ast.stmt) -> Iterator[str]:
-    return (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))

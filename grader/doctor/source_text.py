@@ -7,80 +7,40 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from grader.checks.diagnosis import quoted
 from grader.course.author_file import without_blanks
+from grader.course.definitions import Statement, closure, needed
 from grader.notebooks.reader import Cell
 
 #: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.checks.diagnosis` says them.
 _PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?: (?P<quoted>`[^`]*`)))")
 
 
-@dataclass(frozen=True)
-class _TopStatement:
-    """A statement at the top of a file: what it binds, what it names, and its text."""
-
-    binds: frozenset[str]
-    names: frozenset[str]
-    text: str
-    module: str | None = None  # from which it imports
-
-
 def needed_text(path: Path, names: Iterable[str]) -> str:
     """The text of the definitions that some names need, directly or not.
 
-    Statements that bind no name are always needed. Where a file imports from a file beside it, that file's
-    definitions belong to it.
+    Where a file imports from a file beside it, that file's definitions belong to it.
     """
-    statements = _statements(path, path.stat().st_mtime_ns)
-    needed = _closure(statements, names)
-    texts = [s.text for s in statements if not s.binds or s.binds & needed]
-    for statement in statements:
-        beside = path.parent / f"{statement.module}.py"
-        if statement.module and statement.binds & needed and beside.is_file():
-            texts.append(needed_text(beside, statement.binds & needed))
+    statements, lines = _read(path, path.stat().st_mtime_ns)
+    wanted = closure(statements, names)
+    texts: list[str] = []
+    for statement in needed(statements, names):
+        texts += statement.lines(lines)
+        module = statement.node.module if isinstance(statement.node, ast.ImportFrom) else None
+        beside = path.parent / f"{module}.py"
+        if module and beside.is_file():
+            texts.append(needed_text(beside, statement.defines & wanted))
     return "\n".join(texts)
 
 
-def _closure(statements: list[_TopStatement], names: Iterable[str]) -> set[str]:
-    """The names, and all names that their statements name."""
-    needed: set[str] = set()
-    waiting = set(names).union(*(s.names for s in statements if not s.binds))
-    while waiting:
-        needed |= waiting
-        waiting = set().union(*(s.names for s in statements if s.binds & waiting)) - needed
-    return needed
-
-
 @cache
-def _statements(path: Path, _: int) -> list[_TopStatement]:
+def _read(path: Path, _: int) -> tuple[list[Statement], list[str]]:
     text = path.read_text(encoding="utf-8")
-    lines = text.splitlines(keepends=True)
-    return [_read(node, lines) for node in ast.parse(without_blanks(text)).body]
-
-
-def _read(node: ast.stmt, lines: list[str]) -> _TopStatement:
-    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-    names = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-    names |= {a.arg for n in ast.walk(node) if isinstance(n, ast.arguments) for a in n.args}  # fixtures
-    module = node.module if isinstance(node, ast.ImportFrom) else None
-    return _TopStatement(frozenset(_bound(node)), names, "".join(lines[first - 1 : node.end_lineno]), module)
-
-
-def _bound(node: ast.stmt) -> Iterator[str]:
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            yield from ((a.asname or a.name).partition(".")[0] for a in aliases)
-        case ast.Assign(targets=targets):
-            yield from (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
+    return [*map(Statement.of, ast.parse(without_blanks(text)).body)], text.splitlines()
 
 
 def lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:

@@ -82,14 +82,14 @@ def test_a_question_is_added_and_nothing_is_changed(root):
 def test_a_question_is_added_to_all_files_or_to_none(root, monkeypatch):
     """If the last file cannot be written, the others are as before."""
     before = texts(root)
-    real = Scaffold.write.__globals__["write_complete"]
+    real = Scaffold.write.__globals__["write_atomic"]
 
     def stops(path, content):
         if path.parent.name == "answers":
             raise OSError(28, "No space left on device", str(path))
         real(path, content)
 
-    monkeypatch.setitem(Scaffold.write.__globals__, "write_complete", stops)
+    monkeypatch.setitem(Scaffold.write.__globals__, "write_atomic", stops)
     with pytest.raises(
         BrokenRunError, match=r"No space left on device.*nothing of the new question is there"
     ):
