@@ -41,19 +41,12 @@ MAX_BYTES = 8 << 30
 
 @dataclass(frozen=True)
 class Collected:
-    """What came of collecting a source.
+    """What came of collecting a source."""
 
-    Attributes:
-        students: how many students have a notebook in it.
-        changes: what was written, replaced and skipped.
-        notes: what a person should know of how students were named.
-        empty: students, as far as folders tell, without a notebook.
-    """
-
-    students: int
+    students: int  # who have a notebook in it
     changes: Changes
-    notes: tuple[str, ...]
-    empty: tuple[str, ...]
+    notes: tuple[str, ...]  # what a person should know of how students were named
+    empty: tuple[str, ...]  # students, as far as folders tell, without a notebook
 
 
 def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
@@ -87,7 +80,8 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
                 submissions.put(target)
     changes = submissions.changes
     changes.skipped += skipped + source.skipped
-    count = len({name.partition("/")[0] for name in changes.all})
+    laid_out = changes.written + changes.replaced + changes.unchanged
+    count = len({place.partition("/")[0] for place in laid_out})
     notes = (*attribution.notes, *students.notes, *_note_of_a_roster(path, folder))
     return Collected(count, changes, notes, tuple(attribution.empty))
 

@@ -23,7 +23,7 @@ def student_folder_of(source: Source) -> dict[Parts, Parts]:
     """The folder that stands for a student, for each notebook that lies in a folder.
 
     It is the outermost one, or the second where all the outermost are containers of clones: beside ordinary
-    folders a student could have made what looks like somebody else's clone.
+    folders a student could have made what looks like another student's clone.
     """
     notebooks = [file.parts for file in source.files if len(file.parts) > 1]
     students = {parts[0] for parts in notebooks if len(parts) == 2}
@@ -49,18 +49,13 @@ def _prefix_of_container(name: str) -> str | None:
 
 
 def prefixes_of(folders: Sequence[Parts], source: Source, given: Sequence[str] | None) -> Prefixes:
-    """The prefixes of students' folders which lie beside each other.
+    """The prefixes of students' folders which lie beside each other; `given` is what ``--prefix`` says.
 
-    In a folder all that lie beside each other are taken for clones, which a download has no mark of; in a
-    zip, which a learning-management system may have made, only what is one for certain.
-
-    Args:
-        folders: the folders.
-        source: where they lie.
-        given: what ``--prefix`` says, with or without hyphen; None where it says nothing.
+    In a folder all that lie beside each other are taken for clones, as a download has no mark of being a
+    clone; in a zip, which a learning-management system may have made, only what is a clone for certain.
 
     Raises:
-        GraderError: they are clones that share no prefix, though their names look as if they had one.
+        GraderError: they are clones that share no prefix, though their names look as if they had a prefix.
     """
     if given is not None:
         return tuple(prefix.rstrip("-") + "-" for prefix in given if prefix.rstrip("-"))

@@ -1,7 +1,7 @@
 """The folder of submissions, to which each collecting adds; each file is complete or not there.
 
-A notebook that still is what the record says may be replaced by a newer one. One that somebody has changed
-here, or put here, is kept. No student can have so many notebooks that others bear the cost.
+A notebook that still is what the record says may be replaced by a newer version. What a person changed here,
+or put here, is kept. No student can have so many notebooks that others bear the cost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def plan_targets(
 ) -> tuple[list[Target], list[Skipped]]:
     """Give every notebook a name of its own in the folder of its student, and tell what is more than enough.
 
-    The latest of several versions of one name keeps the name, and the others get one which tells them apart.
+    The latest of several versions of one name keeps the name, and the others' names tell them apart.
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
@@ -110,11 +110,6 @@ class Changes:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-
-    @property
-    def all(self) -> list[str]:
-        """Where the notebooks of the source are now."""
-        return self.written + self.replaced + self.unchanged
 
 
 class SubmissionsFolder:

@@ -80,10 +80,16 @@ EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Plain data only; what Ruby would make an object of its own is not needed."""
+    """Plain data only; what Ruby would make an object of its own stays a mapping."""
 
 
-_Loader.add_multi_constructor("!", lambda *_: None)
+def _plain(loader: Any, _tag: str, node: Any) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=False)
+    return loader.construct_sequence(node) if isinstance(node, yaml.SequenceNode) else node.value
+
+
+_Loader.add_multi_constructor("!", _plain)
 
 
 @dataclass(frozen=True)

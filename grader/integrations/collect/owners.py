@@ -45,10 +45,6 @@ from grader.text import some
 def find_owners(source: Source, prefixes: Sequence[str] | None) -> Attribution:
     """Find out who handed in each notebook.
 
-    Args:
-        source: the source.
-        prefixes: what folders' names begin with that is no part of a student's name; None for what all share.
-
     Raises:
         GraderError: what Gradescope says of the students cannot be read, or clones share no prefix.
     """
@@ -66,9 +62,9 @@ def find_owners(source: Source, prefixes: Sequence[str] | None) -> Attribution:
 
 
 def _exported(source: Source) -> tuple[Parts | None, list[str]]:
-    """The folder that Gradescope exported, None where it is none, and why one is not believed.
+    """The folder that Gradescope exported, or None, and why what looks like an export is not believed.
 
-    Who chose the name of a folder could have written the metadata in it, and others' names into that.
+    A student who chose a folder's name could have written the metadata in it, with others' names.
     """
     doubts = []
     beside = {parts[:-1] for parts in source.folders if FOLDER.fullmatch(parts[-1])}

@@ -18,7 +18,7 @@ from grader.text import inert
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
 
-# What a student's repository has at its top. A download of one has no `.git`, and no student can commit one.
+# At the top of a student's repository. A download has no `.git`, and no student can commit a `.git`.
 _GIT = ".git"
 REPOSITORY = frozenset({_GIT, ".handout"})
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
@@ -42,38 +42,23 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A notebook in a source.
+    """A notebook in a source; `read` raises UnreadableError where it cannot be read."""
 
-    Attributes:
-        parts: where it lies, below the folder that wraps everything.
-        path: where it lies below the source, fit to be shown.
-        modified: nanoseconds since 1970.
-        size: bytes, as the source says before it is read.
-        read: gives its bytes, or raises UnreadableError.
-    """
-
-    parts: Parts
-    path: str
-    modified: int
-    size: int
+    parts: Parts  # below the folder that wraps everything
+    path: str  # below the source, fit to be shown
+    modified: int  # nanoseconds since 1970
+    size: int  # bytes, as the source says before it is read
     read: Callable[[], bytes]
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A student, as a source names them.
-
-    Attributes:
-        name: how the student is called.
-        identity: what tells the student from others of that name within `scope`.
-        scope: where identities are unique: a system, or the clones of an assignment.
-        id: the identity, where people know it.
-    """
+    """A student, as a source names them."""
 
     name: str
-    identity: str
-    scope: str = ""
-    id: str = ""
+    identity: str  # differs between students of one name within the scope
+    scope: str = ""  # a system, or the clones of an assignment
+    id: str = ""  # the identity, where people know it
 
 
 @dataclass(frozen=True)
@@ -94,41 +79,24 @@ class OwnedNotebook:
 
 @dataclass
 class Attribution:
-    """Whose the notebooks of a source are.
-
-    Attributes:
-        notebooks: all of them, each with its owner.
-        notes: what a person should know of how students were named.
-        empty: students whose folders hold no notebook.
-        wrapper: the folder around all students' folders, whose name a student may have chosen.
-    """
+    """Whose the notebooks of a source are, and what a person should know of how students were named."""
 
     notebooks: list[OwnedNotebook]
     notes: list[str]
-    empty: list[str]
-    wrapper: Parts = ()
+    empty: list[str]  # students whose folders hold no notebook
+    wrapper: Parts = ()  # the folder around all students' folders; a student may have chosen its name
 
 
 @dataclass
 class Source:
-    """Everything in a source that matters.
-
-    Attributes:
-        is_archive: whether it is a zip, not a folder.
-        files: the notebooks.
-        metadata: Gradescope's files, by the folder they lie in.
-        repositories: folders that are clones, or copies of clones.
-        clones: those of them that git has made for certain.
-        folders: folders, one or two names deep, that hold any file.
-        skipped: what looks handed in and is not taken.
-    """
+    """Everything in a zip or a folder that matters; `skipped` looks handed in and is not taken."""
 
     is_archive: bool
-    files: list[SourceFile] = field(default_factory=list)
-    metadata: dict[Parts, SourceFile] = field(default_factory=dict)
-    repositories: set[Parts] = field(default_factory=set)
-    clones: set[Parts] = field(default_factory=set)
-    folders: set[Parts] = field(default_factory=set)
+    files: list[SourceFile] = field(default_factory=list)  # the notebooks
+    metadata: dict[Parts, SourceFile] = field(default_factory=dict)  # Gradescope's, by their folder
+    repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
+    clones: set[Parts] = field(default_factory=set)  # those that git has made for certain
+    folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)
 
     def mark(self, folder: Parts, name: str) -> None:

@@ -122,12 +122,9 @@ class Record:
 
 
 def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str, str]:
-    """The number of each student in a system out of which the notebooks were collected, as far as known.
+    """The number of each student in a system such as ``canvas``, as far as collecting told it.
 
-    Args:
-        results: what ``grade`` has written; it says where the submissions are, and there lies the record.
-        system: such as ``canvas``.
-        students: names of their folders.
+    What ``grade`` has written, `results`, says where the submissions are, and there lies the record.
     """
     try:
         record = Record(Path(read_run(results)["submissions"]))
@@ -185,9 +182,7 @@ class StudentFolders:
 def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) -> StudentFolders:
     """Name a folder for each owner: one for equal names, unless a system knows several people of that name.
 
-    Args:
-        notebooks: what the notebooks of each owner are called.
-        record: the folders that are there already, which are kept.
+    `notebooks` says what the notebooks of each owner are called. Folders that are there keep their owners.
     """
     named: dict[str, list[Owner]] = defaultdict(list)
     for owner in sorted(notebooks, key=lambda owner: (owner.name, owner.scope, owner.identity)):

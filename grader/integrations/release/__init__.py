@@ -42,7 +42,7 @@ Hashes = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Changes:
-    """Files that a release wrote, removed, and kept because somebody has changed them; sorted."""
+    """Files that a release wrote, removed, and kept because a person has changed them; sorted."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -59,13 +59,10 @@ class Released:
 
 
 def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwrite: bool = False) -> Released:
-    """Write the student repository into a folder that is empty or an earlier release.
+    """Write the student repository into a folder that is missing, empty or an earlier release.
 
-    Args:
-        course: what is released.
-        folder: where it goes; made where it is missing. Files that no release wrote are left alone.
-        wanted: the stems of the assignments; all that are written where it is empty.
-        overwrite: also replace files of an earlier release that somebody has changed since.
+    Files that no release wrote are left alone. Without `wanted` all finished assignments are released; with
+    `overwrite` files of an earlier release are replaced although a person has changed them since.
 
     Raises:
         GraderError: ``assignments/`` is outdated, an assignment is unknown, or the folder cannot be written.
@@ -99,12 +96,7 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
 
 
 def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> Changes:
-    """Make a folder hold these files, each complete or not at all.
-
-    Args:
-        folder: empty, missing, or an earlier release.
-        files: by their path below the folder, with ``/``.
-        overwrite: also replace or remove what somebody has changed.
+    """Make a folder hold these files, by their path with ``/``, each complete or not at all.
 
     Raises:
         GraderError: the folder is neither, a link leads out of it, or it cannot be written; where that is
