@@ -37,7 +37,7 @@ print(json.dumps({
 """
 
 OUTSIDE = """
-INSIDE = "grader.sandbox.worker"
+INSIDE = "grader.sandbox.worker."
 import base64, importlib, json, pathlib, struct, sys
 
 sys.path.insert(0, '')
@@ -45,7 +45,7 @@ sys.path.insert(0, '')
 paths = [path.relative_to("grader") for path in pathlib.Path("grader").rglob("*.py")]
 stems = [path.parent if path.stem == "__init__" else path.with_suffix("") for path in paths]
 names = {".".join(("grader", *stem.parts)) for stem in stems if stem.name != "__main__"}
-outside = sorted(n for n in names - {"grader.student.runner_cells"} if not n.startswith(INSIDE))
+outside = sorted(n for n in names - {"grader.student.runner_cells"} if not f"{n}.".startswith(INSIDE))
 for name in outside:
     importlib.import_module(name)
 
@@ -71,7 +71,7 @@ print(json.dumps({
     "imported": outside,
     "verdicts": {name: [found["test_double"].outcome, found["test_double"].message]
                  for name, found in verdicts.items()},
-    "foreign": [name for name in sys.modules if name.startswith(("torch", "worker", INSIDE))],
+    "foreign": [name for name in sys.modules if f"{name}.".startswith(("torch.", "worker.", INSIDE))],
 }))
 """
 
