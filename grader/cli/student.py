@@ -28,7 +28,7 @@ _seconds = click.option(
 
 
 @click.command()
-@click.argument("path", metavar="[NOTEBOOK]", required=False)
+@click.argument("path", metavar="NOTEBOOK", required=False)
 @click.argument("question", required=False)
 @_seconds
 @click.option("-v", "--verbose", is_flag=True, help="Show what the notebook prints.")
