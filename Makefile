@@ -48,6 +48,7 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # torch first and alone, so that TORCH_INDEX decides about torch and about nothing else.
 $(READY): pyproject.toml constraints.txt

@@ -37,12 +37,12 @@ STEPS = {
     "observer and wire": ("grader.sandbox.observer:observe",),
     "judging (pytest)": ("grader.grading.judge:judge", "grader.results.result:graded"),
     "pages": (
-        "grader.reports.pages:feedback_markdown",
-        "grader.reports.pages:feedback_html",
+        "grader.reports.feedback:feedback_markdown",
+        "grader.reports.feedback:feedback_html",
         "grader.reports.class_report:report_html",
         "grader.results.gradebook:gradebook",
     ),
-    "files of results": ("grader.results.folder:ResultsFolder.*",),
+    "files of results": ("grader.results.store:ResultsFolder.*",),
     "table on the terminal": ("grader.reports.terminal:print_class",),
 }
 IMPORTS, REST = "Python and imports", "the rest of the outside"
@@ -159,7 +159,7 @@ def main() -> None:
     """Grade, and write what each step took; ``outside`` is this process as a whole."""
     submissions, out, told = sys.argv[1:]
     from grader import cli  # noqa: PLC0415 - an import is a step, too
-    from grader.grading.grading import grade  # noqa: F401, PLC0415
+    from grader.grading.run import grade  # noqa: F401, PLC0415
 
     clocks = Clocks()
     clocks.add(IMPORTS, time.process_time())

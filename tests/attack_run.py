@@ -24,10 +24,10 @@ from tiny_course import write_notebook
 from grader.course.course import Course
 from grader.grading import evidence_store as observatory
 from grader.grading import grading
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
-from grader.results.result import Result
+from grader.results.model import Result
 from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 from grader.text import printable
@@ -228,7 +228,7 @@ def _stopwatch(run: Run) -> Iterator[None]:
 
 
 def _collect(run: Run, outcome: grading.Outcome, out: Path) -> None:
-    for row in outcome.rows:
+    for row in outcome.results:
         path = out / "submissions" / row.student / f"{row.name}.json"
         result = json.loads(path.read_text(encoding="utf-8"))
         run.results.setdefault(result["notebook"], []).append(result)
@@ -247,7 +247,7 @@ def _printed(outcome: grading.Outcome, out: Path) -> str:
     console = partial(Console, file=screen, force_terminal=True, width=300)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(class_table, "Console", console)
-        patch.setattr(class_table, "_MAX_ROWS", len(outcome.rows))
+        patch.setattr(class_table, "_MAX_ROWS", len(outcome.results))
         class_table.print_class(outcome, out)
     return screen.getvalue()
 

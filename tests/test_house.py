@@ -31,6 +31,13 @@ def said(tmp_path_factory):
     return done.stdout
 
 
+def test_the_contracts_are_kept():
+    """As the code stands, no contract is broken."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name != WORKER])
 def test_a_breach_is_seen_in_every_package(said, package):
     """Torch, the worker and, below the command line, a package above are refused in whichever package."""

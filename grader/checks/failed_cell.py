@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from grader.checks.diagnosis import quoted
@@ -74,12 +74,12 @@ def stopped_cells(cells: Iterable[object], text: str) -> str:
     return f"{which} stopped, because {'it' if one else 'they'} took too long."
 
 
-def as_stored(cells: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The form in which a result has the entries of ``Evidence.cells``, the first of each way to end."""
+def first_of_each_kind(cells: Iterable[Mapping[str, Any]]) -> tuple[FailedCell, ...]:
+    """Entries of ``Evidence.cells`` as failed cells, the first of each way to end."""
     kept: Counter[str] = Counter()
     found = []
-    for one in map(FailedCell.of, cells):
-        kept[one.ended] += 1
-        if kept[one.ended] <= MAX_TOLD:
-            found.append(asdict(one))
-    return found
+    for cell in map(FailedCell.of, cells):
+        kept[cell.ended] += 1
+        if kept[cell.ended] <= MAX_TOLD:
+            found.append(cell)
+    return tuple(found)

@@ -158,8 +158,8 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     """
     from grader.cli.progress import class_progress
     from grader.course.course import Course
-    from grader.grading.grading import Options
-    from grader.grading.grading import grade as grade_class
+    from grader.grading.run import Options
+    from grader.grading.run import grade as grade_class
     from grader.reports.terminal import print_class
 
     course = Course.find()
@@ -203,12 +203,12 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
 
     from grader.course.course import Course
     from grader.errors import GraderError
-    from grader.grading.replay import replay
-    from grader.reports.explanation import Explanation
+    from grader.grading.regrade import regrade
+    from grader.reports.explain import Explanation
     from grader.text import did_you_mean, inert
 
-    found = replay(Course.find().finished(), results, student, stem)
-    known = [asked["id"] for asked in found.result["questions"]]
+    found = regrade(Course.find().finished(), results, student, stem)
+    known = [asked.id for asked in found.result.all_questions]
     if question is not None and question not in known:
         raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, known)}")
     console = Console(emoji=False)

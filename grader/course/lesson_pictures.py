@@ -19,9 +19,9 @@ from types import MappingProxyType
 
 from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment, MasterCell
+from grader.course.pictures import picture_of
 from grader.course.reference import REFERENCE_LIMITS
 from grader.errors import CourseError
-from grader.graphs.picture import picture_of
 from grader.graphs.png import png, width_of
 from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of

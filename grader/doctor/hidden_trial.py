@@ -11,6 +11,7 @@ from typing import Any
 from grader.checks.check import Check
 from grader.course.assignment import Question
 from grader.course.course import Course
+from grader.course.pictures import text_of
 from grader.course.reference import REFERENCE_LIMITS
 from grader.course.rubric import Rubric
 from grader.doctor.judged import JudgedAnswer
@@ -22,7 +23,6 @@ from grader.errors import CourseError
 from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
 from grader.grading.judge import judge
 from grader.grading.scoring import is_passed
-from grader.graphs.picture import text_of
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised

@@ -26,7 +26,7 @@ from grader.grading.broken_probe import broken_probes
 from grader.grading.reference_check import require_sound_checks
 from grader.grading.submission import Submission
 from grader.notebooks.reader import NotebookError
-from grader.results.folder import ResultsFolder
+from grader.results.store import ResultsStore
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor, open_executor, torch_version
 from grader.sandbox.plan import TimeLimits
@@ -70,7 +70,7 @@ class Observatory:
         self,
         course: Course,
         rubrics: Mapping[str, Rubric],
-        folder: ResultsFolder,
+        folder: ResultsStore,
         conditions: Conditions,
         tell: Callable[[str], None] = lambda _: None,
         station: Executor | None = None,

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from grader.grading.dotted_paths import Paths, paths_in
 from grader.notebooks.reader import Cell
+from grader.results.model import Flag
 from grader.sandbox.evidence import Notice
 
 #: What a trace is called, and the dotted paths that are one, written as in `dotted_paths`. A path that begins
@@ -151,20 +152,13 @@ def _means(path: str) -> Iterator[str]:
         yield "patched"
 
 
-def flags_of(
-    cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Notice] = ()
-) -> list[dict[str, object]]:
+def flags_of(cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Notice] = ()) -> list[Flag]:
     """The flags of a notebook.
 
     Args:
         cells: its code cells.
         patched: what the worker saw changed in torch.
         traces: what the worker noticed by Python's audit events, however the text was written.
-
-    Returns:
-        ``{"what": ..., "cell": ...}`` each; the cell is None where only the worker noticed.
     """
-    found: list[dict[str, object]] = [
-        {"what": what, "cell": cell} for what, cell in dict.fromkeys([*traces_in(cells), *traces])
-    ]
-    return found + [{"what": f"{name[:60]} was replaced", "cell": None} for name in patched[:5]]
+    found = [Flag(what, cell) for what, cell in dict.fromkeys([*traces_in(cells), *traces])]
+    return found + [Flag(f"{name[:60]} was replaced", None) for name in patched[:5]]

@@ -20,6 +20,7 @@ _PRELOADABLE = {
     "scipy": ("scipy",),
 }
 _IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
+_BEGINS_A_LINE = re.compile(r'"|\\n')
 #: What torch imports at the first derivative in forward mode: half a second, of the two that a probe has.
 _FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
 _ASKS_FOR_FORWARD_MODE = re.compile(r"jvp|jacfwd|hessian|linearize|forward_ad")
@@ -40,6 +41,15 @@ def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
         if _ASKS_FOR_FORWARD_MODE.search(text):
             found.update(_FORWARD_MODE)
     return frozenset(found.union(*(_PRELOADABLE[name] for name in named & _PRELOADABLE.keys())))
+
+
+def modules_to_preload_of_file(content: bytes) -> frozenset[str]:
+    """The same for the file of a notebook that need not be read as JSON: perhaps more than it asks for.
+
+    In JSON a line of code begins behind a quotation mark or an escaped newline.
+    """
+    text = content.decode("utf-8", errors="ignore")
+    return modules_to_preload([_BEGINS_A_LINE.sub("\n", text)])
 
 
 def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:

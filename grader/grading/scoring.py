@@ -1,4 +1,4 @@
-"""Outside: scores, from verdicts and points."""
+"""Scores, from verdicts and points, and the result that they make."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.checks.check import Check
+from grader.checks.failed_cell import first_of_each_kind
+from grader.course.assignment import Question
+from grader.course.rubric import Rubric
+from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
+from grader.grading.submission import Submission
+from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result
+from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence
 from grader.scores import total
 
 
@@ -57,3 +64,106 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
     """Whether a check passed; one without a verdict did not."""
     verdict = verdicts.get(check.id)
     return verdict is not None and verdict.outcome == "passed"
+
+
+_EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
+_NOTHING = PartialCredit(0.0)
+_UNJUDGED = Verdict("failed", UNJUDGED)
+
+
+def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
+    submission: Submission,
+    rubric: Rubric,
+    evidence: Evidence,
+    verdicts: Mapping[str, Verdict],
+    provenance: Provenance,
+    credit: PartialCredit,
+) -> Result:
+    """The result of a notebook that was observed and judged."""
+    if evidence.fault is not None:
+        error = f"{evidence.fault[:1].upper()}{evidence.fault[1:]}."
+        return failed(submission, error, provenance, rubric, evidence)
+    questions = []
+    for question in rubric.questions:
+        status, checks = evidence.names[question.function], rubric.checks_of(question.id)
+        if status != "answered":
+            verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
+        rule = _EACH_CHECK if question.is_end_task else credit
+        questions.append(_question(question, status, checks, verdicts, rule))
+    flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
+    return _result(submission, None, questions, flags, provenance, evidence)
+
+
+def failed(
+    submission: Submission,
+    error: str,
+    provenance: Provenance,
+    rubric: Rubric | None = None,
+    evidence: Evidence | None = None,
+) -> Result:
+    """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
+    asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
+    questions = [_question(q, "missing", checks, _all_failed(checks, error), _NOTHING) for q, checks in asked]
+    return _result(submission, error, questions, flags_of((), (), submission.traces), provenance, evidence)
+
+
+def _result(  # noqa: PLR0913, PLR0917 - as above
+    submission: Submission,
+    error: str | None,
+    asked: Sequence[QuestionResult],
+    flags: Sequence[Flag],
+    provenance: Provenance,
+    evidence: Evidence | None,
+) -> Result:
+    questions = tuple(question for question in asked if not question.is_end_task)
+    return Result(
+        submission.name,
+        submission.student,
+        submission.assignment,
+        submission.relative,
+        tuple(submission.superseded),
+        "graded" if error is None else "error",
+        error,
+        total(question.score for question in questions),
+        total(question.max_score for question in questions),
+        tuple(flags),
+        questions,
+        next((question for question in asked if question.is_end_task), None),
+        first_of_each_kind(evidence.cells) if evidence else (),
+        provenance,
+    )
+
+
+def _question(
+    question: Question,
+    status: str,
+    checks: Sequence[Check],
+    verdicts: Mapping[str, Verdict],
+    credit: PartialCredit,
+) -> QuestionResult:
+    points = earned_by_check(checks, verdicts, credit)
+    solved = all(is_passed(check, verdicts) for check in checks)
+    return QuestionResult(
+        question.id,
+        question.title,
+        question.function,
+        status,
+        earned(checks, verdicts, credit),
+        total(check.points for check in checks),
+        tuple(
+            _check(check, verdicts.get(check.id, _UNJUDGED), worth)
+            for check, worth in zip(checks, points, strict=True)
+        ),
+        question.afterword if solved else None,
+    )
+
+
+def _check(check: Check, verdict: Verdict, points: float) -> CheckResult:
+    return CheckResult(
+        check.id, check.title, verdict.outcome, points, check.points, verdict.message, verdict.hint
+    )
+
+
+def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
+    """The verdicts on a question in which there is nothing to be judged."""
+    return {check.id: Verdict("failed", reason) for check in checks}

@@ -1,23 +1,27 @@
-"""Outside: which notebooks were handed in, by whom and for which assignment.
+"""Which notebooks were handed in, by whom and for which assignment.
 
 Everything here was named by strangers: a folder or a file may be called anything a file system permits.
 """
+
+from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
-from grader.grading.gist import Gist, gist_of
-from grader.grading.roster import read_roster
+from grader.grading.flags import traces_in
+from grader.grading.preload import modules_to_preload, modules_to_preload_of_file
 from grader.notebooks.discover import Found, find_notebooks
 from grader.notebooks.identify import recognise
-from grader.notebooks.reader import Notebook, NotebookError, read_file, read_notebook
-from grader.results.memory import Memory
+from grader.notebooks.reader import Notebook, NotebookError, parse_notebook, read_file, read_notebook
 from grader.sandbox.evidence import Notice
 from grader.text import distinct_file_name, file_name, some
 
-__all__ = ["Submission", "find_submissions", "read_roster"]
+#: Where a notebook lies, fit to be shown, and the hash of its file.
+Key = tuple[str, str]
+_NOTHING_KNOWN: Mapping[Key, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Submission:
             assignment all others of that student that have none either.
         error: why it cannot be graded, in a sentence.
         preload: modules that the zygote had better import for it.
-        traces: what its text shows of the ways to deceive a grader.
+        traces: what its text shows of the ways to deceive a grader; empty until it is examined.
     """
 
     student: str
@@ -50,6 +54,18 @@ class Submission:
     error: str | None = None
     preload: frozenset[str] = frozenset()
     traces: tuple[Notice, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The student and the name, which belong to no other submission."""
+        return self.student, self.name
+
+    def examined(self) -> Submission:
+        """The same with what is suspicious in its cells."""
+        try:
+            return replace(self, traces=traces_in(self.read().cells))
+        except NotebookError:  # observing it will say so
+            return self
 
     def read(self) -> Notebook:
         """Read the notebook again.
@@ -74,7 +90,7 @@ _Rank = tuple[int, bool, str]
 
 
 def find_submissions(
-    folder: Path, functions: Mapping[str, Collection[str]], known: Memory[Gist] | None = None
+    folder: Path, functions: Mapping[str, Collection[str]], known: Mapping[Key, str] = _NOTHING_KNOWN
 ) -> list[Submission]:
     """Find every notebook below a folder and decide which of them count.
 
@@ -86,7 +102,7 @@ def find_submissions(
         folder: Where the submissions lie. Copies of Jupyter, macOS and a release are skipped, and links are
             not followed.
         functions: The names of the functions and classes each assignment asks for, by its stem.
-        known: What is remembered of notebooks, by their place and hash; what is learned is added.
+        known: The assignments of notebooks that were recognised before, which need not be read as JSON again.
 
     Returns:
         One submission for each student and assignment, and one for all of a student's notebooks of no known
@@ -98,7 +114,6 @@ def find_submissions(
     found = find_notebooks(folder)
     students = _name_students(item.student for item in found)
     rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
-    known = Memory() if known is None else known
     for item in found:
         submission = _read(item, students[item.student], functions, known)
         rank = (item.modified, item.stem == submission.name, item.place)
@@ -136,44 +151,48 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
 
 
 def _read(
-    item: Found, student: str, functions: Mapping[str, Collection[str]], known: Memory[Gist]
+    item: Found, student: str, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
 ) -> Submission:
     """Read what was found; a notebook of no known assignment gets a name of its own."""
-    sha256, gist = _learn(item, functions, known)
-    if gist.assignment is None:
-        stems = ", ".join(functions)
-        error = gist.error or (
-            f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
-            " answers and hand it in anew."
+    sha256, assignment, error, preload = _recognise(item, functions, known)
+    if assignment is not None:
+        return Submission(
+            student,
+            assignment,
+            assignment,
+            item.path,
+            item.relative,
+            sha256,
+            error=error,
+            preload=preload,
         )
-        visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
-        name = distinct_file_name(visible, item.place, set(functions))
-        return Submission(student, None, name, item.path, item.relative, sha256, error=error)
-    return Submission(
-        student,
-        gist.assignment,
-        gist.assignment,
-        item.path,
-        item.relative,
-        sha256,
-        error=gist.error,
-        preload=gist.preload,
-        traces=gist.traces,
+    stems = ", ".join(functions)
+    unknown = (
+        f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
+        " answers and hand it in anew."
     )
+    visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
+    name = distinct_file_name(visible, item.place, set(functions))
+    return Submission(student, None, name, item.path, item.relative, sha256, error=error or unknown)
 
 
-def _learn(
-    item: Found, functions: Mapping[str, Collection[str]], known: Memory[Gist]
-) -> tuple[str | None, Gist]:
-    """Return the hash of a file, None where it cannot be read, and its gist, remembered or learned now."""
+def _recognise(
+    item: Found, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
+) -> tuple[str | None, str | None, str | None, frozenset[str]]:
+    """Return a file's hash, its assignment and why it cannot be graded, None each, and what to preload."""
+    nothing = frozenset[str]()
     if item.problem:
-        return None, Gist(None, item.problem)
+        return None, None, item.problem, nothing
     try:
         file = read_file(item.path)
     except NotebookError as error:
-        return None, Gist(recognise(item.stem, None, functions), str(error))
-    gist = known.recall((item.place,), file.sha256)
-    if gist is None:
-        gist = gist_of(file, item.stem, functions)
-        known.keep((item.place,), file.sha256, gist)
-    return file.sha256, gist
+        return None, recognise(item.stem, None, functions), str(error), nothing
+    before = known.get((item.relative, file.sha256))
+    if before is not None:
+        return file.sha256, before, None, modules_to_preload_of_file(file.content)
+    try:
+        notebook = parse_notebook(file)
+    except NotebookError as error:
+        return file.sha256, recognise(item.stem, None, functions), str(error), nothing
+    preload = modules_to_preload(cell.source for cell in notebook.cells)
+    return file.sha256, recognise(item.stem, notebook, functions), None, preload

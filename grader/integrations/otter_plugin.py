@@ -23,11 +23,11 @@ from otter.test_files import GradingResults  # type: ignore[import-untyped]
 
 from grader.course.course import Course
 from grader.errors import GraderError
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.grading.submission import find_submissions
 from grader.integrations.export.gradescope import results_json
-from grader.results.result import Result
-from grader.results.stored import stored_of
+from grader.results.model import CheckResult, Result
+from grader.results.store import ResultsStore
 
 _STUDENT = "student"
 _HANDED_IN = "handed_in"
@@ -85,11 +85,11 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         with tempfile.TemporaryDirectory() as temporary, chdir(course.root):
             result = _graded(course, stem, self._handed_in(), Path(temporary))
         ours = GradingResults.from_ottr_json(json.dumps(_as_otter_reads(result)))
-        for question in result["questions"]:
-            ours.update_score(question["id"], question["score"])
+        for question in result.questions:
+            ours.update_score(question.id, question.score)
         results.results = ours.results
         results.__class__ = CagedResults
-        results.document = results_json(stored_of(result, stem), course.settings.feedback)
+        results.document = results_json(result, course.settings.feedback)
 
     def _course(self) -> Course:
         """The course in the zip, and no other."""
@@ -119,9 +119,8 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
     submissions, out = temporary / "submissions", temporary / "results"
     _lay_out(course, stem, handed_in, submissions / _STUDENT)
     grade(course, submissions, out, Options(limits=course.settings.limits), lambda _: None)
-    path = out / "submissions" / _STUDENT / f"{stem}.json"
-    result: Result = json.loads(path.read_text(encoding="utf-8"))
-    if result["provenance"]["protection"] in {None, "none"}:
+    result = ResultsStore(out).find(_STUDENT, stem)
+    if result.provenance.protection in {None, "none"}:
         raise GraderError("this was graded without a cage, so there is no score")
     return result
 
@@ -183,26 +182,26 @@ def _as_otter_reads(result: Result) -> dict[str, Any]:
     return {
         "test_file_results": [
             {
-                "filename": question["id"],
+                "filename": question.id,
                 "points": None,
-                "test_case_results": [_case(check) for check in question["checks"]],
+                "test_case_results": [_case(check) for check in question.checks],
             }
-            for question in result["questions"]
+            for question in result.questions
         ]
     }
 
 
-def _case(check: dict[str, Any]) -> dict[str, Any]:
-    message = "\n".join(text for text in (check["message"], check["hint"]) if text)
+def _case(check: CheckResult) -> dict[str, Any]:
+    told = "\n".join(text for text in (check.message, check.hint) if text)
     return {
         "test_case": {
-            "name": check["title"],
+            "name": check.title,
             "code": "",
             "hidden": False,
-            "points": check["max_points"],
+            "points": check.max_points,
             "success_message": None,
             "failure_message": None,
         },
-        "error": message,
-        "passed": check["outcome"] == "passed",
+        "error": told,
+        "passed": check.outcome == "passed",
     }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from grader.results.model import CheckResult
 from grader.sandbox.evidence import only_follows, tells_of_an_end
-
-Check = Mapping[str, Any]
 
 _STOPPED = re.compile(r"(?:^|: )(?:[Ii]n .{1,200}`[^`]*` stopped|[Yy]our code stopped) ")
 
@@ -24,12 +22,12 @@ class Diagnosis:
         follows: those that could not be looked at because of something before them.
     """
 
-    check: Check
-    same: list[Check] = field(default_factory=list)
-    follows: list[Check] = field(default_factory=list)
+    check: CheckResult
+    same: list[CheckResult] = field(default_factory=list)
+    follows: list[CheckResult] = field(default_factory=list)
 
 
-def diagnoses_of(checks: Sequence[Check]) -> list[Diagnosis]:
+def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
     """Failed checks by what they were told: the root cause first, and what follows from it below.
 
     Code that was stopped or stopped itself comes first, for it may be why other checks failed; then what most
@@ -39,17 +37,17 @@ def diagnoses_of(checks: Sequence[Check]) -> list[Diagnosis]:
         checks: of one question, as in a result.
     """
     by_message: dict[str, Diagnosis] = {}
-    unreached: list[Check] = []
+    unreached: list[CheckResult] = []
     for check in checks:
-        message = check["message"] or ""
-        if check["outcome"] == "passed":
+        message = check.message or ""
+        if check.outcome == "passed":
             continue
         if only_follows(message):
             unreached.append(check)
         elif message and message in by_message:
             by_message[message].same.append(check)
         else:
-            by_message[message or check["id"]] = Diagnosis(check)
+            by_message[message or check.id] = Diagnosis(check)
     found = sorted(by_message.values(), key=_rank)
     if found:
         found[0].follows = unreached
@@ -58,6 +56,6 @@ def diagnoses_of(checks: Sequence[Check]) -> list[Diagnosis]:
 
 
 def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
-    message = diagnosis.check["message"] or ""
+    message = diagnosis.check.message or ""
     has_stopped = tells_of_an_end(message) or _STOPPED.search(message)
     return (0 if has_stopped else 1), -len(diagnosis.same)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from grader.errors import BrokenRunError
-from grader.results.summary import AssignmentSummary
+from grader.results.statistics import AssignmentSummary
 from grader.version import code_hash
 
 if TYPE_CHECKING:
-    from grader.results.folder import ResultsFolder
+    from grader.results.store import ResultsStore
 
 CHARTS = ".charts"
 
@@ -42,7 +42,7 @@ class Charts:
             return cls()
         return cls(json.loads(text) if digest == _sha256(text) else None)
 
-    def save(self, folder: ResultsFolder) -> None:
+    def save(self, folder: ResultsStore) -> None:
         """Keep what was used for the next run; without it that run draws again."""
         if self._used != self._stored:
             text = json.dumps(self._used)

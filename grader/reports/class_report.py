@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from grader.reports.charts import Charts
 from grader.reports.templates import HTML
+from grader.results.model import Result
 from grader.results.review import Case, cases
-from grader.results.row import Row
-from grader.results.summary import summarise
+from grader.results.statistics import summarise
 from grader.scores import total
 
 _FEW = 1  # submission has no distribution
@@ -34,7 +34,7 @@ class _Script:
 
 
 def report_html(
-    rows: Sequence[Row],
+    rows: Sequence[Result],
     absent: Sequence[tuple[str, str]],
     protection: str,
     points: Mapping[str, Mapping[str, float]] = _NOTHING,
@@ -66,10 +66,10 @@ def report_html(
 
 
 def _figures(
-    rows: Sequence[Row], absent: Sequence[tuple[str, str]], protection: str
+    rows: Sequence[Result], absent: Sequence[tuple[str, str]], protection: str
 ) -> list[tuple[str, object]]:
     """The head of the page: name and value."""
-    graded_at = max((dict(row.provenance)["graded_at"] or "" for row in rows), default="")
+    graded_at = max((row.provenance.graded_at or "" for row in rows), default="")
     return [
         ("submissions", len(rows)),
         ("not handed in", len(absent)),
@@ -80,13 +80,13 @@ def _figures(
     ]
 
 
-def _with_remarks(rows: Sequence[Row], looked_at: Sequence[Case]) -> list[tuple[Row, str]]:
+def _with_remarks(rows: Sequence[Result], looked_at: Sequence[Case]) -> list[tuple[Result, str]]:
     """Each row with what a human should know at a glance, and may search for."""
     noticed = {id(case.row) for case in looked_at}
     return [(row, _remark(row, needs_a_look=id(row) in noticed)) for row in rows]
 
 
-def _remark(row: Row, *, needs_a_look: bool) -> str:
+def _remark(row: Result, *, needs_a_look: bool) -> str:
     if row.error:
         return ""
     remarks = [f"not answered: {', '.join(row.unanswered)}"] if row.unanswered else []

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import BrokenRunError
-from grader.results.folder import ResultsFolder
+from grader.results.store import ResultsStore
 
 FILE_NAME = "changes.csv"
 
@@ -109,7 +109,7 @@ def standing(line: Line) -> str:
     return f"{line['score']} of {line['max_score']}{status}"
 
 
-def record(folder: ResultsFolder, gradebook: str, *, same_class: bool) -> tuple[list[Change], str | None]:
+def record(folder: ResultsStore, gradebook: str, *, same_class: bool) -> tuple[list[Change], str | None]:
     """Find what a new gradebook changes of the one in the folder, and add it to the folder's history.
 
     To be called before the new one is written: a run that is killed in between is compared again.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grader.results.row import Row
+from grader.results.model import Result
 from grader.scores import format_points, total
 from grader.text import without_formula
 
@@ -16,7 +16,7 @@ _SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which woul
 
 
 def gradebook(
-    rows: Sequence[Row], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
+    rows: Sequence[Result], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
 ) -> str:
     """The gradebook as CSV text.
 
@@ -26,7 +26,7 @@ def gradebook(
         points: what each question is worth, of the assignments somebody is absent from.
     """
     asked = {q for worth in points.values() for q in worth} | {
-        answer.id for row in rows for answer in row.answers
+        answer.id for row in rows for answer in row.questions
     }
     questions = sorted(asked, key=lambda q: int(q[1:]))
     text = io.StringIO()
@@ -41,15 +41,15 @@ def gradebook(
     return text.getvalue()
 
 
-def _line(row: Row, questions: Sequence[str]) -> list[Any]:
-    scores = {answer.id: format_points(answer.score) for answer in row.answers}
+def _line(row: Result, questions: Sequence[str]) -> list[Any]:
+    scores = {answer.id: format_points(answer.score) for answer in row.questions}
     return [
         without_formula(row.student),
         without_formula(row.what),
         format_points(row.score),
         format_points(row.max_score),
         row.status,
-        dict(row.provenance)["notebook_sha256"] or "",
+        row.provenance.notebook_sha256 or "",
         *(scores.get(question, "") for question in questions),
     ]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.checks.failed_cell import stopped_cells
-from grader.results.row import Answer, Row
+from grader.checks.failed_cell import FailedCell, stopped_cells
+from grader.results.model import Flag, QuestionResult, Result
 from grader.sandbox.evidence import UNJUDGED, tells_of_an_end
 from grader.text import some
 
@@ -21,12 +21,12 @@ class Case:
         rank: 0 for the gravest kind of reason.
     """
 
-    row: Row
+    row: Result
     rank: int
     reasons: tuple[str, ...]
 
 
-def cases(rows: Iterable[Row]) -> list[Case]:
+def cases(rows: Iterable[Result]) -> list[Case]:
     """Who has to be looked at: the gravest first, else in the order of the rows."""
     found = []
     for row in rows:
@@ -37,9 +37,9 @@ def cases(rows: Iterable[Row]) -> list[Case]:
     return sorted(found, key=lambda case: case.rank)
 
 
-def _reasons(row: Row) -> list[str]:
+def _reasons(row: Result) -> list[str]:
     """Each kind of reason as a sentence, or as nothing where it is none."""
-    unjudged, ended = ("", "") if row.error else _trouble(row.answers)
+    unjudged, ended = ("", "") if row.error else _trouble(row.questions)
     flags = _flags(row.flags) if row.flags else ""
     left = ", ".join(some(row.superseded, _MOST))
     several = (
@@ -48,11 +48,11 @@ def _reasons(row: Row) -> list[str]:
     return [row.error or "", unjudged, flags, ended, _stopped(row.stopped), several]
 
 
-def _flags(flags: Sequence[tuple[str, int | None]]) -> str:
+def _flags(flags: Sequence[Flag]) -> str:
     """What was noticed, each kind with its cells."""
     cells: dict[str, list[str]] = {}
-    for what, cell in flags:
-        cells.setdefault(what, []).extend([] if cell is None else [str(cell)])
+    for flag in flags:
+        cells.setdefault(flag.what, []).extend([] if flag.cell is None else [str(flag.cell)])
     told = [
         f"{what} (code cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})" if numbers else what
         for what, numbers in cells.items()
@@ -60,15 +60,15 @@ def _flags(flags: Sequence[tuple[str, int | None]]) -> str:
     return f"Flagged: {'; '.join(some(told, _MOST))}."
 
 
-def _stopped(stopped: Sequence[tuple[int, str]]) -> str:
+def _stopped(stopped: Sequence[FailedCell]) -> str:
     """Which cells were stopped or left out; those of which the same is said together."""
     cells: dict[str, list[str]] = {}
-    for cell, why in stopped:
-        cells.setdefault(why, []).append(str(cell))
+    for cell in stopped:
+        cells.setdefault(cell.text, []).append(str(cell.cell))
     return " ".join(stopped_cells(some(numbers, _MOST), why) for why, numbers in cells.items())
 
 
-def _trouble(answers: Sequence[Answer]) -> tuple[str, str]:
+def _trouble(answers: Sequence[QuestionResult]) -> tuple[str, str]:
     """Sentences about the questions with a check without a verdict, and those whose process went wrong."""
     unjudged: dict[str, None] = {}
     ended: dict[str, str] = {}

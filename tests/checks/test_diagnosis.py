@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grader.checks.diagnosis import diagnose
-from grader.results.told import counted
+from grader.results.statistics import counted
 from grader.sandbox.facts import Raised
 
 OVERWRITTEN = (

@@ -19,7 +19,7 @@ from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation.equal_edits import read_equals
 from grader.doctor.mutation.mutants import mutants
 from grader.doctor.mutation.run import rotten
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.sandbox.facts import Raised
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -69,7 +69,7 @@ def _a_student_is_told(course, folder):
     clamped = "def safe_root(x):\n    return x.clamp(min=0).sqrt()"
     write_notebook(folder / "class" / "ada" / "09_branches.ipynb", ["import torch", clamped])
     outcome = grade(course, folder / "class", folder / "results", Options(), lambda _: None)
-    assert [row.score for row in outcome.rows] == [0]
+    assert [row.score for row in outcome.results] == [0]
     feedback = (folder / "results" / "feedback" / "ada" / "09_branches.md").read_text(encoding="utf-8")
     assert "At 2 of 5 places where x is not positive the gradient is not 0, but inf." in feedback
     assert "What backward will visit, from y to x" in feedback

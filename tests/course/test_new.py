@@ -15,7 +15,7 @@ from grader.course.scaffold import Scaffold
 from grader.course.unfinished import blanks_of
 from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 
 STEM = "02_signs"
 
@@ -239,7 +239,7 @@ def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygot
     write_notebook(tmp_path / "class" / "ada" / "01_tiny.ipynb", RIGHT)
     course, out = Course.find(root), tmp_path / "results"
     outcome = grade(course, tmp_path / "class", out, Options(), lambda _: None)
-    assert [(row.student, row.score) for row in outcome.rows] == [("ada", 6)]
+    assert [(row.student, row.score) for row in outcome.results] == [("ada", 6)]
     with pytest.raises(CourseError, match="still has 29 blanks"):
         grade(course, tmp_path / "class", out, Options(assignments=(STEM,)), lambda _: None)
 

@@ -17,7 +17,7 @@ from grader.cli import main
 from grader.course.course import Course
 from grader.errors import ProtectionError
 from grader.grading import grading
-from grader.grading.grading import RELEASED
+from grader.grading.run import RELEASED
 from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST
 from grader.sandbox import executor

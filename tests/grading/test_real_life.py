@@ -9,7 +9,7 @@ from real_life import answers, cells, files  # noqa: F401 - they enter their cas
 from real_life.draft import CASES, ROOT
 
 from grader.course.course import Course
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.sandbox import executor
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
@@ -28,7 +28,7 @@ class Graded:
 
     def __init__(self, out, outcome):
         self.outcome = outcome
-        paths = [out / "submissions" / row.student / f"{row.name}.json" for row in outcome.rows]
+        paths = [out / "submissions" / row.student / f"{row.name}.json" for row in outcome.results]
         results = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
         self.results = {result["notebook"].partition("/")[0]: result for result in results}
         self.evidence = {}
@@ -92,5 +92,5 @@ def test_everybody_has_one_result(graded):
     """Nobody is lost and nobody counted twice."""
     assert len(CASES) >= 50
     assert sorted(graded.results) == sorted(case.student for case in CASES)
-    assert len(graded.outcome.rows) == len(CASES)
+    assert len(graded.outcome.results) == len(CASES)
     assert graded.outcome.without == []

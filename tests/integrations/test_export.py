@@ -30,7 +30,7 @@ from grader.integrations.export.github import (
     step_summary,
 )
 from grader.integrations.export.gradebooks import match, parse_sheet
-from grader.results.stored import Stored, StoredAnswer, StoredCheck
+from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 
 FORMATS = ["classroom50", "github", "gradescope", "junit"]
 
@@ -209,11 +209,13 @@ SHARES = (0.43, 0.65, 0.64, 0.64, 0.64)  # of 3; as floats they add up to a litt
 def test_a_cap_is_told_where_there_is_one(score, points, has_a_cap):
     """Who earned less than the passed checks are worth reads why, and nobody else."""
     checks = tuple(
-        StoredCheck("t", "It holds.", "passed" if worth else "failed", worth, 1, None, None)
+        CheckResult("t", "It holds.", "passed" if worth else "failed", worth, 1, None, None)
         for worth in points
     )
-    answer = StoredAnswer("q1", "One", "answered", score, 4.0, checks)
-    shown = gradescope.results_json(Stored("a", "b", "b", "c", None, score, 4.0, (answer,), ""), Feedback())
+    answer = QuestionResult("q1", "One", "f", "answered", score, 4.0, tuple(checks))
+    provenance = Provenance(None, None, None, None, None, None)
+    result = Result("b", "a", "b", "c", (), "graded", None, score, 4.0, (), (answer,), None, (), provenance)
+    shown = gradescope.results_json(result, Feedback())
     said = f"A question of which a check fails earns at most {score:g} of its 4 points."
     assert (said in (feedback_text(answer, Feedback()) or "")) is has_a_cap
     assert (said in shown["tests"][0]["output"]) is has_a_cap

@@ -9,7 +9,7 @@ from grader.course.settings import Feedback
 from grader.graphs.legend import LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
 from grader.reports.causes import diagnoses_of
-from grader.reports.pages import feedback_html, feedback_markdown
+from grader.reports.feedback import feedback_html, feedback_markdown
 from grader.scores import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"

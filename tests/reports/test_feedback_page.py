@@ -6,7 +6,7 @@ from test_report_page import computed, contrast, luminance
 
 from grader.graphs.graph_facts import read_graph
 from grader.graphs.picture import draw
-from grader.reports.pages import feedback_html
+from grader.reports.feedback import feedback_html
 
 NAMES = "محمد <b>العربي</b> 李小龙 " + "x" * 180
 PHONE = {"width": 390, "height": 844}

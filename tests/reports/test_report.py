@@ -12,25 +12,22 @@ from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
 
-from grader.checks.failed_cell import MAX_TOLD
+from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.rubric import Rubric
-from grader.grading.outcome import Outcome
-from grader.grading.scoring import PartialCredit
+from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports import chart_svg
 from grader.reports import terminal as class_table
 from grader.reports.chart_svg import scores
 from grader.reports.charts import CHARTS, Charts
 from grader.reports.class_report import report_html
-from grader.reports.pages import failed_cells
+from grader.reports.feedback import failed_cells
 from grader.reports.terminal import print_class
-from grader.results.folder import ResultsFolder
-from grader.results.index import INDEX, Index
-from grader.results.result import graded
+from grader.results.model import Flag, Provenance, Result
 from grader.results.review import cases
-from grader.results.row import Rows
-from grader.results.summary import summarise
-from grader.results.told import Told, counted
+from grader.results.run_summary import RunSummary
+from grader.results.statistics import Told, counted, summarise
+from grader.results.store import ResultsStore
 from grader.sandbox.evidence import REASONS, UNANSWERED, UNJUDGED, Evidence, Failure
 from grader.scores import apportioned
 
@@ -42,10 +39,16 @@ def shown(monkeypatch, tmp_path):
     def shown(rows, absent=(), without=(), note=None, points=None):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
-        outcome = Outcome(
-            list(rows), list(absent), "landlock+seccomp", 1, list(without), note, points=points or {}
+        run = RunSummary(
+            results=list(rows),
+            absent=list(absent),
+            protection="landlock+seccomp",
+            fresh=1,
+            without=list(without),
+            note=note,
+            points=points or {},
         )
-        print_class(outcome, tmp_path)
+        print_class(run, tmp_path)
         return screen.getvalue()
 
     return shown
@@ -211,7 +214,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         row("fine", message="It is not."),
         replace(row("several"), superseded=("several/old.ipynb",)),
         row("endless", message=["Your code still ran after 10 s and was stopped.", "No."]),
-        replace(row("flagged"), flags=(("ctypes", 4), ("gc", None), ("ctypes", 7))),
+        replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None), Flag("ctypes", 7))),
         row("unjudged", message="This check did not come to a verdict; your instructor has to look at it."),
         row("broken", error="It is empty.", flags=["gc"], message="Your code still ran on."),
     ]
@@ -230,7 +233,7 @@ def observed_result(*cells):
     """The result of a notebook of which these cells failed."""
     submission = Submission("ada", "01_tiny", "01_tiny", Path(), "ada/01_tiny.ipynb", "0")
     rubric = Rubric("01_tiny", Path(), (), (), {}, {})
-    provenance = {"notebook_sha256": "0", "graded_at": "1"}
+    provenance = Provenance("0", None, None, None, None, "1")
     return graded(submission, rubric, Evidence(cells=list(cells)), {}, provenance, PartialCredit(0.5))
 
 
@@ -249,16 +252,16 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
         raised(7, "CellTimeout", text="too long"),
         *({"cell": cell, **left_out} for cell in range(8, 40)),
     )
-    assert [cell["cell"] for cell in result["cells"]] == [2, 5, 7, *range(8, 28)]
-    assert result["cells"][0] == {"cell": 2, "ended": "raised", "text": "NameError: name 'x'"}
-    ((found, (reason,)),) = [(case.row, case.reasons) for case in cases([Rows().row_of(result, "01_tiny")])]
-    assert found.stopped[:2] == ((5, ""), (7, ""))
+    assert [cell.cell for cell in result.cells] == [2, 5, 7, *range(8, 28)]
+    assert result.cells[0] == FailedCell(2, "raised", "NameError: name 'x'")
+    ((found, (reason,)),) = [(case.row, case.reasons) for case in cases([result])]
+    assert [(cell.cell, cell.text) for cell in found.stopped[:2]] == [(5, ""), (7, "")]
     assert reason == (
         "Code cells 5, 7 were stopped, because they took too long."
         f" Code cells {', '.join(map(str, range(8, 20)))}, and 8 more were left out:"
         " the cells before it used up the time of the notebook."
     )
-    assert not cases([Rows().row_of(observed_result(raised(2, "NameError")), "01_tiny")])
+    assert not cases([observed_result(raised(2, "NameError"))])
 
 
 def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, shared_zygote):
@@ -275,20 +278,11 @@ def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, sh
     assert page.count("<td>look at it</td>") == 1
 
 
-def test_a_result_of_an_older_grader_is_a_row_too():
+def test_a_result_of_an_older_grader_is_read_too():
     """It does not tell of its cells, and nothing is noticed about them."""
-    result = observed_result(raised(5, "CellTimeout"))
-    del result["cells"]
-    assert Rows().row_of(result, "01_tiny").stopped == ()
-
-
-def test_an_index_remembers_the_cells_that_were_stopped(tmp_path):
-    """A row is the same when nobody reads its result again."""
-    row_of = row("ada", cells=[{"cell": 5, "ended": "stopped", "text": ""}], flags=["gc"])
-    index = Index.load(tmp_path, {})
-    index.rows.keep(("ada", "01_tiny"), "signature", row_of)
-    (tmp_path / INDEX).write_text(index.text())
-    assert Index.load(tmp_path, {}).rows.recall(("ada", "01_tiny"), "signature") == row_of
+    stored = observed_result(raised(5, "CellTimeout")).to_json()
+    del stored["cells"], stored["end_task"]
+    assert Result.from_json(stored, "01_tiny").stopped == []
 
 
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
@@ -307,7 +301,7 @@ def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():
 @pytest.fixture
 def folder(tmp_path):
     """An open folder of results."""
-    with ResultsFolder(tmp_path / "out", Index("")) as folder:
+    with ResultsStore(tmp_path / "out") as folder:
         yield folder
 
 

@@ -10,9 +10,9 @@ from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
-from grader.grading.outcome import Outcome
 from grader.reports.terminal import print_class
 from grader.results.changes import Change, changes, history, standing
+from grader.results.run_summary import RunSummary
 
 HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -140,7 +140,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.grading.record", lambda *_, **__: 1 / 0)
+        patch.setattr("grader.grading.class_files.record", lambda *_, **__: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     out = klass.grade()
@@ -151,7 +151,9 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
 def test_of_many_changes_the_first_are_told(capsys, tmp_path):
     """Nobody reads more than twenty; the others are in the file."""
     found = [change(f"s{number:02}") for number in range(22)]
-    print_class(Outcome([], [], "none", 0, [], None, found), tmp_path)
+    print_class(
+        RunSummary(results=[], absent=[], protection="none", fresh=0, without=[], changes=found), tmp_path
+    )
     out = capsys.readouterr().out
     assert "22 results changed:" in out
     assert out.count("checks or course changed") == 20

@@ -8,20 +8,19 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
 from grader import files as lock
 from grader.course.course import Course
-from grader.errors import BrokenRunError, GraderError
-from grader.grading import gist
-from grader.grading.grading import Options, grade
+from grader.errors import GraderError
+from grader.grading import submission
+from grader.grading.run import Options, grade
 from grader.grading.submission import find_submissions
 from grader.notebooks.reader import Notebook
-from grader.results import folder as folders
-from grader.results.folder import ResultsFolder
-from grader.results.index import INDEX, Index
+from grader.results.store import ResultsStore
 
 NOBODY = lambda *_: None  # noqa: E731
 OPENED = []
@@ -86,60 +85,44 @@ def klass(tmp_path, shared_zygote):
 
 
 def timeless(outcome):
-    """An outcome's rows without the times of their making."""
-    return [
-        {**vars_of(row), "provenance": dict(row.provenance) | {"graded_at": None}} for row in outcome.rows
-    ]
+    """Results without the times of their making."""
+    return [replace(one, provenance=replace(one.provenance, graded_at=None)) for one in outcome.results]
 
 
-def vars_of(row):
-    return {name: getattr(row, name) for name in row.__slots__}
-
-
-def test_an_unchanged_class_is_not_read_again(klass, monkeypatch):
-    """A second run opens no result and no evidence, parses no notebook, and leaves every file as it was."""
+def test_an_unchanged_class_is_known_by_its_results(klass, monkeypatch):
+    """A second run opens each result once and no other evidence than its first line, and changes no file."""
+    klass.submissions.joinpath("eva/essay.ipynb").unlink()
+    klass.submissions.joinpath("dan/01_tiny.ipynb").unlink()
+    klass.submissions.joinpath("cem/old/01_tiny.ipynb").unlink()
     first = klass.grade()
     before = klass.files()
-    monkeypatch.setattr(gist, "parse_notebook", None)
+    monkeypatch.setattr(submission, "parse_notebook", None)
     with opened() as paths:
         second = klass.grade()
-    results = {path.removeprefix(f"{klass.out}/") for path in paths if path.startswith(str(klass.out))}
-    assert {path for path in results if not path.startswith(".unfinished/")} == {
-        *(INDEX, "run.json"),  # what the run before remembers, and what it is compared with
-        *("gradebook.csv", ".charts"),
-    }
+    results = [path for path in paths if path.startswith(str(klass.out / "submissions"))]
+    assert len(results) == len(set(results)) == 4
     notebooks = [path for path in paths if path.startswith(str(klass.submissions)) and "ipynb" in path]
-    assert len(notebooks) == len(set(notebooks)) == 7
-    assert (second.rows, second.fresh) == (first.rows, 0)
+    assert len(notebooks) == len(set(notebooks)) == 4
+    assert (second.results, second.fresh) == (first.results, 0)
     assert klass.files() == before
 
 
-@pytest.mark.parametrize("spoil", ["deleted", "torn", "garbled", "foreign", "empty", "binary"])
-def test_the_index_is_never_needed_and_never_believed_blindly(klass, spoil):
-    """Without an index, or with one that somebody spoiled, a run gives the same and writes it anew."""
-    first, index = klass.grade(), klass.out / INDEX
-    before, text = klass.files(), index.read_text()
-    if spoil == "deleted":
-        index.unlink()
-    else:
-        content = {
-            "torn": text[: len(text) // 2],
-            "garbled": text.replace('"answered"', '"untouched"'),
-            "foreign": "[1, 2, 3]",
-            "empty": "",
-            "binary": "\udcff",
-        }[spoil]
-        index.write_bytes(os.fsencode(content))
-    second = klass.grade()
-    assert (second.rows, second.fresh) == (first.rows, 0)
-    assert klass.files() == before
+def test_a_run_that_another_grader_recognised_for_reads_notebooks_again(klass, monkeypatch):
+    """What a notebook was taken for is believed of a course that asks for the same names, and of no other."""
+    klass.grade()
+    run = klass.out / "run.json"
+    run.write_text(json.dumps({**json.loads(run.read_text()), "recognised_by": "another"}))
+    read, parse = [], submission.parse_notebook
+    monkeypatch.setattr(submission, "parse_notebook", lambda file: read.append(file) or parse(file))
+    assert klass.grade().fresh == 0
+    assert len(read) == 7
 
 
 @pytest.mark.parametrize("folder", ["submissions", "evidence", "feedback", "reference", ""])
 def test_whatever_is_deleted_comes_again(klass, folder):
     """Every file of the results can go: the next run gives the same rows, and what anybody needs is there."""
     first = klass.grade()
-    before = [path for path in klass.files("run.json", INDEX, ".lock") if not path.startswith("reference/")]
+    before = [path for path in klass.files("run.json", ".lock") if not path.startswith("reference/")]
     gone = [path for path in (klass.out / folder).glob("**/*" if folder else "*") if path.is_file()]
     assert gone
     for path in gone:
@@ -151,13 +134,13 @@ def test_whatever_is_deleted_comes_again(klass, folder):
 
 
 def test_a_result_that_somebody_corrected_counts(klass):
-    """The index does not hide what an instructor wrote into a result by hand."""
+    """What an instructor wrote into a result by hand stands in the gradebook, too."""
     klass.grade()
     path = klass.out / "submissions" / "ben" / "01_tiny.json"
     result = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**result, "score": 5.0}), encoding="utf-8")
     outcome = klass.grade()
-    assert [row.score for row in outcome.rows if row.student == "ben"] == [5.0]
+    assert [row.score for row in outcome.results if row.student == "ben"] == [5.0]
     assert ",5,6,graded," in (klass.out / "gradebook.csv").read_text(encoding="utf-8")
 
 
@@ -180,44 +163,7 @@ def test_other_bytes_of_the_same_size_and_age_are_graded(klass):
     assert path.stat().st_size == status.st_size
     outcome = klass.grade()
     assert outcome.fresh == 1
-    assert outcome.rows[0].score < 6
-
-
-def test_names_that_are_no_text_are_remembered(klass, monkeypatch):
-    """The bytes of a file's name may be no UTF-8, and its notebook is known again all the same."""
-    write_notebook(klass.submissions / os.fsdecode(b"a\xff") / "01_tiny.ipynb", RIGHT)
-    first = klass.grade()
-    monkeypatch.setattr(gist, "parse_notebook", None)
-    assert klass.grade().rows == first.rows
-
-
-def test_no_room_for_the_index_is_no_failure(klass, monkeypatch):
-    """Everything else was written when the disk is full: the run has done its work."""
-    write = ResultsFolder.write
-
-    def full(self, place, text):
-        if str(place).endswith(INDEX):
-            raise BrokenRunError("no room")
-        write(self, place, text)
-
-    monkeypatch.setattr(ResultsFolder, "write", full)
-    assert klass.grade().fresh == 6
-    assert not (klass.out / INDEX).exists()
-    assert klass.grade().fresh == 0
-
-
-def test_a_course_that_asks_for_other_names_recognises_anew(klass):
-    """What a notebook was taken for is remembered for this course and this grader only."""
-    klass.grade()
-    functions = klass.course.functions
-    assert Index.load(klass.out, functions).gists.recall(("ada/01_tiny.ipynb",), _sha256_of(klass, "ada"))
-    other = Index.load(klass.out, {**functions, "02_more": ["triple"]})
-    assert other.gists.recall(("ada/01_tiny.ipynb",), _sha256_of(klass, "ada")) is None
-
-
-def _sha256_of(klass, student):
-    found = find_submissions(klass.submissions, klass.course.functions)
-    return next(one.sha256 for one in found if one.student == student)
+    assert outcome.results[0].score < 6
 
 
 def test_nobodys_cells_are_kept(klass):
@@ -235,32 +181,16 @@ def _notebooks_in_memory():
 
 
 def test_what_is_equal_is_kept_once(klass):
-    """Two right answers are one in memory, whether read from results or from the index."""
+    """Two right answers are one in memory, whether judged now or read."""
     for outcome in (klass.grade(), klass.grade()):
-        ada, _, cem, *_ = outcome.rows
+        ada, _, cem, *_ = outcome.results
         assert (ada.student, cem.student) == ("ada", "cem")
-        assert all(one is other for one, other in zip(ada.answers, cem.answers, strict=True))
-
-
-def test_one_reading_of_each_notebook_and_one_more_to_observe_it(klass, monkeypatch):
-    """Half of a class that waits is read twice, the other half once; results are read once each."""
-    klass.grade()
-    (klass.out / INDEX).unlink()
-    for student in ("ada", "ben", "gus"):
-        (klass.out / "evidence" / student / "01_tiny.json").unlink()
-    with opened() as paths:
-        assert klass.grade().fresh == 3
-    names = [path for path in paths if "/evidence/" not in path and path.endswith(("ipynb", "json"))]
-    readings = {path: names.count(path) for path in names if str(klass.submissions) in path}
-    assert sorted(readings.values()) == [1, 1, 1, 1, 2, 2, 2]
-    results = [path for path in names if path.startswith(str(klass.out / "submissions"))]
-    waited = {str(klass.out / "submissions" / student / "01_tiny.json") for student in ("ada", "ben", "gus")}
-    assert all(results.count(path) == (2 if path in waited else 1) for path in results)
+        assert all(one is other for one, other in zip(ada.questions, cem.questions, strict=True))
 
 
 def test_a_second_run_into_the_same_folder_is_refused(klass):
     """Two runs at once would make a mixture: the later one ends in a sentence, and the first may go on."""
-    with ResultsFolder(klass.out, Index("")):
+    with ResultsStore(klass.out):
         with pytest.raises(GraderError, match="another run is grading into") as told:
             klass.grade()
         assert told.value.exit_status == 2
@@ -270,8 +200,8 @@ def test_a_second_run_into_the_same_folder_is_refused(klass):
 HOLD = """
 import sys
 from pathlib import Path
-from grader.files import lock
-held = lock(Path(sys.argv[1]))
+from grader.files import lock_file
+held = lock_file(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -320,10 +250,10 @@ def test_another_folder_graded_into_the_same_results_is_told(klass, tmp_path):
     assert klass.grade().note is None
     write_notebook(tmp_path / "evening" / "zoe" / "01_tiny.ipynb", RIGHT)
     outcome = klass.grade(submissions=tmp_path / "evening")
-    assert [row.student for row in outcome.rows] == ["zoe"]
+    assert [row.student for row in outcome.results] == ["zoe"]
     assert f"Before, {klass.submissions} was graded into {klass.out}: 6 results" in outcome.note
     assert klass.grade(submissions=tmp_path / "evening").note is None
-    assert [row.student for row in klass.grade().rows] == ["ada", "ben", "cem", "dan", "eva", "gus"]
+    assert [row.student for row in klass.grade().results] == ["ada", "ben", "cem", "dan", "eva", "gus"]
 
 
 def test_a_folder_that_only_moved_is_not_told(klass):
@@ -331,4 +261,4 @@ def test_a_folder_that_only_moved_is_not_told(klass):
     klass.grade()
     moved = klass.submissions.rename(klass.submissions.with_name("moved"))
     assert klass.grade(submissions=moved).note is None
-    assert folders.ResultsFolder(klass.out, Index("")).run()["submissions"] == str(moved)
+    assert ResultsStore(klass.out).run()["submissions"] == str(moved)

@@ -13,7 +13,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 from grader.course.course import Course
 from grader.errors import BrokenRunError
 from grader.grading import grading
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.sandbox import executor
 from grader.sandbox.observer import observe
 from grader.sandbox.worker_process import _COUNTS_WAITING, CpuTimes, WorkerProcess

@@ -4,7 +4,7 @@ import pytest
 from observing import QUICK, look
 
 from grader.notebooks.reader import Cell
-from grader.reports.pages import failed_cells
+from grader.reports.feedback import failed_cells
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 

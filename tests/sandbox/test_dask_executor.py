@@ -22,7 +22,7 @@ from tiny_course import HALF, RIGHT, write_course, write_notebook
 from grader.cli import main
 from grader.course.course import Course
 from grader.errors import BrokenRunError, GraderError
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.notebooks.reader import Cell
 from grader.sandbox import dask_executor, dask_worker
 from grader.sandbox.dask_executor import DaskExecutor
@@ -442,5 +442,5 @@ def received(sent, monkeypatch):
 
 def test_who_grades_alone_needs_no_dask():
     """Without --scheduler nothing of Dask is imported; it costs half a second."""
-    code = "import sys, grader.grading.grading; sys.exit(bool({'dask', 'distributed'} & {*sys.modules}))"
+    code = "import sys, grader.grading.run; sys.exit(bool({'dask', 'distributed'} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,7 +9,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading.grading import Options, grade
+from grader.grading.run import Options, grade
 from grader.sandbox import cells as cells_module
 from grader.sandbox.evidence import NoFacts
 from grader.sandbox.plan import TimeLimits

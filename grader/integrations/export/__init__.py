@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
-from grader.results.stored import Stored, StoredAnswer
+from grader.results.model import QuestionResult, Result
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -49,7 +49,7 @@ class Export:
     out: Path
     gradebook: Path | None = None
     column: str | None = None
-    results: dict[str, list[Stored]] = field(default_factory=dict)
+    results: dict[str, list[Result]] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ class Export:
             self.notes.append(sentence)
 
 
-def feedback_text(answer: StoredAnswer, shows: Feedback) -> str | None:
+def feedback_text(answer: QuestionResult, shows: Feedback) -> str | None:
     """A question's feedback as plain text, a line for each sentence; None where it earned all its points."""
     if answer.in_full:
         return None
@@ -106,7 +106,7 @@ def feedback_text(answer: StoredAnswer, shows: Feedback) -> str | None:
     return "\n".join(" ".join(line.split()) for line in lines) or None
 
 
-def status_text(answer: StoredAnswer) -> str:
+def status_text(answer: QuestionResult) -> str:
     """Why a question without an answer has no points."""
     return next((check.message for check in answer.checks if check.message), "Not answered.")
 

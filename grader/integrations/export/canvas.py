@@ -13,7 +13,7 @@ from grader.errors import GraderError
 from grader.integrations.collect.students import student_ids
 from grader.integrations.export import MAX_NAMES, Export
 from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
-from grader.results.stored import Stored
+from grader.results.model import Result
 from grader.scores import format_points
 from grader.text import some
 
@@ -148,7 +148,7 @@ def _others(sheet: CsvSheet) -> str:
 
 
 def _scores(
-    export: Export, sheet: CsvSheet, column: int, results: Sequence[Stored], people: dict[int, list[str]]
+    export: Export, sheet: CsvSheet, column: int, results: Sequence[Result], people: dict[int, list[str]]
 ) -> Cells:
     """The scores by their cells; adds notes about students left out and about points that differ."""
     for row in sheet.rows[1:]:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.integrations.export import Export
-from grader.results.stored import Stored, StoredAnswer
+from grader.results.model import QuestionResult, Result
 from grader.scores import format_points
 from grader.text import encodable, straight
 
@@ -52,9 +52,9 @@ def write_files(export: Export) -> None:
             export.write(f"{result.student}/{stem}/result.json", document + "\n")
 
 
-def result_json(result: Stored, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
+def result_json(result: Result, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
     """A result as Classroom 50 reads it; its total is the sum of its tests."""
-    tests = [_test(answer, factor) for answer in result.answers]
+    tests = [_test(answer, factor) for answer in result.questions]
     return {
         "schema": SCHEMA,
         "classroom": environment.get("CLASSROOM") or "",
@@ -62,14 +62,14 @@ def result_json(result: Stored, factor: int, environment: Mapping[str, str]) -> 
         "assignment_type": "individual",
         "owner": result.student,
         **{field: environment.get(variable) or "" for field, variable in _SUBMISSION_VARIABLES.items()},
-        "datetime": result.graded_at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "datetime": (result.provenance.graded_at or "") or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "score": sum(test["score"] for test in tests),
         "max-score": sum(test["max-score"] for test in tests),
         "tests": tests,
     }
 
 
-def _test(answer: StoredAnswer, factor: int) -> dict[str, Any]:
+def _test(answer: QuestionResult, factor: int) -> dict[str, Any]:
     points = f"{format_points(answer.score)} of {format_points(answer.max_score)}"
     most = int(factor * answer.max_score + _ROUNDING)
     return {
@@ -80,7 +80,7 @@ def _test(answer: StoredAnswer, factor: int) -> dict[str, Any]:
     }
 
 
-def common_factor(results: Sequence[Stored], partial_credit: float) -> int | None:
+def common_factor(results: Sequence[Result], partial_credit: float) -> int | None:
     """The smallest factor that makes all points of an assignment whole; None where it is above 1,000.
 
     It does not depend on points earned, so another notebook does not change it.
@@ -91,7 +91,7 @@ def common_factor(results: Sequence[Stored], partial_credit: float) -> int | Non
     """
     points: set[float] = set()
     for result in results:
-        for answer in result.answers:
+        for answer in result.questions:
             points |= {answer.max_score, partial_credit * answer.max_score}
             points |= {check.max_points for check in answer.checks}
     for factor in range(1, _LARGEST_FACTOR + 1):
@@ -100,8 +100,8 @@ def common_factor(results: Sequence[Stored], partial_credit: float) -> int | Non
     return None
 
 
-def _points(result: Stored) -> Iterator[float]:
-    for answer in result.answers:
+def _points(result: Result) -> Iterator[float]:
+    for answer in result.questions:
         yield from (answer.score, answer.max_score)
 
 

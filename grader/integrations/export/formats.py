@@ -15,7 +15,8 @@ from grader.integrations.export import (
     junit,
     moodle,
 )
-from grader.results.stored import Stored, read_results, still_handed_in, was_stopped
+from grader.results.model import Result
+from grader.results.stored import read_results, still_handed_in, was_stopped
 from grader.text import some
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
@@ -61,7 +62,7 @@ def _read_results(export: Export) -> None:
         export.note(f"Left out, because they are no longer in the gradebook: {names}.")
 
 
-def _by_assignment(results: Sequence[Stored], stem: str | None) -> tuple[dict[str, list[Stored]], list[str]]:
+def _by_assignment(results: Sequence[Result], stem: str | None) -> tuple[dict[str, list[Result]], list[str]]:
     """The results to export by stem, and notes about the others.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Literal
 from grader.course.settings import Feedback
 from grader.integrations.export import Export, feedback_text, plain_number
 from grader.reports.templates import markdown_text
-from grader.results.stored import Stored
+from grader.results.model import Result
 from grader.scores import format_points, total
 from grader.text import encodable, straight
 
@@ -149,7 +149,7 @@ def write_files(export: Export) -> None:
             export.write(f"{folder}/summary.md", first + step_summary(scored, title))
 
 
-def question_scores(result: Stored, shows: Feedback) -> list[QuestionScore]:
+def question_scores(result: Result, shows: Feedback) -> list[QuestionScore]:
     """The questions of a result."""
     return [
         QuestionScore(
@@ -160,5 +160,5 @@ def question_scores(result: Stored, shows: Feedback) -> list[QuestionScore]:
             "error" if result.error else "pass" if answer.in_full else "fail",
             feedback_text(answer, shows),
         )
-        for answer in result.answers
+        for answer in result.questions
     ]

@@ -12,7 +12,7 @@ from grader.course.settings import Feedback
 from grader.integrations.export import Export, plain_number, status_text
 from grader.integrations.gradescope_autograder import autograder
 from grader.reports.templates import markdown_text
-from grader.results.stored import Stored, StoredAnswer
+from grader.results.model import QuestionResult, Result
 from grader.scores import format_points
 from grader.text import encodable, straight
 
@@ -33,7 +33,7 @@ def write_files(export: Export) -> None:
             export.write(f"{stem}/{result.student}/results.json", document + "\n")
 
 
-def results_json(result: Stored, shows: Feedback) -> dict[str, Any]:
+def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
     """A result as Gradescope reads it, with exactly its numbers and what the student may see."""
     points = f"{result.name}: {format_points(result.score)} of {format_points(result.max_score)} points"
     output = f"This notebook could not be graded. {result.error}" if result.error else points
@@ -43,11 +43,11 @@ def results_json(result: Stored, shows: Feedback) -> dict[str, Any]:
         "output_format": "md",
         "visibility": _VISIBLE,
         "stdout_visibility": "hidden",
-        "tests": [_test(index, answer, shows) for index, answer in enumerate(result.answers, 1)],
+        "tests": [_test(index, answer, shows) for index, answer in enumerate(result.questions, 1)],
     }
 
 
-def _test(index: int, answer: StoredAnswer, shows: Feedback) -> dict[str, Any]:
+def _test(index: int, answer: QuestionResult, shows: Feedback) -> dict[str, Any]:
     return {
         "score": plain_number(answer.score),
         "max_score": plain_number(answer.max_score),
@@ -60,7 +60,7 @@ def _test(index: int, answer: StoredAnswer, shows: Feedback) -> dict[str, Any]:
     }
 
 
-def _output(answer: StoredAnswer, shows: Feedback) -> str:
+def _output(answer: QuestionResult, shows: Feedback) -> str:
     """The checks of a question as Markdown: title, points, diagnosis and hint."""
     if answer.status != "answered":
         return str(markdown_text(status_text(answer)))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from grader.course.settings import Feedback
 from grader.integrations.export import Export
-from grader.results.stored import Stored, StoredAnswer, StoredCheck
+from grader.results.model import CheckResult, QuestionResult, Result
 from grader.scores import format_points
 from grader.text import encodable, straight
 
@@ -31,19 +31,21 @@ def write_files(export: Export) -> None:
         export.write(f"{stem}.xml", text.getvalue() + b"\n")
 
 
-def _add_suite(suites: ET.Element, result: Stored, shows: Feedback) -> None:
+def _add_suite(suites: ET.Element, result: Result, shows: Feedback) -> None:
     suite = ET.SubElement(suites, "testsuite", name=_xml(result.student))
-    if result.graded_at:
-        suite.set("timestamp", _xml(result.graded_at.removesuffix("Z")))
+    if result.provenance.graded_at or "":
+        suite.set("timestamp", _xml((result.provenance.graded_at or "").removesuffix("Z")))
     suite.set("time", "0")
     properties = ET.SubElement(suite, "properties")
     earned = [("", result.score, result.max_score)]
-    earned += [(f"{a.id}.", a.score, a.max_score) for a in result.answers]
+    earned += [(f"{a.id}.", a.score, a.max_score) for a in result.questions]
     for prefix, score, of in earned:
         ET.SubElement(properties, "property", name=_xml(f"{prefix}score"), value=format_points(score))
         ET.SubElement(properties, "property", name=_xml(f"{prefix}max_score"), value=format_points(of))
     cases = [
-        _add_case(suite, result, answer, check, shows) for answer in result.answers for check in answer.checks
+        _add_case(suite, result, answer, check, shows)
+        for answer in result.questions
+        for check in answer.checks
     ]
     suite.set("tests", str(len(cases)))
     for kind in ("failure", "error"):
@@ -52,7 +54,7 @@ def _add_suite(suites: ET.Element, result: Stored, shows: Feedback) -> None:
 
 
 def _add_case(
-    suite: ET.Element, result: Stored, answer: StoredAnswer, check: StoredCheck, shows: Feedback
+    suite: ET.Element, result: Result, answer: QuestionResult, check: CheckResult, shows: Feedback
 ) -> ET.Element:
     case = ET.SubElement(
         suite, "testcase", classname=_xml(f"{result.name}.{answer.id}"), name=_xml(check.id), time="0"

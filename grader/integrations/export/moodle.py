@@ -13,7 +13,7 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.integrations.export import MAX_NAMES, Export, feedback_text
 from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
-from grader.results.stored import Stored
+from grader.results.model import Result
 from grader.scores import format_points
 from grader.text import encodable, some, straight, without_formula
 
@@ -53,7 +53,7 @@ def write_files(export: Export) -> None:
 
 
 def _lines(
-    export: Export, sheet: CsvSheet, headings: Sequence[str], results: Sequence[tuple[Stored, int]]
+    export: Export, sheet: CsvSheet, headings: Sequence[str], results: Sequence[tuple[Result, int]]
 ) -> list[list[str]]:
     """A line for each result and its row; adds a note of users whose address or number is a formula."""
     columns = _find(headings, _ADDRESSES), _find(headings, _NUMBERS)
@@ -87,10 +87,10 @@ def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
     return people
 
 
-def _feedback(result: Stored, shows: Feedback) -> str:
+def _feedback(result: Result, shows: Feedback) -> str:
     """What the student reads, on a line, as a cell that is no formula."""
     parts = [result.error] if result.error else []
-    for answer in () if result.error else result.answers:
+    for answer in () if result.error else result.questions:
         points = f"{answer.id}: {format_points(answer.score)} of {format_points(answer.max_score)}."
         parts.append(" ".join(filter(None, (points, feedback_text(answer, shows)))))
     line = " ".join(encodable(straight(" ".join(parts))).split())

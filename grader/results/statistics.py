@@ -1,15 +1,15 @@
-"""Outside: what a class did, assignment by assignment: scores, and how often each check failed and why."""
+"""what a class did, assignment by assignment: scores, and how often each check failed and why."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import fmean, median
 
-from grader.results.row import END_TASKS, Answer, Checked, Row
-from grader.results.told import Told, counted, pattern_of
+from grader.results.model import END_TASKS, CheckResult, QuestionResult, Result, newest
 from grader.sandbox.evidence import only_follows
 
 _MOST_TOLD = 5
@@ -121,39 +121,39 @@ class AssignmentSummary:
         return sorted(told, key=lambda pair: -pair[1].number)[:_MOST_TOLD]
 
 
-def summarise(rows: Iterable[Row]) -> list[AssignmentSummary]:
+def summarise(rows: Iterable[Result]) -> list[AssignmentSummary]:
     """Summaries of all assignments that somebody handed in, by their names."""
-    by_stem: dict[str, list[Row]] = defaultdict(list)
+    by_stem: dict[str, list[Result]] = defaultdict(list)
     for row in rows:
         if row.assignment:
             by_stem[row.assignment].append(row)
     return [_assignment(stem, by_stem[stem]) for stem in sorted(by_stem)]
 
 
-def _assignment(stem: str, rows: Sequence[Row]) -> AssignmentSummary:
+def _assignment(stem: str, rows: Sequence[Result]) -> AssignmentSummary:
     # A run for one student leaves the others' results as they are, perhaps by an older course.
-    newest = max(rows, key=lambda row: (dict(row.provenance)["graded_at"] or "", len(row.answers)))
-    answers: dict[str, list[Answer]] = defaultdict(list)
+    latest = newest(rows)
+    answers: dict[str, list[QuestionResult]] = defaultdict(list)
     for row in rows:
-        for answer in row.answers:
+        for answer in row.questions:
             answers[answer.id].append(answer)
     return AssignmentSummary(
         stem,
-        newest.max_score,
+        latest.max_score,
         [row.score for row in rows],
         sum(row.status == "error" for row in rows),
         sum(bool(row.flags) for row in rows),
-        [_question(asked, answers[asked.id]) for asked in newest.answers],
-        _end_task([row.end_task for row in rows]),
+        [_question(asked, answers[asked.id]) for asked in latest.questions],
+        _end_task([row.end_task.standing for row in rows if row.end_task]),
     )
 
 
-def _end_task(standings: Sequence[str | None]) -> dict[str, int]:
-    return {standing: standings.count(standing) for standing in END_TASKS if any(standings)}
+def _end_task(standings: Sequence[str]) -> dict[str, int]:
+    return {standing: standings.count(standing) for standing in END_TASKS if standings}
 
 
-def _question(asked: Answer, answers: Sequence[Answer]) -> QuestionSummary:
-    checked: dict[str, list[Checked]] = defaultdict(list)
+def _question(asked: QuestionResult, answers: Sequence[QuestionResult]) -> QuestionSummary:
+    checked: dict[str, list[CheckResult]] = defaultdict(list)
     told: Counter[str | None] = Counter()
     summary = QuestionSummary(asked.id, asked.title)
     for answer in answers:
@@ -173,7 +173,7 @@ def _question(asked: Answer, answers: Sequence[Answer]) -> QuestionSummary:
     return summary
 
 
-def _told(answer: Answer) -> Iterable[str]:
+def _told(answer: QuestionResult) -> Iterable[str]:
     """What a student was told of an answer; what several checks say with other numbers, once."""
     messages = (check.message for check in answer.checks if check.outcome != "passed")
     said: dict[str | None, str] = {}
@@ -183,6 +183,46 @@ def _told(answer: Answer) -> Iterable[str]:
     return said.values()
 
 
-def _check(asked: Checked, checked: Sequence[Checked]) -> CheckSummary:
+def _check(asked: CheckResult, checked: Sequence[CheckResult]) -> CheckSummary:
     told = Counter(check.message for check in checked if check.outcome != "passed")
     return CheckSummary(asked.id, asked.title, len(checked), told.most_common())
+
+
+# A number that stands alone: the digits of `float32` or `fc1` are part of a name.
+_NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?:e[-+]?\d++)?(?!\w)")
+
+# Whose line it was, and which, differs from student to student; see `grader.checks.diagnosis`.
+_OWN_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code cell [^`]{1,80}: `[^`]*`(?= stopped with )")
+
+
+@dataclass(frozen=True)
+class Told:
+    """One diagnosis.
+
+    Attributes:
+        message: its most frequent wording, or None where there was none.
+        number: how many were told it, or the same with other numbers.
+        alike: how many of them were told other numbers.
+    """
+
+    message: str | None
+    number: int
+    alike: int
+
+
+def counted(told: Iterable[tuple[str | None, int]]) -> list[Told]:
+    """Diagnoses, each with how many were told so; the most frequent first."""
+    wordings: dict[str | None, Counter[str | None]] = defaultdict(Counter)
+    for message, number in told:
+        wordings[pattern_of(message)][message] += number
+    found = []
+    for wording in wordings.values():
+        ((message, most),) = wording.most_common(1)
+        found.append(Told(message, wording.total(), wording.total() - most))
+    return sorted(found, key=lambda one: -one.number)
+
+
+@lru_cache(maxsize=10_000)
+def pattern_of(message: str | None) -> str | None:
+    """What a diagnosis has in common with those that say the same of other numbers."""
+    return message and _NUMBER.sub("\0", _OWN_LINE.sub("\0", message))

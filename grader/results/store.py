@@ -1,4 +1,4 @@
-"""Outside: the folder of a run's results; every file in it is complete or not there."""
+"""The folder of a run's results; every file in it is complete or not there."""
 
 from __future__ import annotations
 
@@ -6,39 +6,36 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
-from grader.grading.submission import Submission
-from grader.results.index import INDEX, Index
-from grader.results.memory import Key, Memory
-from grader.results.result import Result
-from grader.results.row import Row, Rows
+from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import Evidence
+from grader.text import did_you_mean
 
 RUN_SCHEMA = "autograd-grader/run/v1"
 _UNFINISHED = ".unfinished"
-T = TypeVar("T")
 
 
-class ResultsFolder:
+class ResultsStore:
     """``--out``: what was graded before, and where new results go; inside a ``with`` it is one run's alone.
 
     Args:
         path: the folder; it is made where it is missing.
-        index: what is remembered of it.
 
     Raises:
         GraderError: it cannot be written, or another run is writing there.
     """
 
-    def __init__(self, path: Path, index: Index) -> None:
-        self.path, self._index = path, index
-        self._rows, self._numbers = Rows(), count()
+    def __init__(self, path: Path) -> None:
+        self.path, self._numbers = path, count()
+        self._known: dict[
+            QuestionResult, QuestionResult
+        ] = {}  # questions of results that were read, each once
         self._root = os.fspath(path)
         self._lock: int | None = None
 
@@ -84,36 +81,57 @@ class ResultsFolder:
         """Keep what the next run needs to go on from here."""
         self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **run}, indent=1) + "\n")
 
-    def row(self, student: str, name: str) -> Row | None:
-        """The row of a submission's stored result, or None."""
-        path = self._result_path(student, name)
-        return _recalled(self._index.rows, (student, name), path, lambda: self._read_row(path, name))
-
-    def _read_row(self, path: str, name: str) -> Row | None:
-        with contextlib.suppress(AttributeError, KeyError, TypeError):
-            return self._rows.row_of(self._read(path), name)
+    def result(self, student: str, name: str) -> Result | None:
+        """A submission's stored result; None where there is none, or none that can be read."""
+        with contextlib.suppress(ValueError):
+            return Result.from_json(self._read(self._result_path(student, name)), name, self._known)
         return None
 
-    def result(self, student: str, name: str) -> Result | None:
-        """A submission's stored result, or None where there is none that can be read."""
-        result = self._read(self._result_path(student, name))
-        return result if isinstance(result, dict) else None
+    def results(self) -> dict[tuple[str, str], Result]:
+        """All stored results that can be read, by student and name."""
+        paths = sorted((self.path / "submissions").glob("*/*.json"))
+        found = ((path.parent.name, path.stem) for path in paths)
+        return {key: result for key in found if (result := self.result(*key)) is not None}
 
-    def write_result(self, result: Result, name: str) -> None:
+    def find(self, student: str, name: str) -> Result:
+        """The result of a student for an assignment or, where that is unknown, of a notebook by its name.
+
+        Raises:
+            GraderError: there is no such result, with the nearest that there is, or it is spoiled.
+        """
+        students = {path.name for path in (self.path / "submissions").glob("*") if path.is_dir()}
+        if not students:
+            raise GraderError(f"{self.path} holds no results: grade first, or name their folder by --results")
+        if student not in students:
+            raise GraderError(f"{self.path} has no result of {student}; {did_you_mean(student, students)}")
+        names = {path.stem for path in (self.path / "submissions" / student).glob("*.json")}
+        if name not in names:
+            raise GraderError(
+                f"{self.path} has no result of {student} for {name}; {did_you_mean(name, names)}"
+            )
+        result = self.result(student, name)
+        if result is None:
+            raise GraderError(f"{self._result_path(student, name)} is spoiled: run the same `grade` again")
+        return result
+
+    def shared(self, result: Result) -> Result:
+        """The same; what is equal in results of this store is there once, for a class may be large."""
+        questions = tuple(self._known.setdefault(question, question) for question in result.questions)
+        return replace(result, questions=questions)
+
+    def write_result(self, result: Result) -> None:
         """Store a result."""
-        self._index.rows.forget((result["student"], name))
-        text = json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n"
-        self.write(self._result_path(result["student"], name), text)
+        text = json.dumps(result.to_json(), ensure_ascii=False, allow_nan=False) + "\n"
+        self.write(self._result_path(result.student, result.name), text)
 
     def has_feedback(self, student: str, name: str) -> bool:
         """Whether both forms of a submission's feedback are there."""
         feedback = f"{self._root}/feedback/{student}/{name}"
-        return all(_signature(f"{feedback}.{suffix}") is not None for suffix in ("md", "html"))
+        return all(Path(f"{feedback}.{suffix}").exists() for suffix in ("md", "html"))
 
     def observed(self, student: str, name: str) -> str | None:
         """The fingerprint of what was observed of a submission before, or None."""
-        path = self._evidence_path(student, name)
-        return _recalled(self._index.observed, (student, name), path, lambda: self._fingerprint(path))
+        return self._fingerprint(self._evidence_path(student, name))
 
     def evidence(self, student: str, name: str) -> Evidence | None:
         """What was observed of a submission before."""
@@ -121,20 +139,11 @@ class ResultsFolder:
 
     def write_evidence(self, student: str, name: str, fingerprint: str, evidence: Evidence) -> None:
         """Store what was observed, so that a changed assertion need not run anybody's code again."""
-        self._index.observed.forget((student, name))
         self._write_evidence(self._evidence_path(student, name), fingerprint, evidence)
 
     def count_results(self) -> int:
         """How many results are stored."""
         return sum(1 for _ in (self.path / "submissions").glob("*/*.json"))
-
-    def write_index(self, found: Iterable[Submission]) -> None:
-        """Remember for the next run what is known of these submissions, so that it need not be read again."""
-        for submission in found:
-            self.observed(submission.student, submission.name)
-        if self._index.has_changed:
-            with contextlib.suppress(BrokenRunError):  # it spares the next run time, and is no result
-                self.write(self.path / INDEX, self._index.text())
 
     def reference(self, stem: str, fingerprint: str) -> Evidence | None:
         """What was observed of a reference before; whoever reads it knows the expected values."""
@@ -238,25 +247,3 @@ def read_run(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return run if isinstance(run, dict) else {}
-
-
-def _recalled(memory: Memory[T], key: Key, path: str, read: Callable[[], T | None]) -> T | None:
-    """What a file says: as it is remembered while the file is the same, else read, and remembered."""
-    signature = _signature(path)
-    if signature is None:
-        return None
-    value = memory.recall(key, signature)
-    if value is None:
-        value = read()
-        if value is not None:
-            memory.keep(key, signature, value)
-    return value
-
-
-def _signature(path: str) -> tuple[int, int] | None:
-    """What changes whenever a file of ours is written anew; None where there is none."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - in the time of which a Path is not even made
-    except (OSError, ValueError):
-        return None
-    return status.st_size, status.st_mtime_ns

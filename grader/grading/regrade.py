@@ -1,67 +1,31 @@
-"""Outside: a replay, one stored result judged again by what was observed then; no student's code runs."""
+"""a replay, one stored result judged again by what was observed then; no student's code runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from grader.course.course import Course
-from grader.course.rubric import Rubric
 from grader.errors import CourseError
-from grader.grading.differences import differences
 from grader.grading.evidence_store import Conditions, Observatory
 from grader.grading.judge import Verdict, judge
 from grader.grading.nowhere import Nowhere
-from grader.grading.scoring import PartialCredit
+from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
-from grader.results.folder import ResultsFolder
-from grader.results.index import Index
-from grader.results.lookup import stored_result
-from grader.results.result import Result, graded
+from grader.reports.explain import Regrade
+from grader.results.model import CheckResult, Result
+from grader.results.store import ResultsStore
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import environment_fingerprint, torch_version
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
+from grader.scores import format_points
 from grader.version import __version__
 
 _MOST_REFERENCES = 30  # that are tried where nobody knows the right one; each takes a moment
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A stored result, and what judging it now gives.
-
-    Attributes:
-        result: as it is stored.
-        run: what is known of the last run.
-        evidence: what was observed of the notebook; None where that is not stored.
-        reference: what was observed of the reference on the same inputs; None where nobody knows.
-        rubric: the checks as they are now; None where the course has no such assignment.
-        seed: of the inputs; None where nobody knows.
-        now: the result that judging gives now, or None.
-        causes: by check, where and why it broke now.
-        remarks: what stands in the way of a faithful replay, in sentences.
-    """
-
-    result: Result
-    run: dict[str, Any]
-    evidence: Evidence | None = None
-    reference: Evidence | None = None
-    rubric: Rubric | None = None
-    seed: int | None = None
-    now: Result | None = None
-    remarks: list[str] = field(default_factory=list)
-    causes: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def differences(self) -> list[str]:
-        """Where judging now says something else than what is stored, in a line each."""
-        return [] if self.now is None else list(differences(self.result, self.now))
-
-
-def replay(course: Course, results: Path, student: str, stem: str) -> Replay:
+def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
     """Judge a stored result again.
 
     Args:
@@ -74,33 +38,35 @@ def replay(course: Course, results: Path, student: str, stem: str) -> Replay:
         GraderError: there is no such result, with the nearest that there is.
         CourseError: the checks cannot be read or judged.
     """
-    folder = ResultsFolder(results, Index(""))
-    result = stored_result(folder, student, stem)
+    folder = ResultsStore(results)
+    result = folder.find(student, stem)
     run = folder.run()
-    if result["status"] == "error" or result["assignment"] not in course.stems:
-        known = result["assignment"] in course.stems
-        return Replay(result, run, rubric=course.rubric(result["assignment"]) if known else None)
-    return _Past(course, folder, result, stem).replay()
+    assignment = result.assignment
+    if assignment is None or assignment not in course.stems:
+        return Regrade(result, run)
+    if result.status == "error":
+        return Regrade(result, run, rubric=course.rubric(assignment))
+    return _Past(course, folder, result, assignment).regrade()
 
 
 class _Past:
     """What is known of how a result came about."""
 
-    def __init__(self, course: Course, folder: ResultsFolder, result: Result, name: str) -> None:
-        self._course, self._folder, self._result, self._name = course, folder, result, name
-        self._student, self._stem = result["student"], result["assignment"]
-        self._provenance, self._run = result["provenance"], folder.run()
+    def __init__(self, course: Course, folder: ResultsStore, result: Result, stem: str) -> None:
+        self._course, self._folder, self._result, self._name = course, folder, result, result.name
+        self._student, self._stem = result.student, stem
+        self._provenance, self._run = result.provenance, folder.run()
         self._rubric = course.rubric(self._stem)
-        place, sha256 = Path(result["notebook"]), self._provenance["notebook_sha256"]
-        self._submission = Submission(self._student, self._stem, name, place, result["notebook"], sha256)
+        place, sha256 = Path(result.notebook), self._provenance.notebook_sha256
+        self._submission = Submission(self._student, stem, result.name, place, result.notebook, sha256)
 
-    def replay(self) -> Replay:
+    def regrade(self) -> Regrade:
         evidence = self._folder.evidence(self._student, self._name)
         if evidence is None:
             lost = (
                 "What was observed of this notebook is not stored any more, so nothing can be judged again."
             )
-            return Replay(self._result, self._run, rubric=self._rubric, remarks=[lost])
+            return Regrade(self._result, self._run, rubric=self._rubric, remarks=[lost])
         for limits in self._limits:
             observatory = self._observatory(limits)
             seed = observatory.known_seed(self._submission)
@@ -120,7 +86,7 @@ class _Past:
 
     def _observatory(self, limits: TimeLimits) -> Observatory:
         conditions = Conditions(1, force=False, sandbox=True, limits=limits, preload=())
-        station = Nowhere(Protection(self._provenance["protection"], self._provenance["torch"]))
+        station = Nowhere(Protection(self._provenance.protection or "", self._provenance.torch or ""))
         rubrics = {self._stem: self._rubric}
         return Observatory(self._course, rubrics, self._folder, conditions, station=station)
 
@@ -130,14 +96,14 @@ class _Past:
         expected: tuple[Evidence | None, Evidence | None],
         seed: int | None,
         remarks: list[str],
-    ) -> Replay:
+    ) -> Regrade:
         reference, stubs = expected
         known = self._result, self._run, evidence, reference, self._rubric, seed
         if reference is None:
-            return Replay(*known, None, remarks)
+            return Regrade(*known, None, remarks)
         now, verdicts = self._verdict(evidence, reference, stubs)
         causes = {check: verdict.cause for check, verdict in verdicts.items() if verdict.cause}
-        return Replay(*known, now, remarks, causes)
+        return Regrade(*known, now, remarks, causes, tuple(differences(self._result, now)))
 
     def _verdict(
         self, evidence: Evidence, reference: Evidence, stubs: Evidence | None
@@ -149,7 +115,7 @@ class _Past:
         now = graded(self._submission, self._rubric, evidence, verdicts[""], self._provenance, credit)
         return now, verdicts[""]
 
-    def _by_the_best_reference(self, evidence: Evidence) -> Replay:
+    def _by_the_best_reference(self, evidence: Evidence) -> Regrade:
         """Where the course has changed since: the reference by which most verdicts are the stored ones."""
         remarks = [_OTHER_PROBES, *self._changed()]
         found: list[tuple[int, tuple[Evidence, Evidence | None]]] = []
@@ -167,12 +133,12 @@ class _Past:
     def _changed(self) -> Iterator[str]:
         """What is known to be another than then."""
         provenance = self._provenance
-        if provenance["checks_sha256"] != self._course.fingerprint(self._stem):
+        if provenance.checks_sha256 != self._course.fingerprint(self._stem):
             yield "The checks, the course or the grader's code have changed since this was graded."
         torch = torch_version(environment_fingerprint())
         for what, then, now in (
-            ("grader", provenance["grader"], __version__),
-            ("torch", provenance["torch"], torch),
+            ("grader", provenance.grader, __version__),
+            ("torch", provenance.torch, torch),
         ):
             if then != now:
                 yield f"It was graded with {what} {then}; here is {now or 'none'}."
@@ -185,3 +151,36 @@ _NO_REFERENCE = "What was expected is not stored any more, so nothing can be jud
 _BEST_REFERENCE = (
     "By which reference it was judged is not known; shown is the one that agrees best with what is stored."
 )
+
+
+def differences(stored: Result, now: Result) -> Iterator[str]:
+    """Where the second of two results of the same submission says something else, in a line each."""
+    if stored.score != now.score or stored.max_score != now.max_score:
+        yield f"score: {_score(stored)}, now {_score(now)}"
+    after = {question.id: question for question in now.all_questions}
+    for question in stored.all_questions:
+        other = after.pop(question.id, None)
+        if other is None:
+            yield f"{question.id}: the course does not ask it any more"
+            continue
+        checks = {check.id: check for check in other.checks}
+        for check in question.checks:
+            yield from _check_differs(question.id, check, checks.pop(check.id, None))
+        yield from (f"{question.id}, {check}: this check is new" for check in checks)
+    yield from (f"{question}: this question is new" for question in after)
+
+
+def _check_differs(question: str, stored: CheckResult, now: CheckResult | None) -> Iterator[str]:
+    if now is None:
+        yield f"{question}, {stored.id}: the course does not check it any more"
+    elif stored.outcome != now.outcome:
+        yield f"{question}, {stored.id}: {stored.outcome}, now {now.outcome}"
+    elif stored.message != now.message:
+        yield f"{question}, {stored.id}: {stored.outcome} as then, but now it says: {now.message}"
+    elif stored.max_points != now.max_points:
+        points = f"{format_points(stored.max_points)} points, now {format_points(now.max_points)}"
+        yield f"{question}, {stored.id}: {points}"
+
+
+def _score(result: Result) -> str:
+    return f"{format_points(result.score)} of {format_points(result.max_score)}"

@@ -1,48 +1,74 @@
-"""Outside: what grading a folder gave, and whose work is missing from it."""
+"""The files of a class, and whose work is missing from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.grading.submission import Submission, read_roster
-from grader.results.changes import Change
-from grader.results.folder import ResultsFolder
-from grader.results.row import Row
+from grader.course.course import Course
+from grader.grading.roster import read_roster
+from grader.grading.submission import Submission
+from grader.reports.class_report import report_html
+from grader.results.changes import record
+from grader.results.gradebook import gradebook
+from grader.results.model import Result
+from grader.results.run_summary import RunSummary
+from grader.results.store import ResultsStore
 from grader.text import printable, some
 
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What grading gave.
+def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
+    course: Course,
+    store: ResultsStore,
+    before: Mapping[str, Any],
+    submissions: Path,
+    found: Sequence[Submission],
+    results: Mapping[tuple[str, str], Result],
+    broken: Mapping[str, Sequence[str]],
+    *,
+    protection: str,
+    fresh: int,
+    again: int,
+) -> RunSummary:
+    """Write the gradebook, the history of changes and the report, over everything that is known.
 
-    Attributes:
-        rows: of every submission that was found and has been graded now or before.
-        absent: (student, stem) of the roster without a submission.
+    Args:
+        course: whose points absent students miss.
+        store: where the files go.
+        before: what is known of the run before.
+        submissions: the folder that is graded.
+        found: all that was handed in.
+        results: by student and name.
+        broken: by what was raised in a check and where, the submissions.
         protection: what confined the students' code.
         fresh: how many results are new.
-        without: folders in which there is no notebook.
-        note: what else whoever grades should know, in a sentence, or None.
-        changes: results whose score or status is another than in the run before.
-        again: how many were judged again from what had been observed before; they are not new.
-        unlisted: who handed in and is not on the roster, where there is one.
-        points: what each question is worth, of the assignments somebody is absent from.
+        again: how many were judged again from what had been observed before.
     """
-
-    rows: list[Row]
-    absent: list[tuple[str, str]]
-    protection: str
-    fresh: int
-    without: list[str]
-    note: str | None = None
-    changes: list[Change] = field(default_factory=list)
-    again: int = 0
-    unlisted: list[str] = field(default_factory=list)
-    points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    known = [results[submission.key] for submission in found if submission.key in results]
+    absent = absent_students(found, submissions)
+    points = {stem: course.points(stem) for stem in {stem for _, stem in absent}}
+    book = gradebook(known, absent, points)
+    same_class = before.get("submissions") == str(submissions.resolve())
+    changes, unknown = record(store, book, same_class=same_class)
+    others = note_of_others(store, before, submissions, len(known))
+    summary = RunSummary(
+        results=known,
+        absent=absent,
+        protection=protection,
+        fresh=fresh,
+        again=again,
+        without=without_notebook(found, submissions),
+        note=" ".join(filter(None, [others, unknown, *note_of_broken(broken)])) or None,
+        changes=changes,
+        unlisted=unlisted_students(found, submissions),
+        points=points,
+    )
+    store.write(store.path / "gradebook.csv", book)
+    store.write(store.path / "report.html", report_html(known, absent, protection, points))
+    return summary
 
 
 def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:
@@ -57,7 +83,7 @@ def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str
 
 
 def note_of_others(
-    folder: ResultsFolder, former: Mapping[str, Any], submissions: Path, graded: int
+    folder: ResultsStore, former: Mapping[str, Any], submissions: Path, graded: int
 ) -> str | None:
     """That results of other submissions, graded into the same folder before, are not in the gradebook.
 

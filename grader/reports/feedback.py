@@ -1,4 +1,4 @@
-"""Outside: feedback, the pages a student reads; everything of a student's is escaped where it is put in."""
+"""feedback, the pages a student reads; everything of a student's is escaped where it is put in."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Any
 from markupsafe import Markup
 
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
-from grader.course.assignment import END_TASK, name_of
+from grader.course.assignment import name_of
+from grader.course.pictures import pictures_of
+from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
 from grader.graphs.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
 from grader.reports.causes import Diagnosis, diagnoses_of
 from grader.reports.templates import HTML, MARKDOWN
-from grader.results.result import Result, all_questions
-from grader.results.row import end_task_standing
+from grader.results.model import CheckResult, QuestionResult, Result
+from grader.results.store import ResultsStore
 from grader.sandbox.evidence import Evidence
-from grader.scores import format_points, remarks
+from grader.scores import format_points
 from grader.text import coded, some, straight
 
 _MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
@@ -55,12 +57,12 @@ def _content(
 ) -> dict[str, Any]:
     shows = shows or Feedback()
     shown = pictures if pictures and shows.xrays else {}
-    questions = all_questions(result)
-    drawn = [question["id"] for question in questions if shown.get(question["id"])]
+    questions = result.all_questions
+    drawn = [question.id for question in questions if shown.get(question.id)]
     return {
         "result": result,
         "questions": questions,
-        "superseded": some(result["superseded"], _MOST_NAMED),
+        "superseded": some(result.superseded, _MOST_NAMED),
         "cells": cells,
         "pictures": shown,
         "shows": shows,
@@ -69,38 +71,37 @@ def _content(
     }
 
 
-def _standing(question: Mapping[str, Any]) -> str:
+def _standing(question: QuestionResult) -> str:
     """How a question went, in a word that is a CSS class too: full, part or none."""
-    if question["score"] >= question["max_score"]:
+    if question.score >= question.max_score:
         return "full"
-    return "part" if question["score"] > 0 else "none"
+    return "part" if question.score > 0 else "none"
 
 
-def _gained(question: Mapping[str, Any]) -> str:
+def _gained(question: QuestionResult) -> str:
     """What a question earned, in points; how an end task stands, which earns none."""
-    score, most = format_points(question["score"]), format_points(question["max_score"])
-    if question["id"] != END_TASK:
+    score, most = format_points(question.score), format_points(question.max_score)
+    if not question.is_end_task:
         return f"{score} of {most}"
-    standing = end_task_standing(question)
+    standing = question.standing
     return f"{score} of {most} checks passed" if standing == "tried" else standing
 
 
-def _points(check: Mapping[str, Any], question: Mapping[str, Any]) -> str:
+def _points(check: CheckResult, question: QuestionResult) -> str:
     """The points of a check, behind its outcome; a check of an end task has none."""
-    if question["id"] == END_TASK:
+    if question.is_end_task:
         return ""
-    return f"{format_points(check['points'])} of {format_points(check['max_points'])}"
+    return f"{format_points(check.points)} of {format_points(check.max_points)}"
 
 
-def _remarks(question: Mapping[str, Any]) -> str:
+def _remarks(question: QuestionResult) -> str:
     """Why a question earned less than its passed checks are worth; nothing where it did not."""
-    checks = ((check["outcome"], check["points"]) for check in question["checks"])
-    return " ".join(remarks(question["score"], question["max_score"], checks))
+    return " ".join(question.remarks)
 
 
-def _diagnoses(question: Mapping[str, Any], told: bool) -> list[Diagnosis]:
+def _diagnoses(question: QuestionResult, told: bool) -> list[Diagnosis]:
     """The failed checks of a question by their cause; one by one where causes are not told."""
-    failed = [check for check in question["checks"] if check["outcome"] != "passed"]
+    failed = [check for check in question.checks if check.outcome != "passed"]
     return diagnoses_of(failed) if told else [Diagnosis(check) for check in failed]
 
 
@@ -138,3 +139,21 @@ def failed_cells(evidence: Evidence | None) -> list[str]:
     cells = evidence.cells if evidence else []
     told = [FailedCell.of(cell).sentence for cell in cells[:MAX_TOLD]]
     return [*told, f"And {len(cells) - len(told)} more."] if len(cells) > len(told) else told
+
+
+def write_feedback(  # noqa: PLR0913, PLR0917 - the last three are of what was observed
+    store: ResultsStore,
+    result: Result,
+    shows: Feedback,
+    evidence: Evidence | None = None,
+    rubric: Rubric | None = None,
+    reference: Evidence | None = None,
+) -> None:
+    """Write both forms of a submission's feedback; with pictures where its rubric and reference are given."""
+    cells, pictures = failed_cells(evidence), {}
+    if evidence is not None and rubric is not None and reference is not None:
+        pictures = pictures_of(rubric, evidence, reference)
+    place = store.path / "feedback" / result.student / result.name
+    for suffix, written in ((".md", feedback_markdown), (".html", feedback_html)):
+        page = written(result, cells, pictures, shows=shows)
+        store.write(place.with_name(f"{result.name}{suffix}"), page)
