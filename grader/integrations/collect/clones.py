@@ -68,10 +68,11 @@ def prefixes_of(folders: Sequence[Parts], source: Source, given: Sequence[str] |
         return ()
     shared = common_prefix(names)
     if are_clones and not shared and all("-" in name for name in names):
+        why = "these clones share no prefix" if len(names) > 1 else "a clone alone shares no prefix"
         raise GraderError(
-            f"{inert(', '.join(some(names, MOST_NAMED)))}: these clones share no prefix that tells where the"
-            f" students' names begin. Say it with --prefix {inert(names[0].partition('-')[0])}, once for each"
-            ' assignment (--prefix "" takes folders\' names whole).'
+            f"{inert(', '.join(some(names, MOST_NAMED)))}: {why}, which would tell where a student's name"
+            f" begins. Say --prefix {inert(names[0].partition('-')[0])}, once for each assignment"
+            ' (--prefix "" takes folders\' names whole).'
         )
     return (shared,) if shared else ()
 
