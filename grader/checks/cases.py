@@ -81,7 +81,7 @@ def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
 
 
 def _came(probe: Sides) -> Any:
-    """What came back; the form of one case says nothing of the others, so each is looked at by itself."""
+    """What came back, in any form, since the form of a case says nothing of the others."""
     came: Any = probe.came if isinstance(probe, Observation) else None
     is_alike = isinstance(came, dict | list | tuple) and type(came) is type(probe.expected)
     return came if is_alike and len(came) == len(probe.expected) else probe.seen

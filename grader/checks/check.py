@@ -17,7 +17,7 @@ from grader.text import printable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-MAX_HINT = 1_000  # characters; a longer one nobody reads
+MAX_HINT = 1_000  # characters
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 #: Relative (and, scaled by the largest element, absolute) tolerance by dtype; what is not listed has to be
-#: exact. A number counts as float32's, because most often it is the .item() of one.
+#: exact. A number counts as float32's, because most often it is a float32's .item().
 TOLERANCE = {
     "torch.float64": 1e-5,
     "torch.complex128": 1e-5,
@@ -63,7 +63,7 @@ def to_decimals(decimals: int, numbers: int) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two facts of one shape."""
+    """Two facts of the same shape."""
 
     seen: Sequence[float]
     expected: Sequence[float]

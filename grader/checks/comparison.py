@@ -195,7 +195,7 @@ class _Comparison:
         return AssertionError(self._because(reason)) if seen is None else self._said_all(reason)
 
     def _stopped(self, error: Raised) -> WithoutHintError:
-        """An error that `attempt` caught is told like one that stopped the probe."""
+        """The failure for an error that `attempt` caught, as if it had stopped the probe."""
         said, place = self.message.partition("\n\n")[0].rstrip("."), f" ({self.place})" if self.place else ""
         return WithoutHintError(f"{said}{place}: {diagnose(error)}")
 
@@ -222,7 +222,7 @@ def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _is_single(fact: Any) -> bool:
-    """Whether it is one number, which in a list may be equal to another entry by chance."""
+    """Whether it is a single number, which may be equal to another entry of a list by chance."""
     return type(fact) in {int, float} or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)
 
 

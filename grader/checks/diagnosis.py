@@ -176,7 +176,7 @@ def quoted(line: str) -> str:
 
 
 def rebinding(rebound: Rebound) -> str:
-    """That one cell took a name from another, and which."""
+    """That a cell rebound the name of another cell, and which."""
     given = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
     line = "" if rebound.line is None else f", line {rebound.line},"
     now = "another one" if rebound.was == rebound.now else _a(rebound.now)

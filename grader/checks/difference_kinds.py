@@ -42,7 +42,7 @@ def _zero(pair: Pair, _: Others) -> str | None:
 
 
 def _multiple(pair: Pair, _: Others) -> str | None:
-    """A constant factor that is a whole number, or one divided by it."""
+    """A constant factor that is a whole number, or 1 divided by it."""
     factor = _factor(pair)
     return None if factor is None else _named(factor, pair.tolerance)
 
@@ -67,7 +67,7 @@ def _factor(pair: Pair) -> float | None:
 
 
 def _named(factor: float, tolerance: float) -> str | None:
-    """A factor that is a whole number, or one divided by it; -1 is a sign."""
+    """A factor that is a whole number, or 1 divided by it; -1 is a sign."""
     if abs(factor + 1) <= 2 * tolerance:
         return "its sign is wrong"
     sign = " and has the wrong sign" if factor < 0 else ""
@@ -179,7 +179,7 @@ def _nearly(pair: Pair, _: Others) -> str | None:
 
 
 def _up_to_here(pair: Pair, _: Others) -> str | None:
-    """The first entries are right and all others wrong, or the other way round; of many, nobody can count."""
+    """The first entries are right and all others wrong, or the other way round; of few entries only."""
     if not 3 <= pair.rows <= _MOST_ROWS:
         return None
     good = [all(pair.row(pair.right, place)) for place in range(pair.rows)]

@@ -56,7 +56,7 @@ class FailedCell:
 
 
 def _at(error: Raised, cell: int) -> str:
-    """The line where it happened, and the function it stands in, if it was not told which."""
+    """The line of the error, and its function or its cell if that is another."""
     if not error.line:
         return ""
     elsewhere = "" if error.cell.partition(",")[0] == f"cell {cell}" else f" (code {error.cell})"

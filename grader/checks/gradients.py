@@ -153,7 +153,7 @@ class _Ladder:
     def _look_whether_they_arrived(
         self, names: Iterable[str], seen: _Told, wanted: Mapping[str, Any]
     ) -> None:
-        """Fail with all names of which the same is told as of the first that got none, or should get none."""
+        """Fail for the first name that got no gradient, or should get none, with all names like it."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
             gradient, rung = seen.gradients.get(name), ""
@@ -221,7 +221,7 @@ class _Ladder:
         return not is_double or have_all_digits(gradient.value, right.value or ())
 
     def fail(self, rung: str, **words: Any) -> None:
-        """Fail with the sentence of a rung on which no name is told, and what the author says about it."""
+        """Fail with the sentence of a rung that is about no name, and its explanation."""
         raise AssertionError(
             joined(self._sentences.of_rung(rung, **words), self._sentences.explained("", rung, (None, None)))
         )
@@ -234,7 +234,7 @@ def _is_nothing(gradient: Any) -> bool:
 
 
 def _together(gradients: list[Any]) -> list[float] | None:
-    """The numbers of some gradients, one behind the other; None where some cannot be read."""
+    """The numbers of some gradients in a row; None if some cannot be read."""
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]

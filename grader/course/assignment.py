@@ -40,7 +40,7 @@ def name_of(identity: str) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """What a master says about one question."""
+    """What a master says about a question."""
 
     id: str
     """`q1`, `q2`, ... in the order of the notebook."""
@@ -56,7 +56,7 @@ class Question:
     afterword: str | None = None
     """What a student reads once the question is solved, with code between backticks."""
     place: Place | None = field(default=None, compare=False)
-    """Where its cell begins in the master, where it comes from one."""
+    """Where its cell begins in the master, if it comes from a master."""
 
     @property
     def is_end_task(self) -> bool:

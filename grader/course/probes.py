@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PROBES, _PICTURES = "__probes__", "__pictures__"
 
 _SEPARATOR = "\n\n"  # between the definitions of a bundle
-#: Added to a probe of cases: it is called once for each, and an error in one is the fact of this case only.
+#: Added to a probe of cases: it is called once for each, and an error is the fact of its case only.
 _EACH_CASE = """
 
 _one_case = {name}

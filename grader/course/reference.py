@@ -43,6 +43,6 @@ def asked_of_oracles(rubric: Rubric, seed: int) -> ProbePlan:
 def observe_reference(
     zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
 ) -> Evidence:
-    """Observe the reference exactly like a submission; with ``oracle``, one may take its answer's place."""
+    """Observe the reference exactly like a submission; with `oracle`, an oracle may replace its answer."""
     questionnaire = course.rubric(stem).questionnaire(seed, oracle=oracle)
     return observe(zygote, reference_cells(course, stem), questionnaire, REFERENCE_LIMITS)

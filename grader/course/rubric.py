@@ -53,7 +53,7 @@ class Rubric:
     handed_out: tuple[str, ...] = ()
 
     def checks_of(self, question: str) -> list[Check]:
-        """The checks of one question."""
+        """The checks of a question."""
         return [check for check in self.checks if check.question == question]
 
     def only(self, questions: Collection[str]) -> Rubric:
@@ -93,7 +93,9 @@ class Rubric:
         return ProbePlan(
             stubs={question.function: question.stub for question in questions},
             probes={function: tuple(probes) for function, probes in asked.items()},
-            handed_out=self.handed_out if only is None else (),  # who asks for one question has only that
+            handed_out=self.handed_out
+            if only is None
+            else (),  # asked about a question, a notebook has only its cells
         )
 
     def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> PlannedProbe:
@@ -128,7 +130,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     checks = tuple(_check(test, asks, _last_lines(tree), path) for test in tests)
     stem = path.stem.removeprefix("test_")
     rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
-    if not blanks_in(path):  # with one, a probe may wait for its check, and a question for its first
+    if not blanks_in(path):  # with a blank, a probe or question may still wait for its check
         _require_use(rubric)
     return rubric
 

@@ -19,7 +19,7 @@ FILE_NAME = "course.toml"
 _SECONDS = (0.1, 86_400.0)
 _POINTS = (0.01, 10_000.0)
 
-#: The ids of the questions of every assignment, by its stem; None where nobody knows them yet.
+#: The ids of the questions of every assignment, by its stem; None where they are unknown.
 Questions = Mapping[str, Collection[str] | None]
 
 

@@ -66,7 +66,7 @@ def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.ex
 
 
 def _cut(lines: Sequence[bytes], node: ast.expr) -> tuple[bytes, bytes, bytes]:
-    """What stands before an expression in its first line, itself, and what stands behind it in its last."""
+    """An expression between the text before it on its first line and behind it on its last line."""
     own = b"".join(lines[node.lineno - 1 : node.end_lineno])
     after = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset :]
     return own[: node.col_offset], own[node.col_offset : len(own) - len(after)], after

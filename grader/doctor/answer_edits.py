@@ -152,7 +152,7 @@ def _renamed(definition: ast.FunctionDef | ast.ClassDef, edited: Edited) -> ast.
 
 
 def _found(old: str, source: str) -> list[int]:
-    """Where a piece of code begins, as often as it stands there as whole words."""
+    """Each position at which a piece of code begins, as whole words."""
     before, after = (r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else "")
     return [match.start() for match in re.finditer(before + re.escape(old) + after, _code(source))]
 

@@ -33,7 +33,11 @@ def add_complaints(found: AssignmentReport, judged: JudgedQuestion) -> None:
     found.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
     found.complaints += _of_pictures(judged)
     found.complaints += public_complaints(
-        judged.question, judged.told, judged.answers, reference=REFERENCE, stub=None if of_stub else STUB
+        judged.question,
+        judged.public_failures,
+        judged.answers,
+        reference=REFERENCE,
+        stub=None if of_stub else STUB,
     )
     found.kills.update(kills)
     for answer in judged.wrong:

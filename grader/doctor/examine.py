@@ -169,7 +169,7 @@ class _Starting:
 
 @dataclass
 class _Doctor:
-    """Examines one assignment."""
+    """Examines an assignment."""
 
     course: Course
     stem: str
@@ -206,7 +206,7 @@ class _Doctor:
     def _judged(
         self, questions: Sequence[Question], answers: Sequence[Answer], not_run: Collection[str]
     ) -> Iterator[JudgedQuestion]:
-        """What becomes of questions; while one is judged, answers to the others are looked at."""
+        """The judged questions; while a question is judged, answers to the others are observed."""
         begun = []
         for question in questions:
             own = [a for a in answers if a.question == question.id and a.name not in not_run]
@@ -229,7 +229,7 @@ class _Doctor:
             checks=hidden.rubric.checks,
             answers=own,
             tried=tried(),
-            told=told(),
+            public_failures=told(),
             pictures=hidden.rubric.pictures,
             path=self.course.answers_file(self.stem),
             seeds=self.seeds,

@@ -141,7 +141,7 @@ class HiddenTrial:
         asked[1:] = [one.without_pictures() for one in asked[1:]]
         # Nothing counts as a stub, so that the stub is asked all that an answer is asked.
         of_stub = [replace(one, stubs=dict.fromkeys(one.stubs, "pass")) for one in asked]
-        # Another seed than one shows which inputs no seed changes.
+        # A second seed shows which inputs no seed changes.
         drawn = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
         oracles = [rubric.questionnaire(seed, only=only, oracle=True) for seed in drawn]
 

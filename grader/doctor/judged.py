@@ -90,7 +90,7 @@ class JudgedQuestion:
         checks: its hidden checks.
         answers: its known answers.
         tried: the outcome of hidden checks by the answer's name; also of the reference and the stub.
-        told: the failures of the public check, by the answer's name.
+        public_failures: the failures of the public check, by the answer's name.
         pictures: by name.
         path: the file of answers.
         seeds: of the runs.
@@ -101,7 +101,7 @@ class JudgedQuestion:
     checks: Sequence[Check]
     answers: Sequence[Answer]
     tried: dict[str, JudgedAnswer]
-    told: dict[str, PublicFailures]
+    public_failures: dict[str, PublicFailures]
     pictures: Mapping[str, PictureProbe]
     path: Path
     seeds: Sequence[int]
@@ -142,4 +142,4 @@ class JudgedQuestion:
 
     def passes_public(self, answer: Answer) -> bool:
         """Whether there is a public check, and an answer passes it."""
-        return not self.told.get(answer.name, {"": "there is none"})
+        return not self.public_failures.get(answer.name, {"": "there is none"})

@@ -81,7 +81,7 @@ def read_answers(
 
 
 def answers_of(course: Course, stem: str, question: str | None = None) -> list[Answer]:
-    """The known answers of an assignment, or of one of its questions; CourseError as in `read_answers`."""
+    """The known answers of an assignment, or of a question of it; CourseError as in `read_answers`."""
     questions = [q for q in course.assignment(stem).questions if question in {None, q.id}]
     functions = {q.id: q.function for q in questions}
     references = {q.id: q.answer for q in questions}

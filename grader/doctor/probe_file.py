@@ -50,7 +50,7 @@ def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rub
             module = import_statements(path, kept)
             probes = {**probes_of(module), **pictures_of(module)}
     finally:
-        sys.modules.pop(path.stem, None)  # whoever imports the file wants all of it
+        sys.modules.pop(path.stem, None)  # other imports of the file need all of it
         if former is not None:
             sys.modules[path.stem] = former
     given = names_given(assignment.demonstrations, [q.function for q in assignment.questions])

@@ -61,7 +61,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Notebook:
-    """Something that is looked at: who it is, its cells, and the question it answers, None for all."""
+    """A notebook to observe: its name, its cells, and the question it answers, None for all."""
 
     who: str
     cells: Sequence[Cell]
@@ -154,7 +154,7 @@ def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
 def _answers(
     course: Course, rubric: Rubric, names: Sequence[str], questions: set[str]
 ) -> Iterator[_Notebook]:
-    """What is looked at besides the reference, in the order in which it was named."""
+    """The notebooks besides the reference, in the order of `names`."""
     path, known = course.answers_file(rubric.stem), dict[str, Answer]()
     if set(names) - {STUB}:  # answers to other questions may be wrong in any way
         asked = [question for question in rubric.questions if question.id in questions]

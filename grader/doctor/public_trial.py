@@ -19,7 +19,7 @@ from grader.sandbox.plan import ProbePlan, TimeLimits
 
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
-#: What a student is told: by the call of a check that fails, the first line of why; empty where all pass.
+#: The first line of each failure that a student sees, by the call of the check.
 PublicFailures = dict[str, str]
 
 
@@ -68,7 +68,7 @@ class PublicTrial:
         return self.observers.submit(cells, ProbePlan({}, {}), self.limits, alone=alone)
 
     def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[PublicFailures, bool]:
-        """What is told of one notebook, and whether another look would find the same."""
+        """The failures of a notebook, and whether they are certain."""
         check = self._check()
         calls = dict(enumerate(check[1:], start=len(sources) + 2))
         if evidence.fault is not None:  # nothing could be observed

@@ -23,7 +23,7 @@ from grader.sandbox.worker_process import WorkerProcess
 from grader.sandbox.zygote import Zygote
 
 _BEGIN_SECONDS = 2.0  # for a worker that was used to begin another notebook
-_MOST_NOTEBOOKS = 40  # in one worker, so that what they leave in its memory stays small
+_MOST_NOTEBOOKS = 40  # in a worker, so that what they leave in its memory stays small
 
 
 class ReusedWorker:

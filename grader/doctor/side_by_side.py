@@ -96,7 +96,7 @@ def _row(sides: Mapping[str, Mapping[str, Entry]], name: str) -> dict[str, Entry
 
 
 def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
-    """A row on one line where there is room, else each of its cells on one."""
+    """A row on a single line if it fits, else with a line for each cell."""
     line = _GAP.join([head, *cells])
     if len(line) <= _WIDTH or len(cells) == 1:
         yield line

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import inside
-from grader.course import probe_source as vocabulary
+from grader.course import probe_source
 
 ROOT = Path(__file__).parents[2]
 WORKER = sorted((ROOT / "grader" / "sandbox" / "worker").glob("*.py"))
@@ -117,7 +117,7 @@ def output(program: str, *arguments: str) -> dict:
 def test_the_worker_offers_exactly_the_vocabulary():
     """The worker has each word of grader.inside, the real thing, no other word, and nothing of the grader."""
     found = output(INSIDE)
-    assert found["words"] == sorted(vocabulary.VOCABULARY)
+    assert found["words"] == sorted(probe_source.VOCABULARY)
     assert found["real"] == [True] * 4
     assert set(found["words"]) - set(found["callable"]) == {"torch", "nn", "F", "math"}
     assert found["grader"] == []
@@ -142,11 +142,11 @@ def _parameters(arguments: ast.arguments) -> list[list[str]]:
 
 def test_every_word_has_a_placeholder():
     """Each word of the vocabulary can be imported outside, under its own name, and no other can."""
-    kind = vocabulary.Placeholder
+    kind = probe_source.Placeholder
     placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, kind)}
-    assert list(placeholders) == list(vocabulary.VOCABULARY)
+    assert list(placeholders) == list(probe_source.VOCABULARY)
     assert {name: repr(word) for name, word in placeholders.items()} == {
-        name: f"<{name}, inside the worker>" for name in vocabulary.VOCABULARY
+        name: f"<{name}, inside the worker>" for name in probe_source.VOCABULARY
     }
 
 

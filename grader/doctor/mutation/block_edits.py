@@ -21,7 +21,7 @@ _IN_PLACE = {ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_"
 
 
 def left_out(block: Block) -> Iterator[Statements]:
-    """Without one of its statements."""
+    """Without a statement."""
     own = block.statements
     for i, statement in enumerate(own):
         if not isinstance(statement, DEFINITIONS):
@@ -69,7 +69,7 @@ def taken_away(block: Block) -> Iterator[Statements]:
 
 
 def under_no_grad(block: Block) -> Iterator[Statements]:
-    """With one statement or function under `no_grad`, where something is recorded."""
+    """With a statement or function under `no_grad`, where something is recorded."""
     own = block.statements
     for i, statement in enumerate(own):
         if may_record(statement) and not block.unrecorded and not records_nothing(statement):
@@ -87,7 +87,7 @@ def one_round(block: Block) -> Iterator[Statements]:
 
 
 def early_return(block: Block) -> Iterator[Statements]:
-    """With the final `return` moved before one or more of the statements it follows."""
+    """With the final `return` moved before some of the statements it follows."""
     own = block.statements
     if isinstance(block.owner, ast.FunctionDef) and isinstance(own[-1], ast.Return):
         for i in range(1, len(own) - 1):
@@ -112,7 +112,7 @@ def in_place_exchanged(block: Block) -> Iterator[Statements]:
 
 
 def without_decorator(block: Block) -> Iterator[Statements]:
-    """With a definition that has one decorator less."""
+    """With a definition that lacks a decorator."""
     own = block.statements
     for i, statement in enumerate(own):
         decorators = getattr(statement, "decorator_list", [])
@@ -121,7 +121,7 @@ def without_decorator(block: Block) -> Iterator[Statements]:
             yield [*own[:i], fewer, *own[i + 1 :]]
 
 
-#: The edits of a block, each with what is told about it.
+#: The edits of a block, each with its name in plain English.
 BLOCK_EDITS: dict[str, Callable[[Block], Iterator[Statements]]] = {
     "a statement is left out": left_out,
     "a statement is moved by one": moved_by_one,

@@ -168,7 +168,7 @@ def returns_a_name(statement: ast.stmt) -> bool:
 
 
 def are_independent(one: ast.stmt, two: ast.stmt) -> bool:
-    """Whether it makes no difference which comes first: no name in common, and one of them calls nothing."""
+    """Whether two statements may change places: they share no name, and one of them calls nothing."""
     names = [{node.id for node in ast.walk(s) if isinstance(node, ast.Name)} for s in (one, two)]
     return not names[0] & names[1] and (_is_plain(one) or _is_plain(two))
 

@@ -88,7 +88,7 @@ def function_left_out(place: Place) -> Expressions:
 
 
 def method_exchanged(place: Place) -> Expressions:
-    """A method or function for one that is taken for it, or for the same in place."""
+    """A method or function for another that it is confused with, or for its in-place form."""
     match place.node:
         case ast.Attribute(value=base, attr=name, ctx=ast.Load()):
             others = [*_METHODS.get(name, ())]
@@ -140,7 +140,7 @@ def comparison_turned(place: Place) -> Expressions:
 
 
 def condition_changed(place: Place) -> Expressions:
-    """A condition negated, taken for true, or one half of it."""
+    """A condition negated, taken for true, or cut in half."""
     if place.field in {"test", "ifs"}:
         yield ast.UnaryOp(ast.Not(), place.node)
         yield ast.Constant(True)
@@ -161,7 +161,7 @@ def operator_exchanged(place: Place) -> Expressions:
 
 
 def index_changed(place: Place) -> Expressions:
-    """The last for the first, the first for the last; a slice without one of its ends."""
+    """The last for the first, the first for the last; a slice without an end."""
     match place.node:
         case ast.Subscript(value=base, slice=ast.Slice(lower=lower, upper=upper, step=step), ctx=ctx):
             ends = [(None, upper, step), (lower, None, step), (lower, upper, None)]
@@ -182,7 +182,7 @@ def one_round_less(place: Place) -> Expressions:
             yield ast.Subscript(things, part.slice, ast.Load())
 
 
-#: The edits of an expression, each with what is told about it.
+#: The edits of an expression, each with its name in plain English.
 EXPRESSION_EDITS: dict[str, Callable[[Place], Expressions]] = {
     "detach is put in": detach_put_in,
     "data is put in": data_put_in,

@@ -135,7 +135,7 @@ def _edits(definition: ast.stmt) -> Iterator[_Edit]:
 
 
 def _exchange(old: ast.expr, new: ast.expr) -> str:
-    """What stood there and what stands there now; of a call whose arguments differ, only the method."""
+    """The old text and the new text; of a call whose arguments differ, only the method."""
     match old, new:
         case ast.Call(func=ast.Attribute(attr=name)), ast.Call() if new.func is old.func:
             calls = [ast.Call(ast.Name(name, ast.Load()), call.args, call.keywords) for call in (old, new)]
@@ -144,7 +144,7 @@ def _exchange(old: ast.expr, new: ast.expr) -> str:
 
 
 def _rewritten(block: Block, statements: list[ast.stmt]) -> str:
-    """What stood there and what stands there now, if one simple statement was written otherwise."""
+    """The old text and the new text, if a simple statement was rewritten."""
     match (
         [one for one in block.statements if one not in statements],
         [one for one in statements if one not in block.statements],
@@ -155,7 +155,7 @@ def _rewritten(block: Block, statements: list[ast.stmt]) -> str:
 
 
 def _changed(block: Block, statements: list[ast.stmt]) -> ast.stmt:
-    """The statement that an edit of a block is about: one that is gone, a simple one first, or has moved."""
+    """The statement that an edit of a block is about: removed (simple statements first) or moved."""
     gone = [one for one in block.statements if one not in statements]
     simple = [one for one in gone if not hasattr(one, "body")]
     moved = [one for one, other in zip(block.statements, statements, strict=False) if one is not other]

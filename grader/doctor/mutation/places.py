@@ -73,7 +73,7 @@ class Place:
 
 
 def blocks(node: ast.AST, *, unrecorded: bool = False) -> Iterator[Block]:
-    """All blocks of a definition, the outer ones first."""
+    """All blocks of a definition, outer before inner."""
     for field, child, _ in _children(node):
         below = unrecorded or (field == "body" and records_nothing(node))
         if child is None:
@@ -83,7 +83,7 @@ def blocks(node: ast.AST, *, unrecorded: bool = False) -> Iterator[Block]:
 
 
 def places(definition: ast.stmt) -> Iterator[Place]:
-    """All expressions of a definition but those of its signature, the outer ones first."""
+    """All expressions of a definition but those of its signature, outer before inner."""
     yield from _places(definition, definition, unrecorded=False)
 
 
@@ -114,7 +114,7 @@ def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST | None, int | None]]
 
 
 def records_nothing(node: ast.AST) -> bool:
-    """Whether what stands in the body of a statement is not recorded by autograd."""
+    """Whether autograd does not record the body of a statement."""
     managers = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
     managers += node.decorator_list if isinstance(node, ast.FunctionDef) else []
     return any(name in ast.unparse(manager) for manager in managers for name in ("no_grad", "inference_mode"))

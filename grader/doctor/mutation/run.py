@@ -32,8 +32,8 @@ SEEDS = (1, 2, 3, 4, 5)
 _LOOKS = 3  # at a mutant that had too little of the machine
 
 
-#: What is told how many looks at mutants of an assignment were taken: stem, how many, of how many. The first
-#: time none was, and a mutant that survives the first look is looked at again with other seeds.
+#: Called with a stem, how many mutants were observed, and of how many. The first call has none; a mutant that
+#: survives the first seed is observed again with the other seeds.
 ProgressCallback = Callable[[str, int, int], None]
 
 
@@ -108,7 +108,7 @@ def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str |
 
 
 class _Tester:
-    """Tries the mutants of one assignment."""
+    """Tries the mutants of an assignment."""
 
     def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int, tell: ProgressCallback) -> None:
         self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
