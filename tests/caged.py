@@ -56,9 +56,9 @@ class Outcome:
 def run_in_cage(function, place, **options) -> Outcome:
     """Call `function(place)` in a caged child, started from its source.
 
-    Options: those of `Cage.prepare`; `extra` (more readable paths, importable too), `headroom` (bytes above
-    what the zygote has), `uid` or `groups` (become that first), `without_read_search`, `landlock_version`,
-    `few_users` (as in a container).
+    Options: those of `Sandbox.prepare`; `extra` (more readable paths, importable too), `headroom` (bytes
+    above what the zygote has), `uid` or `groups` (become that first), `without_read_search`,
+    `landlock_version`, `few_users` (as in a container).
     """
     return Outcome(**_answer(order_to_call(function, place, **options)))
 
@@ -105,7 +105,7 @@ def _serve():
     sys.path[:0] = order.get("extra", ())
     sys.path.append(str(GRADER))
     from worker import landlock, privileges  # noqa: PLC0415 - exists only in the zygote
-    from worker.confinement import Cage, readable_paths  # noqa: PLC0415
+    from worker.confinement import Sandbox, readable_paths  # noqa: PLC0415
     from worker.preflight import preflight  # noqa: PLC0415
 
     readable_paths()  # loads what it needs while this process may still read it
@@ -114,7 +114,7 @@ def _serve():
         landlock.abi = lambda: order["landlock_version"]
     if order.get("few_users"):
         privileges._mapped = lambda _: [(0, 100000, 65536)]
-    cage = Cage.prepare(
+    cage = Sandbox.prepare(
         readable=[*readable_paths(), *order.get("extra", ())],
         cpu_seconds=order.get("cpu_seconds", 20),
         memory_bytes=_address_space() + order.get("headroom", 256 << 20),

@@ -16,7 +16,7 @@ from grader.grading.preload import modules_to_preload, modules_to_preload_of_fil
 from grader.notebooks.discover import Found, find_notebooks
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import Notebook, NotebookError, parse_notebook, read_file, read_notebook
-from grader.sandbox.evidence import Notice
+from grader.sandbox.replies import Notice
 from grader.text import distinct_file_name, file_name, some
 
 #: Where a notebook lies, fit to be shown, and the hash of its file.

@@ -1,4 +1,4 @@
-"""Outside: runs a notebook's cells, in one worker after the other where something goes wrong.
+"""Runs a notebook's cells, in one worker after the other where something goes wrong.
 
 A cell that kills its worker is left out and the rest run again, at most twice; then the cells before the
 third are all there is. Cells may take three quarters of a notebook's time.
@@ -13,20 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import (
-    REASONS,
-    Evidence,
-    Failure,
-    NoFacts,
-    Notice,
-    no_facts,
-    parse_cell_error,
-    parse_notices,
-    parse_survey,
-    united,
-)
+from grader.sandbox.evidence import REASONS, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.facts import MalformedError
 from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.replies import Notice, parse_cell_error, parse_notices, parse_survey, united
 from grader.sandbox.wire import WireError
 from grader.sandbox.worker_process import CpuTimes, WorkerProcess, killed_for_memory
 

@@ -1,4 +1,4 @@
-"""Outside: observes one notebook, by running its cells and its assignment's probes in confined workers.
+"""Observes one notebook, by running its cells and its assignment's probes in confined workers.
 
 One worker serves all questions. Where a probe dies, hangs, or leaves behind what cannot be put back, all is
 observed again with a worker per question: isolation is what a fault costs, not what everybody pays. Where

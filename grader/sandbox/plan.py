@@ -1,4 +1,4 @@
-"""Outside: what a notebook is asked, and how long it may take to answer."""
+"""What a notebook is asked, and how long it may take to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: asks a notebook's probes, in one worker for all questions or in one for each."""
+"""Asks a notebook's probes, in one worker for all questions or in one for each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from marshal import dumps
 from typing import Any, NamedTuple
 
 from grader.sandbox.cells import NotebookRun, Trouble
-from grader.sandbox.evidence import Failure, NoFacts, no_facts, parse_answer
+from grader.sandbox.evidence import Failure, NoFacts, no_facts
 from grader.sandbox.facts import MalformedError
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
+from grader.sandbox.replies import parse_answer
 from grader.sandbox.wire import WireError
 from grader.sandbox.worker_process import WorkerProcess
 

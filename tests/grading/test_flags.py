@@ -10,7 +10,7 @@ from grader.grading import flags
 from grader.grading.flags import flags_of, traces_in
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import united
+from grader.sandbox.replies import united
 from grader.sandbox.zygote import Zygote
 
 TRACES = {

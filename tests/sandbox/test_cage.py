@@ -24,7 +24,7 @@ import pytest
 from caged import order_to_call, run_in_cage, run_preflight, start_zygote
 
 from grader.sandbox.worker import landlock, seccomp, syscalls
-from grader.sandbox.worker.confinement import Cage, CageError, readable_paths
+from grader.sandbox.worker.confinement import Sandbox, SandboxError, readable_paths
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="the cage needs 64-bit Linux")
 needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="this kernel or container has no Landlock")
@@ -453,13 +453,13 @@ def test_foreign_dialects_are_deadly(place, call):
 
 
 def prepare(**options):
-    return Cage.prepare(readable=[], cpu_seconds=1, memory_bytes=None, **options)
+    return Sandbox.prepare(readable=[], cpu_seconds=1, memory_bytes=None, **options)
 
 
 def test_another_system_is_an_error(monkeypatch):
     """On macOS or a strange processor the cage says what it needs, and nothing is confined by half."""
     monkeypatch.setattr(syscalls, "machine", lambda: None)
-    with pytest.raises(CageError, match="needs 64-bit Linux on x86_64 or aarch64"):
+    with pytest.raises(SandboxError, match="needs 64-bit Linux on x86_64 or aarch64"):
         prepare()
     assert prepare(sandbox=False).protection == "none"
 
@@ -467,7 +467,7 @@ def test_another_system_is_an_error(monkeypatch):
 def test_a_kernel_without_filters_is_an_error(monkeypatch):
     """Landlock alone would leave fork and sockets open."""
     monkeypatch.setattr(seccomp, "available", lambda: False)
-    with pytest.raises(CageError, match="seccomp"):
+    with pytest.raises(SandboxError, match="seccomp"):
         prepare()
 
 
@@ -480,8 +480,8 @@ def test_a_kernel_without_landlock_is_sealed(monkeypatch):
 @needs_landlock
 def test_a_readable_path_that_is_missing_is_named():
     """A mistyped path is an error, not a smaller cage."""
-    with pytest.raises(CageError, match="/no/such/library"):
-        Cage.prepare(readable=["/no/such/library"], cpu_seconds=1, memory_bytes=None)
+    with pytest.raises(SandboxError, match="/no/such/library"):
+        Sandbox.prepare(readable=["/no/such/library"], cpu_seconds=1, memory_bytes=None)
 
 
 def test_a_worker_whose_zygote_has_ended_ends_too():

@@ -6,14 +6,7 @@ import math
 import pytest
 from fabricated import in_base64
 
-from grader.sandbox.evidence import (
-    Evidence,
-    NoFacts,
-    ProbeRaised,
-    parse_answer,
-    parse_cell_error,
-    parse_survey,
-)
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import (
     MAX_DEPTH,
     MAX_DIMENSIONS,
@@ -29,6 +22,7 @@ from grader.sandbox.facts import (
     decode,
     decode_raised,
 )
+from grader.sandbox.replies import parse_answer, parse_cell_error, parse_survey
 
 TENSOR = {
     "kind": "Parameter",

@@ -5,7 +5,7 @@ import types
 import pytest
 
 from grader.sandbox.worker import snapshots
-from grader.sandbox.worker.snapshots import Namespaces
+from grader.sandbox.worker.snapshots import AttributeSnapshots
 
 COUNTED = pytest.mark.skipif(not snapshots._IS_COUNTED, reason="this Python does not count writes")
 
@@ -54,12 +54,12 @@ def written(watched):
 @pytest.mark.parametrize("change", [write, write_past_setattr, add, remove])
 def test_every_write_is_noticed(owner, change):
     """Replacing, adding and removing are noticed until they are settled, and complete is who lost nothing."""
-    watched = Namespaces([type("Other", (), {}), owner])
+    watched = AttributeSnapshots([type("Other", (), {}), owner])
     before = watched.writes()
     change(owner)
     assert owner in written(watched)
     assert watched.all[1].is_complete() is (change is add)
-    watched.settle([1], watched.writes())
+    watched.mark_clean([1], watched.writes())
     if snapshots._IS_COUNTED:
         assert written(watched) == []
         assert [n.owner for n in watched.written_between(before, watched.writes())] == [owner]
@@ -68,7 +68,7 @@ def test_every_write_is_noticed(owner, change):
 @COUNTED
 def test_reading_is_no_write(owner):
     """Who was only looked at need not be compared."""
-    watched = Namespaces([owner])
+    watched = AttributeSnapshots([owner])
     assert (owner.x, hasattr(owner, "nothing"), "x" in vars(owner)) == (1, False, True)
     assert written(watched) == []
 
@@ -76,7 +76,7 @@ def test_reading_is_no_write(owner):
 @COUNTED
 def test_what_was_put_back_is_complete_again(owner):
     """A write that was undone is still a write, but nothing is missing."""
-    watched = Namespaces([owner])
+    watched = AttributeSnapshots([owner])
     write(owner)
     owner.x = watched.all[0].original["x"]
     assert written(watched) == [owner]
@@ -87,11 +87,11 @@ def test_what_was_put_back_is_complete_again(owner):
 def test_what_was_written_before_it_was_settled_is_settled_alone(owner):
     """Others, and later writes, still count."""
     other = module()
-    watched = Namespaces([owner, other])
+    watched = AttributeSnapshots([owner, other])
     write(owner)
     write(other)
     writes = watched.writes()
-    watched.settle([0], writes)
+    watched.mark_clean([0], writes)
     assert written(watched) == [other]
     add(owner)
     assert written(watched) == [owner, other]
@@ -100,8 +100,8 @@ def test_what_was_written_before_it_was_settled_is_settled_alone(owner):
 def test_where_nobody_counts_the_first_are_compared(owner, monkeypatch):
     """Another Python may not count writes; then everything may have been written to, always."""
     monkeypatch.setattr(snapshots, "_IS_COUNTED", False)
-    watched = Namespaces([owner, module()], most=1)
-    watched.settle([0], watched.writes())
+    watched = AttributeSnapshots([owner, module()], most=1)
+    watched.mark_clean([0], watched.writes())
     assert written(watched) == [owner]
     assert watched.all[0].is_complete()
 
@@ -109,7 +109,7 @@ def test_where_nobody_counts_the_first_are_compared(owner, monkeypatch):
 def test_names_are_compared_and_not_places(owner):
     """Values that stand where others stood, under other names, are no originals."""
     owner.y = 2
-    watched = Namespaces([owner]).all[0]
+    watched = AttributeSnapshots([owner]).all[0]
     del owner.x, owner.y
     owner.z, owner.w = 1, 2
     assert not watched.is_complete()
@@ -118,6 +118,6 @@ def test_names_are_compared_and_not_places(owner):
 def test_what_is_none_is_still_something(owner):
     """An attribute that was None and is gone is missing."""
     owner.y = None
-    watched = Namespaces([owner]).all[0]
+    watched = AttributeSnapshots([owner]).all[0]
     del owner.y
     assert not watched.is_complete()

@@ -26,7 +26,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.checks.comparison import assert_close
-from grader.sandbox import evidence, facts
+from grader.sandbox import facts, replies
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.wire import (
     MAX_FRAME,
     MAX_ITEMS,
@@ -589,7 +590,7 @@ def test_a_process_outlives_them_all():
     """All cases in one process cost less than 100 MB, and leave no descriptor and no thread behind."""
     assert len(CASES) >= 200
     played = subprocess.run(
-        [sys.executable, "-m", "tests.test_wire"],
+        [sys.executable, "-m", "tests.sandbox.test_wire"],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -776,11 +777,11 @@ def test_decoded_facts_can_be_compared(answer):
 def test_what_is_readable_can_be_stored_and_decoded(answer):
     """A worker's answer about a probe is malformed, or evidence whose outcome can be had without an error."""
     try:
-        found = evidence.parse_answer(answer)
+        found = replies.parse_answer(answer)
     except facts.MalformedError:
         return
-    stored = json.loads(json.dumps(evidence.Evidence(probes={"p": found}).to_json()))
-    evidence.Evidence.from_json(stored).outcome("p")
+    stored = json.loads(json.dumps(Evidence(probes={"p": found}).to_json()))
+    Evidence.from_json(stored).outcome("p")
 
 
 @BOUNDED
@@ -797,10 +798,10 @@ def test_what_is_readable_can_be_stored_and_decoded(answer):
 def test_cells_and_surveys_are_malformed_or_as_agreed(answer):
     """A worker's answer about a cell or about names is malformed, or of exactly the agreed form."""
     with suppress(facts.MalformedError):
-        raised = evidence.parse_cell_error(answer)
+        raised = replies.parse_cell_error(answer)
         assert raised is None or facts.decode_raised(raised).types
     with suppress(facts.MalformedError):
-        names, patched = evidence.parse_survey(answer, {"f"})
+        names, patched = replies.parse_survey(answer, {"f"})
         assert names["f"] in {"answered", "untouched", "missing"}
         assert all(type(word) is str for word in patched)
 

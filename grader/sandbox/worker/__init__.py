@@ -1,4 +1,4 @@
-"""Inside: everything that shares a process with students' code. Imports nothing else of the package.
+"""Everything that shares a process with students' code. Imports nothing else of the package.
 
 The zygote (``sandbox/zygote.py``) is started once per run and imports torch. Over a control socket it
 is told ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with

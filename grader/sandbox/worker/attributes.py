@@ -1,4 +1,4 @@
-"""Inside: what a probe relies on, as it was before any student's code; it is compared, put back and told.
+"""What a probe relies on, as it was before any student's code; it is compared, put back and told.
 
 That is: the attributes of torch's modules and classes, of some of Python's, of our own modules in here and of
 the probe itself (its words, helpers and classes); what makes a Python function what it is (its code and its
@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from . import audit
-from .snapshots import MISSING, Namespace, Namespaces
+from .snapshots import MISSING, AttributeSnapshot, AttributeSnapshots
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -105,7 +105,7 @@ class _Captured:
 
     def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
         with audit.unheard():
-            self.namespaces = Namespaces([*owners], most=len(_FIRST), few=home is not None)
+            self.namespaces = AttributeSnapshots([*owners], most=len(_FIRST), few=home is not None)
             for namespace in self.namespaces.all:
                 state = set() if home else _state_of(namespace.owner)
                 for name in state | (_FLUCTUATING & namespace.original.keys()):
@@ -127,11 +127,11 @@ class _Captured:
             if not found:
                 unchanged.append(place)
         if unchanged:
-            self.namespaces.settle(unchanged, writes)
+            self.namespaces.mark_clean(unchanged, writes)
         return changed
 
 
-def _functions_in(namespaces: Iterable[Namespace]) -> dict[types.FunctionType, str]:
+def _functions_in(namespaces: Iterable[AttributeSnapshot]) -> dict[types.FunctionType, str]:
     """Python functions, by where they were defined rather than where they were imported to."""
     found: dict[types.FunctionType, str] = {}
     for namespace in namespaces:
@@ -266,7 +266,7 @@ def _name(owner: Any) -> str:
     return f"{owner.__module__}.{owner.__qualname__}" if isinstance(owner, type) else str(owner.__name__)
 
 
-def _put_back(namespace: Namespace) -> list[str]:
+def _put_back(namespace: AttributeSnapshot) -> list[str]:
     """Give replaced and removed attributes their value again; returns their names."""
     if namespace.is_complete():
         return []
@@ -279,7 +279,7 @@ def _put_back(namespace: Namespace) -> list[str]:
     return changed
 
 
-def _take_away(namespace: Namespace) -> list[str]:
+def _take_away(namespace: AttributeSnapshot) -> list[str]:
     """Remove attributes of a class that hide inherited ones; returns their names."""
     owner, current = namespace.owner, vars(namespace.owner)
     if not isinstance(owner, type):

@@ -1,4 +1,4 @@
-"""Inside: notices what only deceivers need, however it is spelt, and says so before it can be taken back.
+"""Notices what only deceivers need, however it is spelt, and says so before it can be taken back.
 
 Python raises events for some of it (PEP 578; the library's table of audit events); the outside reads the rest
 from the cells (`grading/flags.py`). A notice goes at once into a pipe of its own. It is a reason for a human

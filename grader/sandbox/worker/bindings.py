@@ -1,4 +1,4 @@
-"""Inside: which cells gave a notebook's names their values.
+"""Which cells gave a notebook's names their values.
 
 A name that a student's cell gave counts, whatever a cell below that is still as it was handed out does to it:
 demonstrations have loops and variables called ``step``, ``loss`` or ``state`` too. So what such a cell takes

@@ -1,4 +1,4 @@
-"""Inside: runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
+"""Runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
 
 IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; none of these is executed.
 A cell that raises or does not parse costs nothing but itself, and a line that fails because a package, a

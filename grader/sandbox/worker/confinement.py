@@ -1,4 +1,4 @@
-"""Inside the worker: the cage, prepared once in the zygote and entered by every forked child, for good."""
+"""The cage, prepared once in the zygote and entered by every forked child, for good."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from .landlock import readable_paths
 from .privileges import Privileges
 from .syscalls import syscall
 
-__all__ = ["Cage", "CageError", "Protection", "readable_paths"]
+__all__ = ["Protection", "Sandbox", "SandboxError", "readable_paths"]
 
 Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
 
@@ -29,7 +29,7 @@ _MOST_TASKS_ALONE = 128
 _MOST_TASKS_SHARED = 8192
 
 
-class CageError(Exception):
+class SandboxError(Exception):
     """No cage can be built or entered here; the text says why."""
 
 
@@ -43,7 +43,7 @@ class _Walls:
 
 
 @dataclass(frozen=True, slots=True)
-class Cage:
+class Sandbox:
     """A way into confinement: everything that can be made before the fork has been made.
 
     `protection` says what is really in force: "landlock+seccomp", "sealed seccomp" (no Landlock here, so
@@ -75,7 +75,7 @@ class Cage:
             landlock: False gives the sealed cage even where Landlock is to be had.
 
         Raises:
-            CageError: the sandbox asked for is not to be had here.
+            SandboxError: the sandbox asked for is not to be had here.
         """
         if not sandbox:
             return cls("none", _limits(cpu_seconds, memory_bytes, _MOST_TASKS_SHARED), None)
@@ -105,7 +105,7 @@ class Cage:
             keep: the descriptors that stay open; all others are closed.
 
         Raises:
-            CageError: a step failed. The process is half confined then and must end.
+            SandboxError: a step failed. The process is half confined then and must end.
         """
         ruleset = self._walls.ruleset if self._walls else None
         _be_the_first_to_go()
@@ -118,16 +118,16 @@ class Cage:
             elif syscalls.machine():
                 _end_with_the_parent(self._zygote)
         except (OSError, ValueError) as error:
-            raise CageError(f"the cage could not be entered: {error}") from error
+            raise SandboxError(f"the cage could not be entered: {error}") from error
 
 
 def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
     machine = syscalls.machine()
     if machine is None:
         here = f"{platform.system()} on {platform.machine()}"
-        raise CageError(f"the cage needs 64-bit Linux on {' or '.join(syscalls.MACHINES)}, this is {here}")
+        raise SandboxError(f"the cage needs 64-bit Linux on {' or '.join(syscalls.MACHINES)}, this is {here}")
     if not seccomp.available():
-        raise CageError("this kernel, or the container around this process, does not take seccomp filters")
+        raise SandboxError("this kernel, or the container around this process, does not take seccomp filters")
     landlocked = with_landlock and landlock.abi() > 0
     try:
         return _Walls(
@@ -136,7 +136,7 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
             seccomp.Filter(machine, sealed=not landlocked),
         )
     except OSError as error:
-        raise CageError(f"the cage could not be prepared: {error}") from error
+        raise SandboxError(f"the cage could not be prepared: {error}") from error
 
 
 def _be_the_first_to_go() -> None:

@@ -1,4 +1,4 @@
-"""Inside: what a module or an optimizer holds, read past everything its class may define.
+"""What a module or an optimizer holds, read past everything its class may define.
 
 A student's class can override ``parameters``, ``named_buffers``, ``__getattr__`` or ``state``, and put a
 dictionary of its own in the place of ``_parameters``. So attributes are taken from where Python keeps

@@ -1,4 +1,4 @@
-"""Inside: reads tensors through what torch offered before any student's code, and encodes facts.
+"""Reads tensors through what torch offered before any student's code, and encodes facts.
 
 An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``, ``tensor`` (a place
 in the table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item),

@@ -1,4 +1,4 @@
-"""Inside: stand-ins for what notebooks import to talk to Jupyter and to graders; they do nothing.
+"""Stand-ins for what notebooks import to talk to Jupyter and to graders; they do nothing.
 
 Every student notebook begins with ``import otter``. The real one costs a second and unpickles files.
 """
@@ -22,7 +22,7 @@ _TRANSPARENT = {"time", "capture", "prun"}
 _PROGRESS_BARS = {"tqdm": "tqdm", "tqdm_notebook": "tqdm", "trange": "trange", "tnrange": "trange"}
 
 
-class Silent:
+class NullObject:
     """Whatever is asked of it, it does nothing and gives itself back."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -52,7 +52,7 @@ class Silent:
         return ""
 
 
-class Shell:
+class FakeShell:
     """What ``get_ipython()`` gives: magics and commands are recognised and not executed."""
 
     def __init__(self, notebook: Notebook) -> None:
@@ -83,18 +83,18 @@ class Shell:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Silent()
+        return NullObject()
 
 
 def install(notebook: Notebook) -> None:
     """Put the stand-ins where imports and cells find them."""
-    shell = Shell(notebook)
+    shell = FakeShell(notebook)
     silent = ("otter", "grader", "IPython.display", "ipywidgets", "google.colab")
     for name in (*silent, "matplotlib_inline", "matplotlib_inline.backend_inline"):
         sys.modules[name] = _module(name)
     vars(IPython).update(get_ipython=lambda: shell, display=sys.modules["IPython.display"])
     vars(sys.modules.setdefault("google", _module("google")))["colab"] = sys.modules["google.colab"]
-    notebook.names.update(get_ipython=lambda: shell, display=Silent())
+    notebook.names.update(get_ipython=lambda: shell, display=NullObject())
     bars = sys.modules["tqdm.notebook"] = types.ModuleType("tqdm.notebook")
     bars.__dict__["__getattr__"] = _plain_progress_bar
     if "tqdm" in sys.modules:
@@ -119,4 +119,4 @@ def _module(name: str) -> types.ModuleType:
 def _silent_attribute(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return Silent()
+    return NullObject()

@@ -1,4 +1,4 @@
-"""Inside: the words ``gradients``, ``vjp`` and ``updates``, by torch's engine itself."""
+"""The words ``gradients``, ``vjp`` and ``updates``, by torch's engine itself."""
 
 from __future__ import annotations
 

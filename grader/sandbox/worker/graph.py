@@ -1,4 +1,4 @@
-"""Inside: the word ``graph``, which tells the autograd graph of named tensors as plain data.
+"""The word ``graph``, which tells the autograd graph of named tensors as plain data.
 
 It asks torch's C++ through what was captured before any student's code, runs no backward and no hook,
 changes nothing, and is silent. The form, whose lists are cut off so that the whole fits into an answer:

@@ -1,4 +1,4 @@
-"""Inside the worker: Landlock, which leaves a process nothing of the file system but a few readable paths."""
+"""Landlock, which leaves a process nothing of the file system but a few readable paths."""
 
 import contextlib
 import fcntl

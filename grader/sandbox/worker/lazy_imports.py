@@ -1,4 +1,4 @@
-"""Inside: imports torch's compiler and its symbolic shapes only when they are needed.
+"""Imports torch's compiler and its symbolic shapes only when they are needed.
 
 Every step of an optimizer, every checkpoint and ``torch.func.grad`` ask ``torch._dynamo`` to keep the
 compiler away. For that alone torch would import the compiler, which takes a second and makes every fork

@@ -1,4 +1,4 @@
-"""Inside: the nodes of the autograd graph behind some tensors, and the leaves in which they end.
+"""The nodes of the autograd graph behind some tensors, and the leaves in which they end.
 
 torch's C++ is asked through what was captured before any student's code, never a class of a student's: the
 node of a ``torch.autograd.Function`` is an object whose attributes the student writes.

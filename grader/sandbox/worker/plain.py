@@ -1,4 +1,4 @@
-"""Inside: lets no tensor of a student's answer for itself, before a probe works with it.
+"""Lets no tensor of a student's answer for itself, before a probe works with it.
 
 ``w.grad`` or ``loss.backward()`` in a probe are calls into whatever class ``w`` is of, and into whatever its
 own ``__dict__`` holds. So what a student's function returned, and what it was given, is made a tensor of

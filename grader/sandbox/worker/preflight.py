@@ -1,4 +1,4 @@
-"""Inside the worker: the preflight attacks the cage from within before any student's code enters it."""
+"""The preflight attacks the cage from within before any student's code enters it."""
 
 import contextlib
 import errno
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from . import syscalls
-from .confinement import Cage, CageError
+from .confinement import Sandbox, SandboxError
 from .syscalls import syscall
 
 Attempt = Callable[[], object]
@@ -186,7 +186,7 @@ class Findings(NamedTuple):
         return [self.trouble, *names] if self.trouble else names
 
 
-def preflight(cage: Cage, seconds: float = 10.0) -> Findings:
+def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
     """Fork a child into the cage and let it try to break out.
 
     Call it in the zygote, while that has one thread.
@@ -234,7 +234,7 @@ def _target(pipe: int) -> Iterator[Target]:
                     path.unlink()
 
 
-def _attack_and_exit(cage: Cage, target: Target) -> NoReturn:
+def _attack_and_exit(cage: Sandbox, target: Target) -> NoReturn:
     status = 1
     try:
         os.write(target.pipe, json.dumps(_findings(cage, target)).encode())
@@ -243,11 +243,11 @@ def _attack_and_exit(cage: Cage, target: Target) -> NoReturn:
         os._exit(status)
 
 
-def _findings(cage: Cage, target: Target) -> Findings:
+def _findings(cage: Sandbox, target: Target) -> Findings:
     sealed = cage.protection == "sealed seccomp"
     try:
         cage.enter({target.pipe})
-    except CageError as error:
+    except SandboxError as error:
         return Findings({}, {}, str(error))
     stopped = {name: refused(attack) for name, attack in attacks(target, sealed=sealed).items()}
     return Findings(stopped, {name: works(control) for name, control in controls(sealed=sealed).items()})

@@ -1,4 +1,4 @@
-"""Inside the worker: giving up root, and every capability but the one without which nothing can be read."""
+"""Giving up root, and every capability but the one without which nothing can be read."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""Inside: the words a probe may use, bound before any student's code ran.
+"""The words a probe may use, bound before any student's code ran.
 
 ``grader/inside.py`` names the same words outside; what an author needs to know about each stands
 in its docstring here and in docs/authoring.md.

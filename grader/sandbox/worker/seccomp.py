@@ -1,4 +1,4 @@
-"""Inside the worker: the seccomp filter, an allowlist of system calls and its translation into BPF.
+"""The seccomp filter, an allowlist of system calls and its translation into BPF.
 
 Whatever the allowlist does not name is refused with EPERM: no process, program, socket, file or right can be
 made.

@@ -1,4 +1,4 @@
-"""Inside: the life of a worker. It enters the cage, then answers one request after the other.
+"""The life of a worker. It enters the cage, then answers one request after the other.
 
 See the package's docstring for the protocol.
 """
@@ -33,7 +33,7 @@ from . import (
     torch_state,
 )
 from .bindings import rebound
-from .confinement import Cage
+from .confinement import Sandbox
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -69,7 +69,7 @@ def _be_main(notebook: cells.Notebook) -> None:
     notebook.live_in(main.__dict__)
 
 
-def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> None:
+def run(cage: Sandbox, request: int, answer: int, output: int, notices: int) -> None:
     """In a fresh child: confine it, then serve requests until the outside hangs up."""
     _arrange_descriptors(request, answer, output, notices)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -79,7 +79,7 @@ def run(cage: Cage, request: int, answer: int, output: int, notices: int) -> Non
     audit.begin()
     for name in _modules:  # a list made before the fork: to look at every name copies the pages of all
         del sys.modules[name]  # nothing a notebook needs to import
-    service = _Service(_notebook)
+    service = Service(_notebook)
     while True:
         message = _receive()
         result = service.answer(message["op"], message["args"])
@@ -120,7 +120,7 @@ def _send(message: Any) -> None:
         data = data[_write(ANSWER, data) :]
 
 
-class _Service:
+class Service:
     """Answers the requests about one notebook."""
 
     def __init__(self, notebook: cells.Notebook) -> None:
@@ -179,7 +179,7 @@ class _Service:
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
         values: dict[str, bool] = {}
-        student = _Student(self._notebook.names, oracles, patched, values)
+        student = StudentNamespace(self._notebook.names, oracles, patched, values)
         writes = attributes.writes()
         value, raised = _call(words[name], student)
         if attributes.healed(writes):
@@ -230,7 +230,7 @@ def _call(probe: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException
         return None, error
 
 
-class _Student:
+class StudentNamespace:
     """What a probe sees of the notebook: its names as attributes.
 
     Whatever a function did to torch is noticed, and undone, as it returns: what is put back only when the
@@ -252,14 +252,14 @@ class _Student:
         value = self.__replaced.get(name, self.__names.get(name))
         if isinstance(value, type) or not callable(value):
             return value
-        return _Looked(name, value, self.__patched, self.__values)
+        return WatchedFunction(name, value, self.__patched, self.__values)
 
 
 #: In the place of torch or of the probe, so that nothing can be believed.
 _ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
 
 
-class _Looked:
+class WatchedFunction:
     """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
 
     def __init__(self, name: str, function: Any, patched: list[str], values: dict[str, bool]) -> None:

@@ -1,4 +1,4 @@
-"""Inside: the attributes of classes and modules as they were before any student's code, and whether they are.
+"""The attributes of classes and modules as they were before any student's code, and whether they are.
 
 To compare thousands of values touches the reference count of each, so a forked worker has to copy the pages
 they lie on, a thousand of them. CPython up to 3.13 counts the writes to every dictionary (PEP 509), and that
@@ -25,7 +25,7 @@ _all, _map, _repeat = all, map, itertools.repeat
 MISSING = object()
 
 
-class Namespace:
+class AttributeSnapshot:
     """What ``vars()`` of a class or a module was when this was made.
 
     Attributes:
@@ -47,7 +47,7 @@ class Namespace:
         return _all(_map(_is, current, self.original.values()))
 
 
-class Namespaces:
+class AttributeSnapshots:
     """Several namespaces, and how often each had been written to when it was last looked at.
 
     Args:
@@ -57,7 +57,7 @@ class Namespaces:
     """
 
     def __init__(self, owners: Sequence[Any], most: int | None = None, *, few: bool = False) -> None:
-        self.all = [Namespace(owner) for owner in owners]
+        self.all = [AttributeSnapshot(owner) for owner in owners]
         self._most = len(self.all) if most is None else most
         counted = _IS_COUNTED and owners and not few
         self._counters = _Counters([vars(owner) for owner in owners]) if counted else None
@@ -67,14 +67,14 @@ class Namespaces:
         """The numbers of writes up to now, to be compared; nothing where nobody counts."""
         return self._counters.read() if self._counters else b""
 
-    def written(self) -> Iterator[tuple[int, Namespace]]:
-        """Those written to since they were settled, by their places; where nobody counts, perhaps."""
+    def written(self) -> Iterator[tuple[int, AttributeSnapshot]]:
+        """Those written to since they were marked clean, by their places; where nobody counts, perhaps."""
         if self._counters is None:
             yield from enumerate(self.all[: self._most])
         elif (now := self._counters.read()) != self._seen:
             yield from ((place, self.all[place]) for place in _unequal(now, self._seen))
 
-    def settle(self, places: Sequence[int], writes: bytes) -> None:
+    def mark_clean(self, places: Sequence[int], writes: bytes) -> None:
         """From now on only later writes to these count, for until then nothing was changed."""
         if writes:
             seen = bytearray(self._seen)
@@ -83,7 +83,7 @@ class Namespaces:
                 seen[part] = writes[part]
             self._seen = bytes(seen)
 
-    def written_between(self, before: bytes, after: bytes) -> list[Namespace]:
+    def written_between(self, before: bytes, after: bytes) -> list[AttributeSnapshot]:
         """Those that were written to between two readings of ``writes``, whatever they hold by now."""
         return [] if before == after else [self.all[place] for place in _unequal(before, after)]
 

@@ -1,4 +1,4 @@
-"""Inside: the words ``spy`` and ``graph_at``, which watch the calls of a module."""
+"""The words ``spy`` and ``graph_at``, which watch the calls of a module."""
 
 from __future__ import annotations
 

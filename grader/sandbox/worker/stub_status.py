@@ -1,4 +1,4 @@
-"""Inside: tells whether a name of the notebook is an answer, the stub or missing; nothing of it is run."""
+"""Tells whether a name of the notebook is an answer, the stub or missing; nothing of it is run."""
 
 from __future__ import annotations
 

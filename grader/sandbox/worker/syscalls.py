@@ -1,4 +1,4 @@
-"""Inside the worker: the system calls that the cage allows, uses or attacks, and how to make one."""
+"""The system calls that the cage allows, uses or attacks, and how to make one."""
 
 import ctypes
 import os

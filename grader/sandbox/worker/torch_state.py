@@ -1,4 +1,4 @@
-"""Inside: keeps one question's code from reaching another's through torch's own state.
+"""Keeps one question's code from reaching another's through torch's own state.
 
 Before every probe the modes a student's code may have left changed are put back, and whatever listens or
 answers in torch's place is ended as a student's function returns.

@@ -1,4 +1,4 @@
-"""Inside: the word ``untouched``, which records what a call may change in the things it was given.
+"""The word ``untouched``, which records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
 whatever a class of the student's defines. Of two records only the things that were named leave the worker,

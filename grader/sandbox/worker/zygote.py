@@ -1,4 +1,4 @@
-"""Inside: the zygote, which imports torch once, tests the cage on itself, and forks workers.
+"""The zygote, which imports torch once, tests the cage on itself, and forks workers.
 
 No student's code ever runs in this process.
 """
@@ -80,54 +80,67 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
 
     Where students' code cannot be confined, ``hello["unprotected"]`` says why.
     """
+    hello["torch"] = _import_all(settings["preload"])
+    # After the warm-up: they capture torch as it is from now on. And both: `service` lists what is imported.
+    from . import preflight, service
+
+    gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
+    service.prepare()
+    sandbox = _tested_sandbox(settings, hello, preflight.preflight)
+    if sandbox is None:
+        return None
+    _forget_locks_of_logs()
+    gc.freeze()  # keeps the collector's hands off shared pages: 6 MB less a worker
+    gc.collect()  # gives back what lies ready for reuse; in a worker that would copy shared pages
+    gc.enable()
+    return lambda descriptors: service.run(sandbox, *descriptors)
+
+
+def _import_all(preload: list[str]) -> str:
+    """Import what workers share and warm it up; returns the version of torch."""
     import torch
 
     from . import landlock, lazy_imports
 
     torch.set_num_threads(1)
     lazy = _LAZY if landlock.abi() else (*_LAZY_WHERE_SEALED, *_LAZY)
-    for name in (*lazy, *settings["preload"]):
-        with contextlib.suppress(
-            Exception
-        ):  # a package that is not installed fails in the cell that needs it
+    for name in (*lazy, *preload):
+        with contextlib.suppress(Exception):  # what is not installed fails in the cell that needs it
             importlib.import_module(name)
     lazy_imports.install()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
     _warm_up(torch)
-    from . import service  # after the warm-up: it captures torch as it is from now on
-    from .confinement import Cage, CageError, readable_paths
-    from .preflight import preflight
+    return torch.__version__.partition("+")[0]
 
-    gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
-    service.prepare()
-    hello["torch"] = torch.__version__.partition("+")[0]
+
+def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: Any) -> Any:
+    """The sandbox, once the preflight has attacked it; None where it is not to be had or does not hold."""
+    from .confinement import Sandbox, SandboxError, readable_paths
+
     try:
-        cage = Cage.prepare(
+        sandbox = Sandbox.prepare(
             readable=readable_paths(),
             cpu_seconds=settings["cpu_seconds"],
             memory_bytes=_virtual_memory() + _HEADROOM,
             sandbox=settings["sandbox"],
         )
-    except CageError as error:
+    except SandboxError as error:
         hello["unprotected"] = str(error)
         return None
-    hello.update(protection=cage.protection, cage=cage.describe())
-    if settings["sandbox"]:
-        try:
-            findings = preflight(cage)
-        except PermissionError:
-            hello["unprotected"] = "this root may not end the processes of others: grade as an ordinary user"
-            return None
-        hello["found"] = findings._asdict()
-        if findings.failures:
-            hello["unprotected"] = (
-                findings.trouble or f"the cage does not hold: {', '.join(findings.failures)}"
-            )
-    _forget_locks_of_logs()
-    gc.freeze()  # keeps the collector's hands off shared pages: 6 MB less a worker
-    gc.collect()  # gives back what lies ready for reuse; in a worker that would copy shared pages
-    gc.enable()
-    return lambda descriptors: service.run(cage, *descriptors)
+    hello.update(protection=sandbox.protection, cage=sandbox.describe())
+    if not settings["sandbox"]:
+        return sandbox
+    try:
+        findings = preflight(sandbox)
+    except PermissionError:
+        hello["unprotected"] = "this root may not end the processes of others: grade as an ordinary user"
+        return None
+    hello["found"] = findings._asdict()
+    if findings.failures:
+        holes = ", ".join(findings.failures)
+        hello["unprotected"] = findings.trouble or f"the cage does not hold: {holes}"
+        return None
+    return sandbox
 
 
 def _serve(control: socket.socket, run: Any) -> None:

@@ -1,0 +1,108 @@
+"""A worker's replies and notices, checked field by field before anything of them is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby, islice
+from typing import Any, TypeVar
+
+from grader.sandbox.facts import MalformedError, decode, decode_raised
+
+#: What a worker noticed (one of the words below), and the cell it happened in, or None.
+Notice = tuple[str, int | None]
+_Noticed = TypeVar("_Noticed", bound=str | Notice)
+NOTICED = {
+    *("code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch", "patched"),
+    "settrace",
+}
+_MAX_UNITED = 100  # kept of each kind of what the workers of one notebook noticed: more nobody reads
+_MAX_TRACES = 20 * len(NOTICED)  # a worker tells of twenty cells for each
+_WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
+
+
+def parse_answer(answer: Any) -> dict[str, Any]:
+    """A worker's answer to a probe, in the form that evidence stores.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    keys = {"raised", "facts", "changed", "patched"}
+    if (
+        type(answer) is not dict
+        or set(answer) - {"none"} != keys
+        or not all(map(is_words, (answer["changed"], answer["patched"], answer.get("none", []))))
+    ):
+        raise MalformedError("the answer is malformed")
+    none = {"none": answer["none"]} if answer.get("none") else {}
+    if answer["raised"] is not None:
+        decode_raised(answer["raised"])
+        return {"raised": answer["raised"], **none}
+    decode(answer["facts"])
+    return {"facts": answer["facts"], **none}
+
+
+def parse_cell_error(answer: Any) -> Any:
+    """A worker's answer about a cell: None or an error's fields.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    if type(answer) is not dict or set(answer) != {"raised"}:
+        raise MalformedError("the answer is malformed")
+    if answer["raised"] is not None:
+        decode_raised(answer["raised"])
+    return answer["raised"]
+
+
+def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
+    """A worker's survey: which of the functions are there, and what was patched.
+
+    Raises:
+        MalformedError: it breaks the schema.
+    """
+    if type(answer) is not dict or set(answer) != {"names", "patched"}:
+        raise MalformedError("the answer is malformed")
+    names = answer["names"]
+    known = {"answered", "untouched", "missing"}
+    good = (
+        type(names) is dict
+        and set(names) == functions
+        and all(type(s) is str and s in known for s in names.values())
+    )
+    if not good or not is_words(answer["patched"]):
+        raise MalformedError("the answer is malformed")
+    return names, answer["patched"]
+
+
+def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
+    """What several workers of one notebook noticed, in order and once; of too much of a kind the first."""
+    found = sorted({*known, *more}, key=str)
+    kinds = groupby(found, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
+    return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]
+
+
+def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:
+    """What a worker noticed.
+
+    What is no notice, or is one too many, was written by the notebook, which is a trace as well; so is a
+    pipe that the notebook has closed. Thus nothing can be put into it that hides what comes later.
+    """
+    *lines, rest = notices.decode("ascii", "replace").split("\n")
+    traces = {_notice(line) for line in lines[:_MAX_TRACES]}
+    return traces | ({_WRITTEN_BY_OTHERS} if rest or closed or len(lines) > _MAX_TRACES else set())
+
+
+def _notice(line: str) -> Notice:
+    what, _, number = line.partition("\t")
+    if what not in NOTICED or not (number == "" or (number.isdecimal() and len(number) < 6)):
+        return _WRITTEN_BY_OTHERS
+    return what, int(number) if number else None
+
+
+def is_words(value: Any) -> bool:
+    """Whether it is a list of short texts."""
+    return type(value) is list and len(value) <= 10_000 and all(map(_is_word, value))
+
+
+def _is_word(value: Any) -> bool:
+    return type(value) is str and len(value) <= 500
