@@ -1,4 +1,4 @@
-"""On a student's machine: runs a notebook and its public tests, whatever ends their process."""
+"""`check`: runs a student's notebook and its public tests, whatever ends their process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a student's machine: says what a check found, and always what to do next."""
+"""What students see on a terminal: what a check found, and always what to do next."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -15,21 +16,28 @@ from grader.course.assignment import END_TASK
 from grader.scores import format_points
 from grader.student.check import NotebookStatus
 from grader.student.find import argument_of
-from grader.student.report import NotebookReport, QuestionReport, TestReport
+from grader.student.report import NotebookReport, QuestionReport, Status, TestReport
 from grader.text import inert, inert_line
 
-_MARKS = {"passes": "✔", "fails": "✘", "untouched": "·", "missing": "✘", "unchecked": "-"}
-_PLAIN_MARKS = {"passes": "+", "fails": "x", "untouched": ".", "missing": "x", "unchecked": "-"}
-_STYLES = {"passes": "green", "fails": "red", "untouched": "dim", "missing": "red", "unchecked": "dim"}
-_REMARKS = {"untouched": "not started yet", "missing": "not defined", "unchecked": "no public check"}
-_OF_END_TASK = {
-    "passes": "passes",
-    "fails": "does not pass",
-    "untouched": "is not started yet",
-    "missing": "is not defined",
-    "unchecked": "has no public check",
+
+class _Words(NamedTuple):
+    """How a status is shown: its mark, also in ASCII, its colour, a remark, and a verb for an end task."""
+
+    mark: str
+    plain_mark: str
+    style: str
+    remark: str
+    end_task: str
+
+
+_WORDS: dict[Status, _Words] = {
+    "passes": _Words("✔", "+", "green", "", "passes"),
+    "fails": _Words("✘", "x", "red", "", "does not pass"),
+    "untouched": _Words("·", ".", "dim", "not started yet", "is not started yet"),
+    "missing": _Words("✘", "x", "red", "not defined", "is not defined"),
+    "unchecked": _Words("-", "-", "dim", "no public check", "has no public check"),
 }
-#: What those errors mean here, which do not come up where a student works.
+#: What errors mean here that do not come up where a student works.
 _REASONS = {
     "FileNotFoundError": "Only the notebook is handed in, so nothing lies beside it here.",
     "ModuleNotFoundError": "It is not installed here or, if it is a file of yours, not handed in.",
@@ -39,13 +47,13 @@ _COMMAND = "python -m grader"
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where a student reads; texts of others are never taken for markup."""
+    """Where a student reads; no text is taken for markup."""
     return Console(emoji=False, markup=False, highlight=False, soft_wrap=True, stderr=stderr)
 
 
 @contextmanager
 def working(doing: str) -> Iterator[Callable[[str], None]]:
-    """Says on a terminal, and nowhere else, what is being done; gives a function that changes the words."""
+    """Show what is being done, on a terminal only; gives a function that changes the words."""
     to = console(stderr=True)
     if to.is_terminal:
         with to.status(doing, spinner="line") as shown:
@@ -54,14 +62,15 @@ def working(doing: str) -> Iterator[Callable[[str], None]]:
         yield lambda _: None
 
 
-def mark(to: Console, status: str) -> Text:
-    """The sign of a status; one that an old Windows terminal has too where it must be."""
-    sign = _MARKS[status]
+def mark(to: Console, status: Status) -> Text:
+    """The mark of a status; an old Windows terminal gets an ASCII character."""
+    words = _WORDS[status]
+    sign = words.mark
     try:
         sign.encode(to.encoding)
     except (UnicodeEncodeError, LookupError):
-        sign = _PLAIN_MARKS[status]
-    return Text(sign, _STYLES[status])
+        sign = words.plain_mark
+    return Text(sign, words.style)
 
 
 def print_report(to: Console, report: NotebookReport) -> None:
@@ -77,7 +86,7 @@ def print_report(to: Console, report: NotebookReport) -> None:
 
 
 def closing(report: NotebookReport) -> Iterator[str]:
-    """How it stands, and the next step."""
+    """How many questions pass, and the next step."""
     whole = len(report.questions) == len(report.notebook.questions)
     if len(report.questions) > 1:
         yield _counted(report.questions)
@@ -100,13 +109,12 @@ def closing(report: NotebookReport) -> Iterator[str]:
         yield "Well done! Restart the kernel, run all cells once more, save, and hand the notebook in."
 
 
-def _counted(questions: tuple[QuestionReport, ...]) -> str:
-    """How many questions pass; an end task is none of them, and how it stands is said beside."""
+def _counted(questions: Sequence[QuestionReport]) -> str:
+    """How many questions pass; an end task does not count, and has a sentence of its own."""
     checked = [one for one in questions if one.question.id != END_TASK and one.status != "unchecked"]
-    beside = [
-        f" The end task {_OF_END_TASK[one.status]}." for one in questions if one.question.id == END_TASK
-    ]
-    return f"{sum(one.is_done for one in checked)} of {len(checked)} questions pass.{''.join(beside)}"
+    end_tasks = [one for one in questions if one.question.id == END_TASK]
+    beside = "".join(f" The end task {_WORDS[one.status].end_task}." for one in end_tasks)
+    return f"{sum(one.is_done for one in checked)} of {len(checked)} questions pass.{beside}"
 
 
 def _print_cell(to: Console, cell: int, report: NotebookReport) -> None:
@@ -122,44 +130,42 @@ def _print_cell(to: Console, cell: int, report: NotebookReport) -> None:
 
 
 def _print_question(to: Console, found: QuestionReport, report: NotebookReport) -> None:
-    remark = _REMARKS.get(found.status, "")
-    title = f" {found.question.id}  {inert(found.question.title)}" + (f"  ({remark})" if remark else "")
+    question, remark = found.question, _WORDS[found.status].remark
+    title = f" {question.id}  {inert(question.title)}" + (f"  ({remark})" if remark else "")
     to.print(Text("  "), mark(to, found.status), Text(title), sep="")
     if found.status == "missing":
         for line in _about_missing(found, report):
             to.print(Text(f"      {line}"))
     if found.status == "fails":
-        for case in found.tests:
-            _print_test(to, case)
-    afterword = found.question.check.afterword if found.question.check else None
+        for test in found.tests:
+            _print_test(to, test)
+    afterword = question.check.afterword if question.check else None
     if found.status == "passes" and len(report.questions) == 1 and afterword:
         to.print(Text(f"      {inert(afterword)}"))
 
 
 def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[str]:
-    """Why the name may not be there, and how it comes back."""
+    """Why a function may not be defined, and how it comes back."""
     name, identity = found.question.function, found.question.id
-    cells = report.notebook.document.cells
     failed = dict(report.cells)
-    guilty = [one.number for one in cells if one.number in failed and name in one.source]
+    guilty = [cell.number for cell in report.notebook.code if cell.number in failed and name in cell.source]
     if guilty:
         yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: mend that first."
         return
-    argument = report.notebook.argument
     yield f"No cell defines {name}. Name your function so, or get its cell back:"
-    yield f"{_COMMAND} reset {argument} {identity}"
+    yield f"{_COMMAND} reset {report.notebook.argument} {identity}"
 
 
-def _print_test(to: Console, case: TestReport) -> None:
-    status = "passes" if case.failure is None else "fails"
-    to.print(Text("      "), mark(to, status), Text(f" {inert(case.title)}"), sep="")
-    for line in failure_lines(case):
+def _print_test(to: Console, test: TestReport) -> None:
+    status: Status = "passes" if test.failure is None else "fails"
+    to.print(Text("      "), mark(to, status), Text(f" {inert(test.title)}"), sep="")
+    for line in failure_lines(test):
         to.print(Text(f"        {line}"))
 
 
-def failure_lines(case: TestReport) -> Iterator[str]:
+def failure_lines(test: TestReport) -> Iterator[str]:
     """What a failed test says, in lines fit for a terminal and a log; none where it passed."""
-    failure = case.failure
+    failure = test.failure
     if failure is None:
         return
     lines = failure.text.splitlines() or ["it failed without a word"]
@@ -170,63 +176,62 @@ def failure_lines(case: TestReport) -> Iterator[str]:
         yield inert_line(f"at code cell {failure.cell}, line {failure.line}: {failure.code}")
 
 
-def points_of(questions: list[QuestionReport] | tuple[QuestionReport, ...]) -> str:
-    """Points of the public checks, as in ``11 of 31``."""
-    earned, worth = sum(one.points for one in questions), sum(one.question.points for one in questions)
-    return f"{format_points(earned)} of {format_points(worth)}"
-
-
 def print_table(
-    to: Console, lines: Sequence[NotebookStatus], renamed: Sequence[tuple[Path, str]] = ()
+    to: Console, rows: Sequence[NotebookStatus], renamed: Sequence[tuple[Path, str]] = ()
 ) -> None:
-    """A row for each notebook, then what the signs mean and where to go on.
+    """A row for each notebook, then what the marks mean and what to do next.
 
     Args:
-        to: where to say it.
-        lines: the notebooks.
-        renamed: those that are not called as the course calls them, each with its assignment.
+        to: where to print.
+        rows: the notebooks.
+        renamed: notebooks under other names than the course's, each with its assignment.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
     table.add_column("points", justify="right")
     table.add_column("questions")
-    for line in lines:
-        name = Text(inert(line.path.name.removesuffix(".ipynb")))
-        if line.report is None:
+    for row in rows:
+        name = Text(inert(row.path.name.removesuffix(".ipynb")))
+        if row.report is None:
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            table.add_row(name, points_of(line.report.questions), _signs(to, line.report))
+            table.add_row(name, _points(row.report), _marks(to, row.report))
     to.print(table)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
     to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
-    for line in lines:
-        if line.report is None:
-            to.print(Text(inert_line(line.problem), "red"))
+    for row in rows:
+        if row.report is None:
+            to.print(Text(inert_line(row.problem), "red"))
     for path, stem in renamed:
         to.print(
             f"{inert_line(path.name)} is not in this table: it answers {inert_line(stem)} under a name of"
-            f" its own. Have a look at it: python -m grader check {argument_of(path)}"
+            f" its own. Have a look at it: {_COMMAND} check {argument_of(path)}"
         )
-    to.print(_next_step([line for line in lines if not _is_a_copy(line, lines)]))
+    to.print(_next_step([row for row in rows if not _is_a_copy(row, rows)]))
 
 
-def _signs(to: Console, report: NotebookReport) -> Text:
-    return Text("  ").join(
-        Text.assemble(one.question.id, " ", mark(to, one.status)) for one in report.questions
-    )
+def _points(report: NotebookReport) -> str:
+    """Points of the public checks, as in ``11 of 31``."""
+    earned = sum(one.points for one in report.questions)
+    worth = sum(one.question.points for one in report.questions)
+    return f"{format_points(earned)} of {format_points(worth)}"
 
 
-def _is_a_copy(line: NotebookStatus, lines: Sequence[NotebookStatus]) -> bool:
-    """Whether it is called after another one, as `01_x-Copy1` and `01_x (1)` are after `01_x`."""
-    return any(re.match(rf"{re.escape(other.path.stem)}\W", line.path.stem) for other in lines)
+def _marks(to: Console, report: NotebookReport) -> Text:
+    each = (Text.assemble(one.question.id, " ", mark(to, one.status)) for one in report.questions)
+    return Text("  ").join(each)
 
 
-def _next_step(lines: Sequence[NotebookStatus]) -> str:
-    for line in lines:
-        if line.report is None:
-            return f"Next: mend {inert_line(line.path.name)}, as said above."
-        following = line.report.next_question
+def _is_a_copy(row: NotebookStatus, rows: Sequence[NotebookStatus]) -> bool:
+    """Whether it is named after another, as `01_x-Copy1` and `01_x (1)` are after `01_x`."""
+    return any(re.match(rf"{re.escape(other.path.stem)}\W", row.path.stem) for other in rows)
+
+
+def _next_step(rows: Sequence[NotebookStatus]) -> str:
+    for row in rows:
+        if row.report is None:
+            return f"Next: mend {inert_line(row.path.name)}, as said above."
+        following = row.report.next_question
         if following:
-            argument = line.report.notebook.argument
-            return f"Next: python -m grader check {argument} {following.question.id}"
+            return f"Next: {_COMMAND} check {row.report.notebook.argument} {following.question.id}"
     return "Everything passes. Well done! Hand your notebooks in."

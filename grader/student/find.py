@@ -1,4 +1,4 @@
-"""On a student's machine: the notebooks of a folder, and what names one of them in a command."""
+"""Finds a student's notebooks: by what a command names, or all of a folder; and advice on broken ones."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_notebook(argument: str) -> Path:
 
 
 def notebooks_in(folder: Path) -> list[Path]:
-    """The notebooks of a course in a folder, by name; a notebook stands for itself.
+    """The notebooks of a course in a folder, by name; of a notebook, itself.
 
     Raises:
         GraderError: there is no such folder, or none in it.
@@ -87,7 +87,7 @@ def notebooks_in(folder: Path) -> list[Path]:
 
 
 def find_renamed(folder: Path) -> list[tuple[Path, str]]:
-    """The notebooks of a folder that only their metadata know as the course's, each with its assignment."""
+    """Notebooks of the course under other names, known by their metadata, each with its assignment."""
     found: list[tuple[Path, str]] = []
     for path in sorted(folder.glob("*.ipynb")):
         if is_notebook(path) or path.name.startswith("."):
@@ -105,7 +105,7 @@ def is_notebook(path: Path) -> bool:
 
 
 def example(folder: Path) -> str:
-    """A notebook in a folder that could be meant, or one such as there might be."""
+    """A notebook in a folder that could be meant, or a made-up name."""
     names = sorted(path.name for path in folder.glob(NOTEBOOKS)) if folder.is_dir() else []
     return inert(str(folder / (names or ["01_name.ipynb"])[0]))
 

@@ -1,4 +1,4 @@
-"""On a student's machine: hints to a question, from what was handed out: little at first, more on demand."""
+"""`hint`: hints to a question, from what was handed out; each says more than the one before."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Hint:
 
 
 def hints_to(question: Question) -> list[Hint]:
-    """The hints to a question, the first of which only says again what is asked."""
+    """The hints to a question; the first says what is asked."""
     written = _DETAILS.finditer(question.prose)
     return [
         Hint("What is asked", "\n\n".join(_asked(question))),
-        *(Hint(_heading(one["heading"].strip()), one["text"].strip()) for one in written),
+        *(Hint(_heading(found["heading"].strip()), found["text"].strip()) for found in written),
         *_about_the_check(question),
     ]
 
 
 def _heading(written: str) -> str:
-    """An author's own heading; one that only counts would count otherwise than we do."""
+    """An author's heading, unless it is only a number, which would differ from ours."""
     return "A hint from the notebook" if _COUNTED.fullmatch(written) else written
 
 
@@ -61,11 +61,11 @@ def _docstring(question: Question) -> str | None:
 
 
 def _about_the_check(question: Question) -> Iterator[Hint]:
-    """What the public check looks at, then in which words it complains."""
+    """What the public check looks at, then its messages."""
     if question.check is None:
         return
-    yield Hint("What the check looks at", "\n".join(f"- {case.title}" for case in question.check.tests))
-    messages = dict.fromkeys(message for case in question.check.tests for message in case.messages)
+    yield Hint("What the check looks at", "\n".join(f"- {test.title}" for test in question.check.tests))
+    messages = dict.fromkeys(message for test in question.check.tests for message in test.messages)
     if messages:
         yield Hint(
             "What the check may say", "\n".join(f"- {' '.join(message.split())}" for message in messages)

@@ -1,4 +1,4 @@
-"""On a student's machine: a notebook somebody works in, beside what was handed out."""
+"""A student's notebook and its questions, beside what was handed out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,44 @@ from grader.text import inert, inert_line
 #: The folders that hold notebooks as they were handed out: of a student's repository, of a course.
 _HANDED_OUT = (".handout", "assignments")
 _LONGEST_NAME = 40
+_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question as it was handed out.
+
+    Attributes:
+        id: such as ``q1``; ``end`` for the end task.
+        title: from its heading.
+        prose: the markdown below the heading.
+        function: the name of the function or class it asks for.
+        stub: the cell with the function, or None where there is none.
+        check: its public check, or None where it has none.
+    """
+
+    id: str
+    title: str
+    prose: str
+    function: str
+    stub: DocumentCell | None
+    check: PublicCheck | None
+
+    @property
+    def points(self) -> float:
+        """What it is worth; 0 without a public check, whose file says it."""
+        return self.check.points if self.check else 0.0
 
 
 @dataclass(frozen=True)
 class StudentNotebook:
-    """A student's notebook.
+    """A notebook of a student's.
 
     Attributes:
         document: the notebook as it is now.
         stem: the assignment it answers.
-        handed_out: that notebook as it was handed out, or None where it does not lie near.
-        questions: its questions, as handed out where that is known, else as the notebook itself has them.
+        handed_out: the same as it was handed out, or None where that does not lie near.
+        questions: its questions, as handed out where that is known, else as the notebook has them.
     """
 
     document: Document
@@ -45,7 +72,7 @@ class StudentNotebook:
 
     @property
     def argument(self) -> str:
-        """What names it in a command, as it would be typed here."""
+        """What names it in a command."""
         return argument_of(self.document.path)
 
     @property
@@ -109,7 +136,7 @@ def notebook_as_handed_out(path: Path) -> StudentNotebook | None:
 
 
 def _handed_out_near(path: Path) -> Iterator[tuple[str, Document]]:
-    """What the nearest folder of handed-out notebooks holds, by stem; never the notebook itself."""
+    """The notebooks of the nearest folder of handed-out ones, by stem; never the notebook itself."""
     here = path.absolute().parent
     for folder in (above / name for above in (here, *here.parents) for name in _HANDED_OUT):
         found = list(_readable(folder.glob(NOTEBOOKS), but=path)) if folder.is_dir() else []
@@ -130,79 +157,48 @@ def _readable(paths: Iterable[Path], but: Path) -> Iterator[tuple[str, Document]
             yield path.stem, document
 
 
-_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question as it was handed out.
-
-    Attributes:
-        id: such as ``q1``; ``end`` for the end task.
-        title: from its heading.
-        prose: the markdown below the heading.
-        function: the name of the function or class it asks for.
-        heading: the cell with the heading, or None where there is none.
-        stub: the cell with the function, or None where there is none.
-        check: its public check, or None where it has none.
-    """
-
-    id: str
-    title: str
-    prose: str
-    function: str
-    heading: DocumentCell | None
-    stub: DocumentCell | None
-    check: PublicCheck | None
-
-    @property
-    def points(self) -> float:
-        """What it is worth; 0 without a public check, whose file says it."""
-        return self.check.points if self.check else 0.0
-
-
 def questions_of(document: Document) -> tuple[Question, ...]:
     """The questions of a notebook, in its order.
 
     Raises:
         GraderError: a public check in it is damaged.
     """
-    tests = {
+    checks = {
         name: read_public_check(f"{document.path.name}, {name}", source)
         for name, source in document.tests.items()
     }
-    found = {question.id: question for question in _below_headings(document, tests)}
-    for name, test in tests.items():
-        if name not in found and test.function is not None:
-            found[name] = Question(name, test.tests[0].title, "", test.function, None, None, test)
+    found = {question.id: question for question in _below_headings(document, checks)}
+    for name, check in checks.items():
+        if name not in found and check.function is not None:
+            found[name] = Question(name, check.tests[0].title, "", check.function, None, check)
     return tuple(found.values())
 
 
-def _below_headings(document: Document, tests: dict[str, PublicCheck]) -> Iterator[Question]:
-    """Every heading with the first cell below it that defines something, up to the next heading."""
+def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Iterator[Question]:
+    """Each heading with the first cell below it that defines something, up to the next heading."""
     headings = [(cell, found) for cell in document.cells if (found := _heading(cell))]
     for (cell, (identity, title)), end in zip(
         headings, [*(later.place for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
-        test = tests.get(identity)
+        check = checks.get(identity)
         below = [one for one in document.cells[cell.place + 1 : end] if one.number]
-        stub = next((one for one in below if _asked(one, test)), None)
-        function = (test and test.function) or (stub and definitions_in(stub.source)[0])
+        stub = next((one for one in below if _is_stub(one, check)), None)
+        function = (check and check.function) or (stub and _definitions(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
-            yield Question(identity, title, prose, function, cell, stub, test)
+            yield Question(identity, title, prose, function, stub, check)
 
 
 def _heading(cell: DocumentCell) -> tuple[str, str] | None:
     return None if cell.number else heading_of(cell.source)
 
 
-def _asked(cell: DocumentCell, test: PublicCheck | None) -> bool:
-    names = definitions_in(cell.source)
-    return bool(names) if test is None or test.function is None else test.function in names
+def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:
+    names = _definitions(cell.source)
+    return bool(names) if check is None or check.function is None else check.function in names
 
 
-def definitions_in(source: str) -> list[str]:
+def _definitions(source: str) -> list[str]:
     """The functions and classes that a cell defines at its top level; of one that does not parse, none."""
     try:
         return [node.name for node in ast.parse(source).body if isinstance(node, _DEFINITION)]
@@ -211,8 +207,8 @@ def definitions_in(source: str) -> list[str]:
 
 
 def cell_name(number: int, source: str) -> str:
-    """A code cell by its number and, as Jupyter does not show that one, what it defines or begins with."""
-    defined = definitions_in(source)
+    """A code cell by its number, which Jupyter does not show, and what it defines or begins with."""
+    defined = _definitions(source)
     kind = "class" if defined and re.search(rf"(?m)^class\s+{re.escape(defined[0])}\b", source) else "def"
     lines = [line.strip() for line in source.splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")

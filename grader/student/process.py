@@ -1,4 +1,4 @@
-"""On a student's machine: the process that runs a notebook (started, heard, ended), and a pool of them."""
+"""The process that runs a student's notebook: starts it, reads its events, ends it; and a pool of such."""
 
 from __future__ import annotations
 

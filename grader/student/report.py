@@ -1,4 +1,4 @@
-"""On a student's machine: what a check found out about a notebook."""
+"""What a check found out about a student's notebook."""
 
 from __future__ import annotations
 
@@ -100,6 +100,11 @@ class NotebookReport:
     def cell_name(self, number: int) -> str:
         """What one of the notebook's code cells is called."""
         return cell_name(number, self.notebook.code[number - 1].source)
+
+    @property
+    def passed(self) -> frozenset[str]:
+        """The ids of the questions that pass."""
+        return frozenset(one.question.id for one in self.questions if one.is_done)
 
     @property
     def next_question(self) -> QuestionReport | None:

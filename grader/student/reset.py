@@ -1,4 +1,4 @@
-"""On a student's machine: puts the cell of one question back as it was handed out, and loses nothing."""
+"""`reset`: puts the cell of one question back as it was handed out, and loses nothing."""
 
 from __future__ import annotations
 

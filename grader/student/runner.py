@@ -1,4 +1,4 @@
-"""On a student's machine: the process that runs a student's notebook, and writes what happens, line by line.
+"""The process that runs a student's notebook on their machine, and writes what happens, line by line.
 
 It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "questions": [{"id", "function", "stub", "source"}, ...]}``.

@@ -1,4 +1,4 @@
-"""On a student's machine: runs cells as grading does, then public tests, in the process of ``runner.py``."""
+"""Runs cells as grading does, then public tests, in the process of ``runner.py``."""
 
 from __future__ import annotations
 
@@ -121,14 +121,9 @@ def _put_modes_back() -> None:
 def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
     """An exception as a student has to know it.
 
-    Args:
-        error: what was raised.
-        own: the name of the file that ran.
-        notebook: whose cells may have taken names from each other.
-
     Returns:
-        ``kind`` (of the exception) and ``text``; ``late``: time was up; ``said``: the test itself said it;
-        ``cell``, ``line`` and ``code`` of the place in the notebook nearest to what went wrong, or None
+        ``kind`` (of the exception) and ``text``; ``late``: time was up; ``said``: the test of the file
+        ``own`` said it itself; ``cell``, ``line`` and ``code`` of the nearest place in the notebook, or None
         and "".
     """
     told = describe_error(error)

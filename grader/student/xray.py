@@ -1,7 +1,6 @@
-"""On a student's machine: ``xray(loss=loss, h=h)`` shows the autograd graph behind tensors in a notebook.
+"""``xray(loss=loss, h=h)`` shows the autograd graph behind tensors in a notebook.
 
-The graph is read and drawn as for feedback, so both look alike. In a worker nothing of this exists: there
-``grader`` is a stand-in, and ``xray`` does nothing.
+The graph is read and drawn as for feedback. In a worker ``grader`` is a fake, whose ``xray`` does nothing.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
     with RunnerPool() as supply:
         for is_terminal, file in shown.items():
             console = Console(file=file, force_terminal=is_terminal, height=7, width=80, _environ={})
-            Watcher(console, 20, supply).look(path)
+            Watcher(console, 20, supply).check(path)
     assert shown[True].getvalue().startswith("\n" * 6 + "\x1b[H")
     assert "\x1b[H" not in shown[False].getvalue()
 
