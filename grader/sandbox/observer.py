@@ -3,6 +3,10 @@
 One worker serves all questions. Where a probe dies, hangs, or leaves behind what cannot be put back, all is
 observed again with a worker per question: isolation is what a fault costs, not what everybody pays. Where
 time does not allow it, what the shared worker answered before the fault counts.
+
+A notebook is not blamed for the machine. Where its time ran out while others had the processors for more
+than a quarter of it, or the system killed its worker for memory, its evidence is ``starved``: it is looked
+at again when no other notebook is. The first worker that is killed is replaced without a word.
 """
 
 from __future__ import annotations

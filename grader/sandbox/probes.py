@@ -1,4 +1,8 @@
-"""Asks a notebook's probes, in one worker for all questions or in one for each."""
+"""Asks a notebook's probes, in one worker for all questions or in one for each.
+
+A probe is compiled here, once for a whole class, and sent as code when it is asked; this side writes such
+code and never loads any. Pictures are asked last, when they can spoil nothing: a fault costs the picture.
+"""
 
 from __future__ import annotations
 

@@ -32,6 +32,20 @@ the worker's ends of these pipes; an empty or foreign line, or a flood of them, 
 An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that one cell took from another is
 behind it, and ``"probe"``, [line, column] of a probe's code, where it came through one. Facts are described
 in ``sandbox/facts.py``.
+
+Decisions:
+
+* **A student's function is looked at as it returns** (``service.py``). What it did to torch is compared and
+  undone there, because a patch could put itself back before the probe ends. ``freed`` reads saved tensors
+  instead of running a backward, in which a hook could raise.
+* **What students' code can call shows nothing of ours** (``spy.py``). A Python function hands out its
+  closure and its globals, so a spied ``forward``, the hooks of ``saved`` and the node of ``mark`` are
+  callables of C. What a module or an optimizer holds is read from where Python keeps it (``contents.py``),
+  nodes of the graph through C++'s own descriptors (``nodes.py``): no class of a student's is asked.
+* **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
+  cheater's process. A notice is a flag for a human; it touches no score.
+* **What was not written to is not compared** (``snapshots.py``, 27 ms a notebook).
+* **The compiler is not imported to be kept away** (``lazy_imports.py``, 1.5 s of a start).
 """
 
 #: A worker's pipes for requests, answers and notices, besides 0, 1 and 2. Students' code may read and write

@@ -1,8 +1,9 @@
 """Runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
 
-IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; none of these is executed.
-A cell that raises or does not parse costs nothing but itself, and a line that fails because a package, a
-file, a user or a GPU is not here costs nothing but that line.
+IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; it reads a stranger's text, so it
+runs here, under a time limit. Of these only ``%%time`` and ``%%capture`` run their body, or a right answer in
+a timed cell would not exist. A cell that raises costs itself. A line that fails because a package, a file, a
+keyboard or a GPU is not here costs that line: it says nothing about a student.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Giving up root, and every capability but the one without which nothing can be read."""
+"""Giving up root, and every capability but the one without which nothing can be read.
+
+A worker of root's becomes a user of its own (uid 0x70000000 + pid, where the system has so many): the kernel
+counts threads by user, and with one user for all a notebook's threads could starve every other worker. Where
+that user could not read the standard library (Python may live below a folder that only root can enter), and
+Landlock bounds what can be read, the worker keeps ``CAP_DAC_READ_SEARCH`` and nothing else.
+"""
 
 import os
 import struct
