@@ -19,6 +19,8 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.results.model import QuestionResult, Result
+from grader.scores import format_points
+from grader.text import encodable, straight
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -109,6 +111,16 @@ def feedback_text(answer: QuestionResult, shows: Feedback) -> str | None:
 def status_text(answer: QuestionResult) -> str:
     """Why a question without an answer has no points."""
     return next((check.message for check in answer.checks if check.message), "Not answered.")
+
+
+def plain_text(text: str) -> str:
+    """Text without what moves a cursor or cannot be encoded."""
+    return encodable(straight(text))
+
+
+def points_text(score: float, max_score: float) -> str:
+    """Points as in ``3.5 of 7``."""
+    return f"{format_points(score)} of {format_points(max_score)}"
 
 
 def plain_number(value: float) -> int | float:

@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from grader.integrations.export import Export
+from grader.integrations.export import Export, plain_text, points_text
 from grader.results.model import QuestionResult, Result
-from grader.scores import format_points
-from grader.text import encodable, straight
 
 SCHEMA = "classroom50/result/v1"
 _LARGEST_FACTOR = 1000
@@ -70,10 +68,10 @@ def result_json(result: Result, factor: int, environment: Mapping[str, str]) -> 
 
 
 def _test(answer: QuestionResult, factor: int) -> dict[str, Any]:
-    points = f"{format_points(answer.score)} of {format_points(answer.max_score)}"
+    points = points_text(answer.score, answer.max_score)
     most = int(factor * answer.max_score + _ROUNDING)
     return {
-        "test-name": encodable(straight(f"{answer.id} · {answer.title} ({points} points)")),
+        "test-name": plain_text(f"{answer.id} · {answer.title} ({points} points)"),
         "passed": answer.in_full,
         "score": most if answer.in_full else int(factor * answer.score + _ROUNDING),
         "max-score": most,

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export, feedback_text, plain_number
+from grader.integrations.export import Export, feedback_text, plain_number, plain_text, points_text
 from grader.reports.templates import markdown_text
 from grader.results.model import Result
 from grader.scores import format_points, total
-from grader.text import encodable, straight
+from grader.text import encodable
 
 #: What GitHub shows of one step's summary, in bytes; of a longer one it shows nothing.
 MAX_SUMMARY = 1 << 20
@@ -57,13 +57,13 @@ def totals(scored: Sequence[QuestionScore]) -> tuple[float, float]:
 
 def action_output(score: QuestionScore) -> str:
     """A question as the output ``result`` of an action: base64 of JSON, on one line."""
-    titled = f"{score.id} {straight(encodable(score.title))}".rstrip()
+    titled = f"{score.id} {plain_text(score.title)}".rstrip()
     name = f"{titled} ({format_points(score.score)}/{format_points(score.max_score)})"
     test = {
         "name": name,
         "status": score.status,
         "score": plain_number(score.score),
-        "message": None if score.message is None else encodable(straight(score.message)),
+        "message": None if score.message is None else plain_text(score.message),
         "test_code": "",
         "filename": "",
         "line_no": 0,
@@ -93,14 +93,14 @@ def notices(scored: Sequence[QuestionScore]) -> list[str]:
 def quoted(text: str) -> str:
     """Text of a student's as lines of a log, in which no workflow command is carried out."""
     token = secrets.token_hex(16)
-    return f"::stop-commands::{token}\n{encodable(straight(text))}\n::{token}::"
+    return f"::stop-commands::{token}\n{plain_text(text)}\n::{token}::"
 
 
 def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``, at most 1 MiB: a table, then what failed and why."""
     points, of = totals(scored)
     lines = [
-        f"## {markdown_text(heading)}: {format_points(points)} of {format_points(of)} points",
+        f"## {markdown_text(heading)}: {points_text(points, of)} points",
         "",
         "| | question | points |",
         "|---|---|--:|",
@@ -118,7 +118,7 @@ def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
 
 def _row(score: QuestionScore) -> str:
     name = " · ".join(markdown_text(text) for text in (score.id, score.title) if text)
-    points = f"{format_points(score.score)} of {format_points(score.max_score)}"
+    points = points_text(score.score, score.max_score)
     return f"| {_SIGNS[score.status]} | {name} | {points} |"
 
 

@@ -9,12 +9,10 @@ import json
 from typing import Any
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export, plain_number, status_text
+from grader.integrations.export import Export, plain_number, plain_text, points_text, status_text
 from grader.integrations.gradescope_autograder import autograder
 from grader.reports.templates import markdown_text
 from grader.results.model import QuestionResult, Result
-from grader.scores import format_points
-from grader.text import encodable, straight
 
 _VISIBLE = "visible"
 
@@ -35,7 +33,7 @@ def write_files(export: Export) -> None:
 
 def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
     """A result as Gradescope reads it, with exactly its numbers and what the student may see."""
-    points = f"{result.name}: {format_points(result.score)} of {format_points(result.max_score)} points"
+    points = f"{result.name}: {points_text(result.score, result.max_score)} points"
     output = f"This notebook could not be graded. {result.error}" if result.error else points
     return {
         "score": plain_number(result.score),
@@ -52,7 +50,7 @@ def _test(index: int, answer: QuestionResult, shows: Feedback) -> dict[str, Any]
         "score": plain_number(answer.score),
         "max_score": plain_number(answer.max_score),
         "status": "passed" if answer.in_full else "failed",
-        "name": encodable(straight(f"{answer.id} · {answer.title}")),
+        "name": plain_text(f"{answer.id} · {answer.title}"),
         "number": str(index),
         "output": _output(answer, shows),
         "output_format": "md",
@@ -68,7 +66,7 @@ def _output(answer: QuestionResult, shows: Feedback) -> str:
     titles: dict[str, str] = {}
     for check in answer.checks:
         sign = "✅" if check.outcome == "passed" else "❌"
-        points = f"{format_points(check.points)} of {format_points(check.max_points)}"
+        points = points_text(check.points, check.max_points)
         lines += [f"- {sign} **{markdown_text(check.title)}** ({points})", ""]
         if check.message and check.message in titles:
             if shows.diagnoses:

@@ -10,10 +10,9 @@ import re
 from xml.etree import ElementTree as ET
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export
+from grader.integrations.export import Export, plain_text
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.scores import format_points
-from grader.text import encodable, straight
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -83,4 +82,4 @@ def _count(suites: ET.Element, each: list[ET.Element]) -> None:
 
 def _xml(text: str) -> str:
     """The text without what XML 1.0 cannot hold, not even escaped."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", straight(encodable(text)))
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", plain_text(text))

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.integrations.export import MAX_NAMES, Export, feedback_text
+from grader.integrations.export import MAX_NAMES, Export, feedback_text, plain_text, points_text
 from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
 from grader.results.model import Result
 from grader.scores import format_points
-from grader.text import encodable, some, straight, without_formula
+from grader.text import some, without_formula
 
 _ADDRESSES = ("email address", "email")
 _NUMBERS = ("id number",)
@@ -45,7 +45,7 @@ def write_files(export: Export) -> None:
         known = [(result, rows[result.student]) for result in results if result.student in rows]
         lines = _lines(export, sheet, headings, known)
         if lines:
-            title = without_formula(encodable(straight(export.title(stem) or stem)))
+            title = without_formula(plain_text(export.title(stem) or stem))
             export.write(f"{stem}.csv", _csv([["Email address", "ID number", title, "Feedback"], *lines]))
             export.note(f"{stem}, scores written: {len(lines)}.")
     if not export.files:
@@ -91,9 +91,9 @@ def _feedback(result: Result, shows: Feedback) -> str:
     """What the student reads, on a line, as a cell that is no formula."""
     parts = [result.error] if result.error else []
     for answer in () if result.error else result.questions:
-        points = f"{answer.id}: {format_points(answer.score)} of {format_points(answer.max_score)}."
+        points = f"{answer.id}: {points_text(answer.score, answer.max_score)}."
         parts.append(" ".join(filter(None, (points, feedback_text(answer, shows)))))
-    line = " ".join(encodable(straight(" ".join(parts))).split())
+    line = " ".join(plain_text(" ".join(parts)).split())
     return without_formula(line if len(line) <= _MAX_FEEDBACK else line[: _MAX_FEEDBACK - 1] + "…")
 
 
