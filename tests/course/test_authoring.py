@@ -16,9 +16,9 @@ from grader.course.build import build
 from grader.course.course import Course
 from grader.course.probe_source import VOCABULARY
 from grader.doctor.known_answers import answers_of
-from grader.doctor.mutation.equal_edits import read_equals
 from grader.doctor.mutation.mutants import mutants
 from grader.doctor.mutation.run import rotten
+from grader.doctor.mutation.survivors import read_equals
 from grader.grading.run import Options, grade
 from grader.sandbox.facts import Raised
 

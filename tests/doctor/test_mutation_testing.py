@@ -11,10 +11,9 @@ from grader.cli import main
 from grader.course.course import Course
 from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation import run as mutation_testing
-from grader.doctor.mutation.equal_edits import read_equals
 from grader.doctor.mutation.mutants import Mutant
 from grader.doctor.mutation.run import rotten, try_mutants
-from grader.doctor.mutation.survivors import Origin, Survivor, survivor_lines
+from grader.doctor.mutation.survivors import Origin, Survivor, read_equals, survivor_lines
 from grader.errors import CourseError
 
 AROUND = "no_grad is put around: the function"

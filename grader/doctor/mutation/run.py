@@ -16,9 +16,8 @@ from itertools import islice
 from grader.course.course import Course
 from grader.course.reference import observe_reference, reference_cells
 from grader.doctor.known_answers import Answer, answers_of
-from grader.doctor.mutation.equal_edits import Equal, read_equals
 from grader.doctor.mutation.mutants import gist, mutants, nameless, places_of_edits
-from grader.doctor.mutation.survivors import Origin, Survivor
+from grader.doctor.mutation.survivors import Equal, Origin, Survivor, read_equals
 from grader.grading.judge import MAX_BATCH, judge
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
