@@ -193,7 +193,7 @@ class NotebookRun:
         return None
 
     def _note_unreached(self, place: int) -> None:
-        """The cells before this one took all the time that cells may take; what is defined by now counts."""
+        """The time of the cells is over before this cell; what is defined by now counts."""
         for cell in self._cells[place:]:
             self._failed.setdefault(cell.number, {"cell": cell.number, "raised": None, "fault": _UNREACHED})
 

@@ -1,4 +1,4 @@
-"""Facts, what a worker says about tensors and values, checked before anybody believes their form.
+"""Facts: what a worker says about tensors and values, checked for their form.
 
 The worker encodes (``grader/sandbox/worker/facts.py``); here every field is checked against an exact schema.
 A fact may still be a lie, for it was made in the student's process, but it is always well-formed.

@@ -45,6 +45,6 @@ class ProbePlan:
     handed_out: tuple[str, ...] = ()
 
     def without_pictures(self) -> ProbePlan:
-        """The same without what nobody judges."""
+        """The same without pictures, which no check judges."""
         kept = {name: tuple(p for p in probes if not p.picture) for name, probes in self.probes.items()}
         return replace(self, probes=kept)

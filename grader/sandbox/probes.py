@@ -29,7 +29,7 @@ Answers = dict[str, dict[str, Any]]
 
 
 class _Question(NamedTuple):
-    """The probes of one function: ordinary ones, those that want a worker alone, and pictures."""
+    """The probes of one function: ordinary ones, those that need a worker alone, and pictures."""
 
     probes: list[PlannedProbe]
     alone: list[PlannedProbe]
@@ -52,7 +52,7 @@ class ProbeRun:
         self._trusted: Answers = {}  # of the shared worker, those that nobody can have forged
 
     def ask_in_one_worker(self, worker: WorkerProcess) -> Answers | None:
-        """All probes but those that want a worker alone.
+        """All probes but those that need a worker alone.
 
         Returns:
             None where something went wrong, or was left behind that could reach other questions.
@@ -86,7 +86,7 @@ class ProbeRun:
         return found
 
     def ask_those_alone(self) -> Answers:
-        """The probes that want a worker alone."""
+        """The probes that need a worker alone."""
         return {
             name: answer
             for question in self._questions()
@@ -189,7 +189,7 @@ class ProbeRun:
     def _pictures(self, worker: WorkerProcess, pictures: Sequence[PlannedProbe]) -> Answers:
         """What a worker shows once it has answered everything, by one request.
 
-        By then nothing it does can reach a probe. So a fault is nobody's, and costs only the pictures.
+        By then nothing it does can reach a probe. So a fault costs only the pictures.
         """
         found: Answers = {}
         if not pictures:

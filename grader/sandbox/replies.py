@@ -15,8 +15,8 @@ NOTICED = {
     *("code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch", "patched"),
     "settrace",
 }
-_MAX_UNITED = 100  # kept of each kind of what the workers of one notebook noticed: more nobody reads
-_MAX_TRACES = 20 * len(NOTICED)  # a worker tells of twenty cells for each
+_MAX_UNITED = 100  # kept of each kind that a notebook's workers noticed: a reader needs no more
+_MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
 
 
@@ -75,7 +75,7 @@ def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list
 
 
 def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
-    """What several workers of one notebook noticed, in order and once; of too much of a kind the first."""
+    """What several workers of one notebook noticed, sorted, once each, the first of each kind."""
     found = sorted({*known, *more}, key=str)
     kinds = groupby(found, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
     return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]
@@ -84,7 +84,7 @@ def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed
 def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:
     """What a worker noticed.
 
-    What is no notice, or is one too many, was written by the notebook, which is a trace as well; so is a
+    What is no notice, or one too many, was written by the notebook, which is a notice as well; so is a
     pipe that the notebook has closed. Thus nothing can be put into it that hides what comes later.
     """
     *lines, rest = notices.decode("ascii", "replace").split("\n")

@@ -1,4 +1,4 @@
-"""The end of the wire that trusts nobody.
+"""The trusted end of the pipes to a worker: nothing that comes is believed.
 
 One request, one answer: four bytes of length, then JSON. The length is capped before anything is
 read, items and depth before anything is used, and every wait has a deadline, in both directions.

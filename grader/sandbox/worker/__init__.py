@@ -1,13 +1,13 @@
 """Everything that shares a process with students' code. Imports nothing else of the package.
 
 The zygote (``sandbox/zygote.py``) is started once per run and imports torch. Over a control socket it
-is told ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
+gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
 ``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the cage and then
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
 ``anew``    {} -> number of threads that still run
-            another notebook begins, in the place of the one before. Only known answers share a worker, never
+            begins another notebook. Only known answers share a worker, never
             what students hand in.
 ``begin``   {"handed_out": [source, ...]} -> null
             the cells that were handed out besides stubs: unchanged they take no name from a student's cell.
@@ -21,7 +21,7 @@ answered by ``{"id", "ok"}``:
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
             in base64; ``oracle`` is null or [question's name, oracle's name].
 ``pictures``  [arguments of ``probe``, ...] -> [answers of ``probe``, ...]
-            runs probes that nobody judges, up to the first that leaves something changed.
+            runs probes that no check judges, up to the first that leaves something changed.
 ``end``     null -> "end"
             the last request: proves that nothing else waited in the pipe.
 

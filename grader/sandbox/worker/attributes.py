@@ -1,4 +1,4 @@
-"""What a probe relies on, as it was before any student's code; it is compared, put back and told.
+"""Compares what a probe relies on with what it was before any student's code, and puts it back.
 
 That is: the attributes of torch's modules and classes, of some of Python's, of our own modules in here and of
 the probe itself (its words, helpers and classes); what makes a Python function what it is (its code and its
@@ -177,7 +177,7 @@ def restore(*, within_probe: bool = False) -> list[str]:
 
 
 def writes() -> list[bytes]:
-    """How often everything has been written to, for `healed`; nothing where nobody counts."""
+    """How often everything has been written to, for `healed`; nothing where Python does not count."""
     return [captured.namespaces.writes() for captured in _captured]
 
 
@@ -234,7 +234,7 @@ def _make_every_optimizer() -> None:
 
 
 def _watch_libraries() -> None:
-    """Note who makes a library of kernels for torch's own operations: its object gives them past any list."""
+    """Note when a library of kernels for torch's own operations is made: which passes every list."""
     make: Callable[..., Any] = torch._C._dispatch_library
 
     @functools.wraps(make)

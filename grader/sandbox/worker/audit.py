@@ -1,4 +1,4 @@
-"""Notices what only deceivers need, however it is spelt, and says so before it can be taken back.
+"""Notices what only cheating needs, however it is spelt, and reports it before it can be taken back.
 
 Python raises events for some of it (PEP 578; the library's table of audit events); the outside reads the rest
 from the cells (`grading/flags.py`). A notice goes at once into a pipe of its own. It is a reason for a human
@@ -19,7 +19,7 @@ from . import NOTICES
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_MOST_CELLS = 20  # told of one kind: a flood of one leaves room for the others
+_MOST_CELLS = 20  # noticed of each kind: a flood of one kind leaves room for the others
 #: What each event is a trace of, in the words of ``grader/grading/flags.py``.
 _EVENTS = {
     "sys._getframe": "frames",

@@ -164,7 +164,7 @@ def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) 
     Returns:
         ``name``; ``was`` and ``now``, the classes of the two values, ``now`` empty where it was deleted;
         ``given``, the cell it had the first from, None for what Python itself gives; ``cell`` and
-        ``line`` of what took it, the line None where nobody knows it.
+        ``line`` of what took it, the line None where it is not known.
     """
     with suppress(Exception):  # whatever a student's objects do: it is only a remark
         for name in _suspects(error, names):
@@ -175,7 +175,7 @@ def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) 
 
 
 def _suspects(error: BaseException, names: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the notebook that may be why: the one that is missing, or those in what could not be done."""
+    """Names that may be the cause: the missing name, or those on the line that failed."""
     place = innermost(error)
     if type(error) is NameError:
         yield str(error.name)

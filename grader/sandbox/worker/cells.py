@@ -70,7 +70,7 @@ class Notebook:
         self.bindings = Bindings(self.names)
         self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
         self._trees: dict[str, ast.Module] = {}  # the same, parsed
-        self.cell = "cell"  # the one that runs, as a student knows it
+        self.cell = "cell"  # that runs, as a student knows it
         self._flags = _FLAGS
         self._missing: set[str] = set()  # names that could not be defined, because of where this runs
 
@@ -198,7 +198,7 @@ class _Loop(asyncio.BaseEventLoop):
         """There are none."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps while another thread calls."""
+        """No thread sleeps while another calls."""
 
 
 def _drive(coroutine: Any) -> None:

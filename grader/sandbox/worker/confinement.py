@@ -157,7 +157,7 @@ def _close_walls(walls: _Walls, zygote: int) -> None:
 
 
 def _end_with_the_parent(zygote: int) -> None:
-    """Have the kernel kill this process when the one that forked it ends; go where it has ended already."""
+    """Have the kernel kill this process when its parent ends; exit if it has ended already."""
     syscall("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != zygote:
         os._exit(1)

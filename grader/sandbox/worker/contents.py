@@ -20,7 +20,7 @@ _Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
 _module_dict = _Module.__dict__["__dict__"].__get__
 _optimizer_dict = _Optimizer.__dict__["__dict__"].__get__
 _type, _id, _issubclass = type, id, issubclass
-_MAX_MODULES = 1_000  # in one; two that hold each other twice have no end
+_MAX_MODULES = 1_000  # in a module; two that hold each other twice have no end
 
 
 def is_module(thing: Any) -> bool:
@@ -46,7 +46,7 @@ def items_of(table: Any) -> list[tuple[Any, Any]]:
 def modules_of(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """A module and all below it, in the order of ``named_modules``, each with what its names begin with.
 
-    One that stands in several places is given for each of them.
+    A module that stands in several places is given for each of them.
     """
     return islice(_below(module, prefix, ()), _MAX_MODULES)
 

@@ -96,7 +96,7 @@ def are_same(one: Snap | None, other: Snap | None) -> bool:
 
 
 class Raised:
-    """An exception that ``attempt`` caught; told apart from one that was returned."""
+    """An exception that ``attempt`` caught; distinct from an exception that was returned."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -329,7 +329,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception as its class names, its text, and the line of the notebook it came from.
 
     Read past whatever a class of the student's puts over it. Where it came through a probe, the last line of
-    that is told too, for the author of a probe that fails on the reference.
+    that is reported too, for the author of a probe that fails on the reference.
     """
     file, number, function = _place(error)
     types = [_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
@@ -381,7 +381,7 @@ def _place_in_probe(error: BaseException) -> list[int] | None:
 
 
 def _function(frame: FrameType | None) -> str:
-    """The function a frame belongs to; a comprehension is part of the one it stands in."""
+    """The function a frame belongs to; a comprehension is part of the function around it."""
     while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
         frame = frame.f_back
     name = "<module>" if frame is None else frame.f_code.co_name

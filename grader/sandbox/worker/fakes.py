@@ -70,7 +70,7 @@ class FakeShell:
             self._execute(cell, f"below %%{name}")
 
     def _execute(self, text: str, place: str) -> None:
-        """Run a text, and tell of one that stands in no cell, which thus nobody has read."""
+        """Run a text; report it if it stands in no cell, for then no check of the cells has read it."""
         file = f"<{self._notebook.cell}, {place}>"
         if not any(repr(text) in source for source in self._notebook.sources.values()):
             notice("imports at run time", file)
@@ -103,7 +103,7 @@ def install(notebook: Notebook) -> None:
 
 
 def _plain_progress_bar(name: str) -> Any:
-    """In place of a notebook's bar, which is made of widgets, one of characters."""
+    """A progress bar of characters in place of a notebook's bar of widgets."""
     if name not in _PROGRESS_BARS:
         raise AttributeError(name)
     return getattr(importlib.import_module("tqdm.std"), _PROGRESS_BARS[name])

@@ -50,7 +50,7 @@ def gradients(
 ) -> dict[str, Any]:
     """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
 
-    It raises no error of a student's code: `assert_gradients` tells what became of it.
+    It raises no error of a student's code: `assert_gradients` reports what became of it.
 
     Args:
         output: what goes back, or a function that computes it.
@@ -195,7 +195,7 @@ class Updates:
 
 
 def _together(tensors: Iterable[Any]) -> Any:
-    """The numbers of some tensors as they are now, in one; of a single one its shape, too; of none None."""
+    """The numbers of some tensors as they are now, in one tensor; a single one keeps its shape."""
     all_of_them = list(tensors)
     if not all_of_them or not all(facts.is_tensor(tensor) for tensor in all_of_them):
         return None

@@ -1,4 +1,4 @@
-"""The word ``graph``, which tells the autograd graph of named tensors as plain data.
+"""The word ``graph``, which gives the autograd graph of named tensors as plain data.
 
 It asks torch's C++ through what was captured before any student's code, runs no backward and no hook,
 changes nothing, and is silent. The form, whose lists are cut off so that the whole fits into an answer:
@@ -154,7 +154,7 @@ class _Teller:
                 yield [name, state, then, now, partner]
 
     def _partner(self, state: str, saved: Any) -> int | None:
-        """The named tensor on the memory of a saved one: a constant, or whoever may have overwritten it."""
+        """The named tensor on the memory of a saved one: a constant, or what may have overwritten it."""
         if saved is None or (state == "current" and _requires(saved)):
             return None
         group = self._storages.get(_key(saved))

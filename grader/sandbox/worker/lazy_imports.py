@@ -79,7 +79,7 @@ def _graph_break(msg: str = "") -> None:
 
 
 def _disable(function: Any = None, recursive: bool = True, **options: Any) -> Any:
-    """The function itself where torch asks for one of its own; anybody else asks the real package."""
+    """The function itself where it is torch's own; for any other the real package is asked."""
     if isinstance(function, types.FunctionType) and function.__module__.startswith("torch."):
         _marked.append(function)
         return function

@@ -32,7 +32,7 @@ class Walk:
     Attributes:
         nodes: the nearest first.
         places: the place of each, by its id.
-        after: the places of the nodes that a gradient travels to from each; None for one left out.
+        after: the places of the nodes that a gradient travels to from each; None for a node left out.
     """
 
     def __init__(self, tensors: list[Any], most: int = sys.maxsize) -> None:
@@ -53,7 +53,7 @@ class Walk:
         return any(place is None for after in self.after for place in after)
 
     def _meet(self, node: Any) -> int | None:
-        """The place of a node, a new one for one that was not met before."""
+        """The place of a node; a node not met before gets a new place."""
         place = self.places.get(_id(node))
         if place is None and len(self.nodes) < self._most:
             place = self.places[_id(node)] = len(self.nodes)

@@ -146,7 +146,7 @@ def _remain_root() -> None:
 
 
 def _raise_a_limit() -> None:
-    # Up to the hard limit anybody may.
+    # Up to the hard limit every process may.
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     syscall("prlimit64", 0, resource.RLIMIT_CPU, struct.pack("=qq", hard, hard), None)
 

@@ -143,7 +143,7 @@ def _answer(verdict: int) -> Instruction:
 
 
 def _gate(machine: str) -> list[Instruction]:
-    """Kill whoever speaks another architecture's dialect: its numbers mean other calls."""
+    """Kill a process that uses another architecture's numbers: they mean other calls."""
     gate = [
         _load(_CALL_ARCHITECTURE),
         Instruction(_EQUAL, 1, 0, _ARCHITECTURE[machine]),
@@ -192,7 +192,7 @@ def program(machine: str, *, sealed: bool) -> list[Instruction]:
 
 
 def available() -> bool:
-    """Tell whether this kernel takes filters: asked with a null pointer, one that does answers EFAULT."""
+    """Tell whether this kernel takes filters: a kernel that does answers a null pointer with EFAULT."""
     try:
         syscall("prctl", _PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
     except OSError as error:

@@ -139,10 +139,10 @@ class Service:
         return operations[operation](**arguments) if operation in operations else "end"
 
     def _anew(self) -> int:
-        """Begin another notebook: nothing of the one before stays among its names.
+        """Begin another notebook, in which no name of the last is left.
 
         Returns:
-            How many threads the one before left running.
+            How many threads the last notebook left running.
         """
         torch_state.restore_modes()
         probe_api.begin_probe(0)
@@ -159,7 +159,7 @@ class Service:
         return {"raised": None if error is None else self._told(error)}
 
     def _told(self, error: BaseException) -> dict[str, Any]:
-        """An error, and the name behind it that one cell took from another."""
+        """An error, with the name behind it that a cell took from another."""
         behind = rebound(error, self._notebook.bindings, self._notebook.names)
         return facts.describe_error(error) | ({"rebound": behind} if behind else {})
 

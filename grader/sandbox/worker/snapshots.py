@@ -52,7 +52,7 @@ class AttributeSnapshots:
 
     Args:
         owners: classes and modules.
-        most: where nobody counts, only that many of them, the first, are ever compared.
+        most: where Python does not count writes, only so many, the first, are compared.
         few: so few that to compare them always is cheaper than to find their numbers.
     """
 
@@ -64,11 +64,11 @@ class AttributeSnapshots:
         self._seen = self.writes()
 
     def writes(self) -> bytes:
-        """The numbers of writes up to now, to be compared; nothing where nobody counts."""
+        """The numbers of writes up to now, to be compared; nothing where Python does not count."""
         return self._counters.read() if self._counters else b""
 
     def written(self) -> Iterator[tuple[int, AttributeSnapshot]]:
-        """Those written to since they were marked clean, by their places; where nobody counts, perhaps."""
+        """Those written to since they were marked clean, by their places; all where Python does not count."""
         if self._counters is None:
             yield from enumerate(self.all[: self._most])
         elif (now := self._counters.read()) != self._seen:

@@ -41,8 +41,8 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
             no part of what was computed, whatever it shows.
         once_per: the name of an argument whose values differ from step to step. Then the list has one record
             for each of its values, in the order in which these came, and `steps` reads it outside. Of several
-            calls the first that recorded a history counts, else the first: whoever looks at a loss under
-            no_grad, or lets a checkpoint compute again, makes no step by that.
+            calls the first that recorded a history counts, else the first: to look at a loss under no_grad,
+            or to let a checkpoint compute again, is no step.
     """
     records = _Records(once_per)
     forward = module.forward
@@ -113,7 +113,7 @@ def _listen(output: Any, record: dict[str, Any]) -> None:
 
 
 def in_its_place(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
-    """What stands for a module's forward; a copy of the module has its own, which nobody watches."""
+    """What stands for a module's forward; a copy of the module has its own, unwatched."""
     standing = opaque(watched)
 
     def copied(memo: dict[int, Any]) -> Any:
@@ -133,8 +133,8 @@ def _is_tuple(value: Any) -> bool:
 
 
 # Callables of ours that students' code can call, and from which nothing leads further. A Python function
-# shows its closure and its globals to everybody who holds it: one that stands where students' code finds it
-# (a module's ``forward``, a hook on saved tensors) would hand out our records.
+# shows its closure and its globals to all code that holds it. If it stood where students' code finds it
+# (as a module's ``forward``, as a hook on saved tensors), it would hand out our records.
 
 _wrapper: Any = functools._lru_cache_wrapper
 _cache_info = functools._CacheInfo
@@ -172,8 +172,8 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
         steps: a cell whose states of the last steps are in the picture, the newest first: ``h2``, ``h1`` and
             ``start``, or ``h_into_step_2`` where what enters a step is not what left the one before. Steps
             without a history that a call of the module under no_grad follows do not count.
-        after: calls of the module before so many steps do not count: who reads several steps out at once
-            calls it less often.
+        after: calls of the module before so many steps do not count: a readout of several steps at once is
+            called less often.
         last: so many steps are in the picture.
         into: what the first argument of the module is called, where that is none of these states.
         named: more tensors, as for ``graph``.

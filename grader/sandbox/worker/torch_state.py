@@ -56,7 +56,7 @@ _set_trace, _set_profile = sys.settrace, sys.setprofile
 
 def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
-    _set_timer(_timer, 0)  # an alarm would go off in somebody else's probe
+    _set_timer(_timer, 0)  # an alarm would go off in another question's probe
     _leave_intercepting_modes()
     _restore_lasting_modes()
     _set_grad(True)
@@ -131,7 +131,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
 
 
 def modes() -> dict[str, Any]:
-    """Whatever one question's code could leave behind for another's to stumble over, as comparable values."""
+    """What one question's code could leave changed for another's, as comparable values."""
     return {
         "grad mode": _is_grad(),
         "default dtype": str(_get_dtype()),
@@ -156,7 +156,7 @@ def threads() -> int:
     return _count_threads()
 
 
-# Modes that last until somebody leaves them: a cell or a function may enter one and never leave it.
+# Modes that last until they are left: a cell or a function may enter a mode and never leave it.
 
 _KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a probe
 _Inference, _set_autocast = torch._C._InferenceMode, torch.set_autocast_enabled
@@ -171,7 +171,7 @@ _dtypes = {kind: _get_autocast_dtype(kind) for kind in _KINDS}
 _set_recursion_limit = sys.setrecursionlimit
 _recursion_limit = _get_recursion_limit()
 _collect = gc.enable
-_kept: list[Any] = []  # a guard of torch's puts back what was before it as soon as nobody holds it
+_kept: list[Any] = []  # a guard of torch's puts back what was before it as soon as it is freed
 
 
 def _restore_lasting_modes() -> None:

@@ -164,20 +164,20 @@ def _serve(control: socket.socket, run: Any) -> None:
 class _Workers:
     """The workers by process number, with their wait status once they have ended.
 
-    They are reaped by their parent, so that whoever counts processor time counts theirs too.
+    They are reaped by their parent, so that their processor time is counted with its own.
     """
 
     def __init__(self) -> None:
         self.statuses: dict[int, int | None] = {}
 
     def reap(self, options: int = os.WNOHANG) -> None:
-        """Take note of who has ended; without options, wait for all."""
+        """Note which workers have ended; without options, wait for all."""
         with contextlib.suppress(ChildProcessError):  # there are none
             while (ended := os.waitpid(-1, options))[0]:
                 self.statuses[ended[0]] = ended[1]
 
     def end(self) -> None:
-        """Kill who still runs, for nobody is left to hear an answer, and wait until they are gone."""
+        """Kill the workers that still run, whose answers have no reader, and wait for their end."""
         for pid in [pid for pid, status in self.statuses.items() if status is None]:
             os.kill(pid, signal.SIGKILL)
         self.reap(0)
@@ -258,7 +258,7 @@ def _look_at_modules(torch: Any) -> None:
 
 
 def _forget_locks_of_logs() -> None:
-    """Torch's forty loggers would each be given a new lock in every worker; nobody holds one here."""
+    """Torch's forty loggers would each be given a new lock in every worker; no lock is held here."""
     locks = getattr(logging, "_at_fork_reinit_lock_weakset", None)
     if locks is not None:
         locks.clear()
