@@ -36,7 +36,7 @@ Task = Callable[[MeteredZygote], object]
 def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
     """The protection in force, and for each task its costs, caged and free, by round."""
     course = Course.find(ROOT)
-    cells, asked = reference_cells(course, STEM), course.rubric(STEM).questionnaire(1, oracle=True)
+    cells, asked = reference_cells(course, STEM), course.rubric(STEM).plan(1, oracle=True)
     work: dict[str, Task] = {
         f"{IDLE_WORKERS} idle workers": _idle,
         f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, TimeLimits()),

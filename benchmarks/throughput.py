@@ -76,7 +76,7 @@ class _Warm:
     def __init__(self, stack: ExitStack) -> None:
         course = Course.find(ROOT)
         self._cells = read_notebook(NOTEBOOK).cells
-        self._asked = course.rubric(STEM).questionnaire(1)
+        self._asked = course.rubric(STEM).plan(1)
         self._group = stack.enter_context(Group())
         self._zygote = stack.enter_context(MeteredZygote())
         self._group.add(self._zygote.pid)

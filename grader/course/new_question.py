@@ -185,6 +185,6 @@ def _template(name: str, values: Mapping[str, str]) -> str:
     return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")).substitute(values)
 
 
-def head(place: str, stem: str) -> str:
+def file_head(place: str, stem: str) -> str:
     """How a file begins, before its first question."""
     return _template(_NAMES[place], {"stem": stem, "number": str(int(stem[:2]))})

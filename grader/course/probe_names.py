@@ -12,7 +12,7 @@ from grader.errors import CourseError
 from grader.text import did_you_mean
 
 
-def asked_of_notebook(probe: Probe) -> list[tuple[str, str, int]]:
+def names_used(probe: Probe) -> list[tuple[str, str, int]]:
     """Each name that a probe or its helpers take from the notebook, with file and line.
 
     A helper counts if the probe passes its own argument on to it by position.
@@ -50,7 +50,7 @@ def _is_only_read(function: ast.FunctionDef, name: str) -> bool:
     return name not in others | taken
 
 
-def names_given(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
+def names_defined(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
     """The names that a notebook defines before its student writes anything; None if that cannot be known.
 
     Args:
@@ -100,7 +100,7 @@ def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection
 
 def _require_known(probe: Probe, given: Collection[str] | None) -> None:
     """Refuse a probe that takes a name from the notebook which nothing there gives."""
-    for name, path, line in asked_of_notebook(probe):
+    for name, path, line in names_used(probe):
         if given is not None and name not in given:
             raise CourseError(
                 f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"

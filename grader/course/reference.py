@@ -27,15 +27,15 @@ def stub_cells(course: Course, stem: str) -> tuple[Cell, ...]:
     return cells_of(sources)
 
 
-def asked_of_stubs(rubric: Rubric, seed: int) -> ProbePlan:
+def plan_for_stubs(rubric: Rubric, seed: int) -> ProbePlan:
     """What to ask the stubs: all that an answer is asked, because nothing counts as a stub."""
-    asked = rubric.questionnaire(seed)
+    asked = rubric.plan(seed)
     return replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
 
 
-def asked_of_oracles(rubric: Rubric, seed: int) -> ProbePlan:
+def plan_for_oracles(rubric: Rubric, seed: int) -> ProbePlan:
     """What to ask the reference itself where an oracle answers in its place."""
-    asked, of_oracles = rubric.questionnaire(seed), {p.name for p in rubric.probes.values() if p.oracle}
+    asked, of_oracles = rubric.plan(seed), {p.name for p in rubric.probes.values() if p.oracle}
     probes = {f: tuple(p for p in probes if p.name in of_oracles) for f, probes in asked.probes.items()}
     return replace(asked, probes=probes)
 
@@ -44,5 +44,5 @@ def observe_reference(
     zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
 ) -> Evidence:
     """Observe the reference exactly like a submission; with `oracle`, an oracle may replace its answer."""
-    questionnaire = course.rubric(stem).questionnaire(seed, oracle=oracle)
-    return observe(zygote, reference_cells(course, stem), questionnaire, REFERENCE_LIMITS)
+    plan = course.rubric(stem).plan(seed, oracle=oracle)
+    return observe(zygote, reference_cells(course, stem), plan, REFERENCE_LIMITS)

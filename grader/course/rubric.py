@@ -17,7 +17,7 @@ from grader.course.assignment import Question
 from grader.course.author_file import blanks_in
 from grader.course.cause import cause_of
 from grader.course.check_file import read_check_file
-from grader.course.probe_names import names_given, question_of
+from grader.course.probe_names import names_defined, question_of
 from grader.course.probes import PictureProbe, Probe, pictures_of, probes_of
 from grader.course.unfinished import import_filled, is_whole
 from grader.errors import CourseError
@@ -74,7 +74,7 @@ class Rubric:
         """What a question is worth: the sum of its checks' points."""
         return total(check.points for check in self.checks_of(question))
 
-    def questionnaire(self, seed: int, *, only: str | None = None, oracle: bool = False) -> ProbePlan:
+    def plan(self, seed: int, *, only: str | None = None, oracle: bool = False) -> ProbePlan:
         """What to ask a notebook.
 
         Args:
@@ -123,7 +123,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     tree = read_check_file(path)
     module = import_checks(path)
     probes, pictures = probes_of(module), pictures_of(module)
-    given = names_given(handed_out, [question.function for question in questions])
+    given = names_defined(handed_out, [question.function for question in questions])
     asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
     shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]

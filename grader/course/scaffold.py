@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.course.names import ANSWERS, CHECKS, MASTER, free_name
-from grader.course.new_question import NewQuestion, head
+from grader.course.new_question import NewQuestion, file_head
 from grader.course.probe_source import PLACEHOLDERS
 from grader.course.scaffold_text import next_question, with_part
 from grader.errors import BrokenRunError, CourseError, GraderError
@@ -94,7 +94,7 @@ class Scaffold:
 
     def _text(self, place: str, first: int) -> tuple[str | None, str]:
         before = None if self.is_new else self._read(place)
-        text = head(place, self.stem) if before is None else before
+        text = file_head(place, self.stem) if before is None else before
         try:
             for number, question in enumerate(self.questions, start=first):
                 text = with_part(place, text, question.part(place, f"q{number}"))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from grader.course.author_file import without_blanks
 from grader.course.names import MASTER
-from grader.course.new_question import head
+from grader.course.new_question import file_head
 
 _LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')
 _QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
@@ -33,7 +33,7 @@ def with_part(place: str, text: str, part: str) -> str:
         end = cells[-1] if cells else len(text)
         closing = text[end:]
         return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
-    needed = [*_imports(head(place, "00_any")), *_imports(part)]
+    needed = [*_imports(file_head(place, "00_any")), *_imports(part)]
     return f"{_with_imports(text, needed).rstrip()}\n\n\n{_without_imports(part)}"
 
 

@@ -105,7 +105,7 @@ def _is_pair(pair: Any) -> bool:
     return False
 
 
-def whole(original: Original, edited: Edited, file: object) -> str:
+def edited_source(original: Original, edited: Edited, file: object) -> str:
     """The function or class that an edit stands for, under the edit's name.
 
     The old text must stand exactly once in the original, as whole words, outside of comments and docstrings.

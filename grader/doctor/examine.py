@@ -28,7 +28,7 @@ from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer, answers_of
 from grader.doctor.misspelt_names import complaints_about_names, undefined_names
-from grader.doctor.mutation.run import rotten
+from grader.doctor.mutation.run import stale_equals
 from grader.doctor.public_trial import PublicTrial, begin_untouched
 from grader.doctor.question_review import shared_functions
 from grader.doctor.reused_worker import ObserverPool
@@ -196,7 +196,7 @@ class _Doctor:
         found.complaints += complaints_about_names(answers, path)
         for one in judged:
             add_complaints(found, one)
-        found.complaints += rotten(self.course, self.stem, answers, only)
+        found.complaints += stale_equals(self.course, self.stem, answers, only)
         found.complaints += untouched()
         return found, all(one.is_certain for one in judged)
 
@@ -240,6 +240,4 @@ class _Doctor:
         limits = self.course.settings.limits
         assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
         points, seed = self.course.points(self.stem), self.seeds[0]
-        return begin_untouched(
-            assignment, points, rubric.questionnaire(seed), limits, self.observers, self.memory
-        )
+        return begin_untouched(assignment, points, rubric.plan(seed), limits, self.observers, self.memory)

@@ -137,13 +137,13 @@ class HiddenTrial:
     ) -> _Looked:
         """Begin to look at notebooks, and first at what is expected of them."""
         rubric, limits, only = self.rubric, self.course.settings.limits, self.question.id
-        asked = [rubric.questionnaire(seed, only=only) for seed in self.seeds]
+        asked = [rubric.plan(seed, only=only) for seed in self.seeds]
         asked[1:] = [one.without_pictures() for one in asked[1:]]
         # Nothing counts as a stub, so that the stub is asked all that an answer is asked.
         of_stub = [replace(one, stubs=dict.fromkeys(one.stubs, "pass")) for one in asked]
         # A second seed shows which inputs no seed changes.
         drawn = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
-        oracles = [rubric.questionnaire(seed, only=only, oracle=True) for seed in drawn]
+        oracles = [rubric.plan(seed, only=only, oracle=True) for seed in drawn]
 
         def look(name: str, sources: Sequence[str], questions: list[ProbePlan]) -> list[Future[Evidence]]:
             cells, own = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits

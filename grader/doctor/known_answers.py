@@ -12,7 +12,7 @@ from typing import Any
 from grader.course.author_file import read_text
 from grader.course.course import Course
 from grader.course.unfinished import filled_statements, questions_asked
-from grader.doctor.answer_edits import Original, edits_call, edits_in, whole
+from grader.doctor.answer_edits import Original, edited_source, edits_call, edits_in
 from grader.doctor.source_text import lines_of
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell, cells_of
@@ -198,7 +198,7 @@ def _edited(
     wrong = is_wrong(call)
     for edited in edits_in(call, path):
         said = {"fails": [], **edited.said} if wrong else edited.said
-        source = whole(originals[question, of], edited, path)
+        source = edited_source(originals[question, of], edited, path)
         lines = dict.fromkeys(range(1, len(source.splitlines()) + 1), edited.line)
         yield _Written(edited.name, question, edited.line, source, wrong, said, lines)
 

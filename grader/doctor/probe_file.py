@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.course.assignment import Assignment
 from grader.course.author_file import blanks_in, read_syntax
 from grader.course.definitions import Statement, needed
-from grader.course.probe_names import names_given, question_of
+from grader.course.probe_names import names_defined, question_of
 from grader.course.probe_source import decorator_name
 from grader.course.probes import pictures_of, probes_of
 from grader.course.rubric import Rubric, importing
@@ -53,7 +53,7 @@ def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rub
         sys.modules.pop(path.stem, None)  # other imports of the file need all of it
         if former is not None:
             sys.modules[path.stem] = former
-    given = names_given(assignment.demonstrations, [q.function for q in assignment.questions])
+    given = names_defined(assignment.demonstrations, [q.function for q in assignment.questions])
     asks = {name: question_of(probe, assignment.questions, given) for name, probe in probes.items()}
     return Rubric(assignment.stem, path, assignment.questions, (), probes, asks)
 

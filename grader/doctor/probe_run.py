@@ -116,7 +116,7 @@ def _look(  # noqa: PLR0913 - what is looked at, and how
 ) -> dict[str, Seen]:
     """What some probes see of a notebook, by their names."""
     own = [p for p in probes if notebook.question in {None, rubric.asks[p.name]}]
-    asked = _printing(rubric.questionnaire(seed, only=notebook.question, oracle=oracle), own)
+    asked = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), own)
     evidence = observe(zygote, notebook.cells, asked, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
     seen = {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in own}

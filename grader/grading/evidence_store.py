@@ -15,8 +15,8 @@ from typing import Any, Self
 from grader.course.course import Course
 from grader.course.reference import (
     REFERENCE_LIMITS,
-    asked_of_oracles,
-    asked_of_stubs,
+    plan_for_oracles,
+    plan_for_stubs,
     reference_cells,
     stub_cells,
 )
@@ -128,7 +128,7 @@ class Observatory:
             if evidence is None:
                 _ = self._station.protection  # which takes a while, the first time
                 self._tell("observing the reference")
-                asked = self._rubrics[stem].questionnaire(seed, oracle=True)
+                asked = self._rubrics[stem].plan(seed, oracle=True)
                 evidence = self._station.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
                 self._refuse_faults(stem, evidence)
                 self._folder.write_reference(stem, self._reference_fingerprint(stem, seed), evidence)
@@ -145,7 +145,7 @@ class Observatory:
             evidence = self.known_stubs(stem, seed)
             if evidence is None:
                 self._tell("observing the stubs")
-                asked = asked_of_stubs(self._rubrics[stem], seed)
+                asked = plan_for_stubs(self._rubrics[stem], seed)
                 cells = stub_cells(self._course, stem)
                 evidence = self._station.observe(cells, asked, self._conditions.limits)
                 if evidence.fault is None and not evidence.starved:
@@ -169,7 +169,7 @@ class Observatory:
 
     def _ordinary(self, stem: str, seed: int) -> Evidence:
         """What probes with an oracle see of the reference itself; most assignments have none."""
-        asked = asked_of_oracles(self._rubrics[stem], seed)
+        asked = plan_for_oracles(self._rubrics[stem], seed)
         if not any(asked.probes.values()):
             return Evidence()
         fingerprint = self._reference_fingerprint(stem, seed)
@@ -243,7 +243,7 @@ class Observatory:
         stored = None if seed is None else self._folder.evidence(submission.student, submission.name)
         if seed is not None and stored is not None:
             return seed, stored
-        asked = self._rubrics[submission.assignment or ""].questionnaire(self._seed)
+        asked = self._rubrics[submission.assignment or ""].plan(self._seed)
         try:
             cells = submission.read().cells
         except NotebookError:  # not kept, so that the next run looks at what is there then
@@ -281,9 +281,7 @@ class Observatory:
         key = stem, seed, oracle
         if key not in self._asked:
             cells = [cell.source for cell in reference_cells(self._course, stem)] if oracle else []
-            self._asked[key] = _sha256(
-                [cells, asdict(self._rubrics[stem].questionnaire(seed, oracle=oracle))]
-            )
+            self._asked[key] = _sha256([cells, asdict(self._rubrics[stem].plan(seed, oracle=oracle))])
         return self._asked[key]
 
 

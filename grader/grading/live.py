@@ -43,8 +43,8 @@ class LiveSubject:
 
     @cached_property
     def _evidence(self) -> Evidence:
-        questionnaire = self.course.rubric(self.stem).questionnaire(_SEED)
-        return observe(self.processes.zygote, self.cells, questionnaire, self.course.settings.limits)
+        plan = self.course.rubric(self.stem).plan(_SEED)
+        return observe(self.processes.zygote, self.cells, plan, self.course.settings.limits)
 
 
 class LiveSubjects:

@@ -17,7 +17,7 @@ from grader.course.course import Course
 from grader.course.probe_source import VOCABULARY
 from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation.mutants import mutants
-from grader.doctor.mutation.run import rotten
+from grader.doctor.mutation.run import stale_equals
 from grader.doctor.mutation.survivors import read_equals
 from grader.grading.run import Options, grade
 from grader.sandbox.facts import Raised
@@ -61,7 +61,7 @@ def _mutants_are_those_of_the_page(course, page):
         before, after = made[edit].change
         assert f"      {before}\n{edit}\n      {after}\n" in shown
     assert len(told) == len(read_equals(path, {"q1": "safe_root"})) == 2
-    assert rotten(course, "09_branches", answers) == []
+    assert stale_equals(course, "09_branches", answers) == []
 
 
 def _a_student_is_told(course, folder):

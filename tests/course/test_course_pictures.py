@@ -27,6 +27,6 @@ def test_a_picture_starts_where_the_question_is_decided(zygote):
     """A state that is cut before the loss is named as what the readout was given, and the cut is seen."""
     stem, wrong = "03_truncated_bptt", "detached_before_the_loss"
     rubric, answer = COURSE.rubric(stem), answers(stem)[wrong]
-    evidence = observe(zygote, answer.cells, rubric.questionnaire(SEED, only="q4"), TimeLimits())
+    evidence = observe(zygote, answer.cells, rubric.plan(SEED, only="q4"), TimeLimits())
     ((seen,),) = pictures_of(rubric, evidence, reference(zygote, stem)).values()
     assert seen.summary.startswith("into_readout has no history, though it shares memory with h4")

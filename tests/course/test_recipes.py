@@ -76,7 +76,7 @@ def verdicts(zygote, tmp_path_factory):
         cells = [
             Cell(number, f"import torch\n{text}") for number, text in enumerate(answers.values(), start=1)
         ]
-        return observe(zygote, cells, rubric.questionnaire(3), TimeLimits())
+        return observe(zygote, cells, rubric.plan(3), TimeLimits())
 
     submissions = {name: seen({**RIGHT, replaced: text}) for name, (replaced, text, _) in WRONG.items()}
     return judge(rubric, {"right": seen(RIGHT), **submissions}, seen(RIGHT))

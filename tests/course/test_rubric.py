@@ -125,7 +125,7 @@ def test_everything_is_read(course, tmp_path):
 def test_a_questionnaire_asks_all_probes_of_all_questions(course):
     """A notebook is asked for every function and every probe of it, with the run's seed and no oracle."""
     rubric = course(GOOD)
-    asked = rubric.questionnaire(5)
+    asked = rubric.plan(5)
     assert asked.stubs == {"double": QUESTIONS[0].stub, "leaf": QUESTIONS[1].stub}
     assert [probe.name for probe in asked.probes["double"]] == ["doubled", "gradient"]
     assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
@@ -136,19 +136,19 @@ def test_a_questionnaire_asks_all_probes_of_all_questions(course):
     assert "def doubled(student):" in first.source
     assert first.seed == rubric.probes["doubled"].seed(5, "01_tiny")
     assert first.seed != second.seed
-    assert first.seed != rubric.questionnaire(6).probes["double"][0].seed
+    assert first.seed != rubric.plan(6).probes["double"][0].seed
 
 
 def test_the_reference_is_asked_through_its_oracle(course):
     """For the reference an oracle takes the answer's place, in a worker of its own."""
-    first, second = course(GOOD).questionnaire(5, oracle=True).probes["double"]
+    first, second = course(GOOD).plan(5, oracle=True).probes["double"]
     assert (first.oracle, first.alone) == (("double", "answer"), True)
     assert (second.oracle, second.alone) == (None, False)
 
 
 def test_one_question_can_be_asked_alone(course):
     """Asked about one question only, a notebook is asked for nothing of the others."""
-    asked = course(GOOD).questionnaire(5, only="q2")
+    asked = course(GOOD).plan(5, only="q2")
     assert list(asked.stubs) == ["leaf"]
     assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
     assert list(asked.probes) == ["leaf"]

@@ -6,7 +6,7 @@ import pytest
 
 from grader.doctor.mutation.block_edits import BLOCK_EDITS
 from grader.doctor.mutation.expression_edits import EXPRESSION_EDITS
-from grader.doctor.mutation.mutants import gist, mutants
+from grader.doctor.mutation.mutants import mutants, normalised_source
 
 #: An edit, the body of a function of x, y, model and opt, and a change that the edit makes of it.
 TABLE = [
@@ -187,8 +187,10 @@ def test_a_place_is_named_whatever_stands_around_it(body, place):
 
 def test_answers_that_differ_in_words_have_one_gist():
     """Name, docstrings, remarks and spacing do not count; anything else does."""
-    assert gist('def a(x):\n    "Words."\n    return a( x )  # more') == gist("def b(x):\n    return b(x)")
-    assert gist("def a(x):\n    return x") != gist("def a(x):\n    return -x")
+    assert normalised_source('def a(x):\n    "Words."\n    return a( x )  # more') == normalised_source(
+        "def b(x):\n    return b(x)"
+    )
+    assert normalised_source("def a(x):\n    return x") != normalised_source("def a(x):\n    return -x")
 
 
 def test_a_cut_within_a_cut_is_implied():

@@ -12,7 +12,7 @@ from grader.course.course import Course
 from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation import run as mutation_testing
 from grader.doctor.mutation.mutants import Mutant
-from grader.doctor.mutation.run import rotten, try_mutants
+from grader.doctor.mutation.run import stale_equals, try_mutants
 from grader.doctor.mutation.survivors import Origin, Survivor, read_equals, survivor_lines
 from grader.errors import CourseError
 
@@ -137,7 +137,7 @@ def test_an_equal_that_a_check_finds_is_complained_about(course, shared_zygote):
 def rotten_of(root):
     """What the plain doctor says of the edits that are written down as equal."""
     course = Course.find(root)
-    return rotten(course, "01_tiny", answers_of(course, "01_tiny"))
+    return stale_equals(course, "01_tiny", answers_of(course, "01_tiny"))
 
 
 def test_an_equal_whose_edit_is_gone_is_rotten(course):

@@ -77,7 +77,7 @@ def course(tmp_path):
 def seen_in(zygote, course, sources):
     """What a notebook of these cells shows."""
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-    return observe(zygote, cells, course.rubric("01_tiny").questionnaire(1), QUICK)
+    return observe(zygote, cells, course.rubric("01_tiny").plan(1), QUICK)
 
 
 def with_(part, **changes):
@@ -373,7 +373,7 @@ def test_pictures_are_no_probes(course):
     """A picture is asked after the probes, counts as no unused probe, and has a seed like them."""
     rubric = course.rubric("01_tiny")
     assert (set(rubric.probes), rubric.shows) == ({"doubled", "made"}, {"doubling": "q1", "a_leaf": "q2"})
-    asked = rubric.questionnaire(1)
+    asked = rubric.plan(1)
     assert [(p.name, p.picture) for p in asked.probes["double"]] == [("doubled", False), ("doubling", True)]
     assert len({p.seed for probes in asked.probes.values() for p in probes}) == 4
 

@@ -154,7 +154,7 @@ def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     rubric, names = COURSE.rubric(stem), sorted(_names(stem) - {"torch", "nn", "F"})
     assert len(names) > 10
     question = next(q for q in COURSE.assignments[stem].questions if q.answer.startswith("def "))
-    asked = replace(rubric.questionnaire(1, only=question.id), handed_out=rubric.handed_out)
+    asked = replace(rubric.plan(1, only=question.id), handed_out=rubric.handed_out)
     helped = question.answer.replace(f"def {question.function}(", f"def {names[0]}(", 1)
     for helper, name in pairwise([*names, question.function]):  # each calls the one before
         helped += f"\n\ndef {name}(*args, **named):\n    return {helper}(*args, **named)"

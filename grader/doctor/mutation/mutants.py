@@ -95,12 +95,12 @@ def places_of_edits(source: str) -> set[str]:
     return {edit.place for edit in _edits(_without_docstrings(source))}
 
 
-def gist(source: str) -> str:
+def normalised_source(source: str) -> str:
     """A definition's text without its name, docstrings, remarks and spacing: equal for equal answers."""
-    return nameless(ast.unparse(_without_docstrings(source)))
+    return without_name(ast.unparse(_without_docstrings(source)))
 
 
-def nameless(source: str) -> str:
+def without_name(source: str) -> str:
     """The text of a definition without its name."""
     name = re.search(r"^(?:def|class) (\w+)", source, re.MULTILINE)
     return re.sub(rf"\b{name[1]}\b", "_", source) if name else source

@@ -16,7 +16,7 @@ from itertools import islice
 from grader.course.course import Course
 from grader.course.reference import observe_reference, reference_cells
 from grader.doctor.known_answers import Answer, answers_of
-from grader.doctor.mutation.mutants import gist, mutants, nameless, places_of_edits
+from grader.doctor.mutation.mutants import mutants, normalised_source, places_of_edits, without_name
 from grader.doctor.mutation.survivors import Equal, Origin, Survivor, read_equals
 from grader.grading.judge import MAX_BATCH, judge
 from grader.grading.preload import modules_of_answers
@@ -92,7 +92,9 @@ def names_of_origins(course: Course, stem: str) -> set[str]:
     return {origin.name for origin in _origins(course, stem, answers_of(course, stem))}
 
 
-def rotten(course: Course, stem: str, answers: Sequence[Answer], question: str | None = None) -> list[str]:
+def stale_equals(
+    course: Course, stem: str, answers: Sequence[Answer], question: str | None = None
+) -> list[str]:
     """A sentence for each `equal` of an assignment, or of a question, whose edit cannot be made any more."""
     equals = [equal for equal in _equals(course, stem) if question in {None, equal.question}]
     origins = _origins(course, stem, answers)
@@ -169,7 +171,7 @@ class _Tester:
                     yield one, all(is_passed(check, verdicts[str(number)]) for check in checks)
 
     def _observed(self, one: Survivor, seed: int) -> Evidence:
-        asked = self._rubric.questionnaire(seed, only=one.origin.question)
+        asked = self._rubric.plan(seed, only=one.origin.question)
         cells = one.origin.mutated(one.mutant)
         for _ in range(_LOOKS):
             evidence = observe(self._zygote, cells, asked, LIMITS)
@@ -181,12 +183,12 @@ class _Tester:
 def _made(course: Course, stem: str, question: str | None, of: str | None) -> list[Survivor]:
     """The mutants of an assignment, each once, and none that is a known answer; none has been tried."""
     answers = answers_of(course, stem)
-    known = {(answer.question, gist(answer.cells[1].source)) for answer in answers}
+    known = {(answer.question, normalised_source(answer.cells[1].source)) for answer in answers}
     made = []
     for origin in _origins(course, stem, answers):
         is_wanted = question in {None, origin.question} and of in {None, origin.name}
         for mutant in mutants(origin.source) if is_wanted else ():
-            key = origin.question, nameless(mutant.source)
+            key = origin.question, without_name(mutant.source)
             if key not in known:
                 known.add(key)
                 made.append(Survivor(origin, mutant))
