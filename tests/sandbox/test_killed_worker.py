@@ -144,7 +144,7 @@ def test_it_is_looked_at_again_alone(tmp_path, system, jobs, kills, score):
         system.operation = "probe" if standing.doing == "grading" else system.operation  # not the reference
 
     outcome = grade(course, tmp_path / "submissions", tmp_path / "results", Options(jobs=jobs), begin)
-    assert [row.score for row in outcome.rows] == [score]
+    assert [row.score for row in outcome.results] == [score]
     assert system.kills == 0
 
 
