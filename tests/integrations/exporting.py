@@ -1,4 +1,4 @@
-"""Outside: results made up for the tests of exports, and the folder they lie in."""
+"""Results made up for the tests of exports, and the folder they lie in."""
 
 import json
 from pathlib import Path
