@@ -1,14 +1,14 @@
-"""The public check of a question, from a cell of the master to a test which Otter runs.
+"""The public check of a question: written from a cell of the master as a file for Otter, and read again.
 
 It speaks to a student in three voices: the docstring says what must hold, the failed line what was asked, and
-the message of the assert what was seen and why it matters.
+the message of the assert what was seen and why it matters. Nothing is run here.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -31,6 +31,33 @@ points = {points:g}
 """
 
 
+@dataclass(frozen=True)
+class PublicTest:
+    """One test function: what must hold, in a sentence, and what it may say else, values left out."""
+
+    title: str
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PublicCheck:
+    """The public check of a question.
+
+    Attributes:
+        source: the test file, in Otter's exception format.
+        points: what the question is worth.
+        function: the name it tests, or None where it takes everything.
+        tests: its test functions, in order.
+        afterword: what is said once it passes, with code between backticks; or None.
+    """
+
+    source: str
+    points: float
+    function: str | None
+    tests: tuple[PublicTest, ...]
+    afterword: str | None = None
+
+
 def validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
     """Refuse a check cell which Otter could not run, or which would leave a student without words.
 
@@ -38,63 +65,63 @@ def validate_check(where: Place, source: str, function: str, *, has_afterword: b
         where: the question, and where the check cell begins.
         source: the source of the check cell.
         function: the name of the function or class which the check gets.
-        has_afterword: whether something is said once the question is solved.
+        has_afterword: whether students read an afterword once the question is solved.
 
     Raises:
         CourseError: the text says what to mend.
     """
     statements = parse(where, "check cell", source)
-    checks = [node for node in statements if isinstance(node, ast.FunctionDef) and _is_plain_test(node)]
-    if not checks or len(checks) < len(statements):
+    tests = [node for node in statements if isinstance(node, ast.FunctionDef) and _is_plain_test(node)]
+    if not tests or len(tests) < len(statements):
         raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
-    if has_afterword and len(checks) > 1:  # else Otter shows it when the last of them passes
+    if has_afterword and len(tests) > 1:  # else Otter shows it when the last of them passes
         raise CourseError(f"{where}: a question with an afterword has one test; put its checks into one.")
-    for check in checks:
-        _validate(where, check, function)
-
-
-def otter_test(identity: str, source: str, points: float, afterword: str | None = None) -> str:
-    """Return the source of a valid check cell as a test file in Otter's exception format.
-
-    Args:
-        identity: the question's id, by which `grader.check` finds the test.
-        source: the source of the check cell.
-        points: what the question is worth.
-        afterword: what a student reads once the check passes, with code between backticks; or None.
-    """
-    lines = source.splitlines()
-    checks = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    for check in reversed(checks):
-        for statement in sorted(_asserts(check), key=lambda node: node.lineno, reverse=True):
-            _set_message_apart(lines, statement)
-        lines[check.lineno - 1 : check.lineno - 1] = _decorator(ast.get_docstring(check) or "", afterword)
-    said = f"afterword = {_literal(afterword)}\n" if afterword else ""
-    return _TEST_FILE.format(identity=identity, points=points, afterword=said, checks="\n".join(lines))
+    for test in tests:
+        _validate(where, test, function)
 
 
 def _is_plain_test(node: ast.FunctionDef) -> bool:
     return node.name.startswith("test_") and not node.decorator_list
 
 
-def _validate(cell: Place, check: ast.FunctionDef, function: str) -> None:
-    where = f"{cell.at(check.lineno)}, {check.name}"
-    if ast.unparse(check.args) != function:
+def _validate(cell: Place, test: ast.FunctionDef, function: str) -> None:
+    where = f"{cell.at(test.lineno)}, {test.name}"
+    if ast.unparse(test.args) != function:
         raise CourseError(f"{where}: its one parameter must be `{function}`; Otter passes it by name.")
-    if ast.get_docstring(check) is None:
+    if ast.get_docstring(test) is None:
         raise CourseError(f"{where}: write what must hold as its docstring; students read it.")
-    for statement in _asserts(check):
+    for statement in _asserts(test):
         if statement.msg is None:
             asked = ast.unparse(statement.test)
-            place = f"{cell.at(statement.lineno)}, {check.name}"
+            place = f"{cell.at(statement.lineno)}, {test.name}"
             raise CourseError(f"{place}: give `assert {asked}` a message; students read it.")
 
 
-def _asserts(check: ast.FunctionDef) -> Iterable[ast.Assert]:
-    return (node for node in ast.walk(check) if isinstance(node, ast.Assert))
+def otter_test(identity: str, source: str, points: float, afterword: str | None = None) -> str:
+    """The test file of a valid check cell, in Otter's exception format.
+
+    Args:
+        identity: the question's id, by which `grader.check` finds the file.
+        source: the source of the check cell.
+        points: what the question is worth.
+        afterword: what a student reads once the check passes, with code between backticks; or None.
+    """
+    lines = source.splitlines()
+    tests = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    for test in reversed(tests):
+        for statement in sorted(_asserts(test), key=lambda node: node.lineno, reverse=True):
+            _set_message_apart(lines, statement)
+        lines[test.lineno - 1 : test.lineno - 1] = _decorator(ast.get_docstring(test) or "", afterword)
+    said = f"afterword = {_literal(afterword)}\n" if afterword else ""
+    return _TEST_FILE.format(identity=identity, points=points, afterword=said, checks="\n".join(lines))
+
+
+def _asserts(test: ast.FunctionDef) -> Iterator[ast.Assert]:
+    return (node for node in ast.walk(test) if isinstance(node, ast.Assert))
 
 
 def _decorator(title: str, afterword: str | None) -> list[str]:
-    """Return the lines above a test; Otter puts both messages into HTML as they are."""
+    """The lines above a test; Otter puts both messages into HTML as they are."""
     passed = escape(title, quote=False)
     then = f"{passed}<br>{coded(afterword)}" if afterword else passed
     return [
@@ -121,73 +148,30 @@ def _literal(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class PublicTest:
-    """One test function.
-
-    Attributes:
-        name: what it is called.
-        title: what must hold, in a sentence.
-        messages: what it may say when that does not hold, values left out.
-    """
-
-    name: str
-    title: str
-    messages: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PublicCheck:
-    """The public check of a question, in Otter's exception format.
-
-    Attributes:
-        source: the test file.
-        points: what the question is worth.
-        function: the name it tests, or None where it takes everything.
-        tests: its test functions, in order.
-        afterword: what is said once it passes, with code between backticks; or None.
-    """
-
-    source: str
-    points: float
-    function: str | None
-    tests: tuple[PublicTest, ...]
-    afterword: str | None = None
-
-
 def read_public_check(where: str, source: str) -> PublicCheck:
-    """Read a public check.
-
-    Args:
-        where: the notebook and the question, for an error.
-        source: the test file in Otter's exception format.
+    """Read a public check; ``where`` names notebook and question for an error.
 
     Raises:
         GraderError: it is not Python, or there is no test in it.
     """
     try:
         body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError) as error:
-        raise _broken(where) from error
+    except (SyntaxError, ValueError, RecursionError):
+        body = []
     tests = [node for node in body if isinstance(node, ast.FunctionDef) and _is_decorated(node)]
     if not tests:
-        raise _broken(where)
+        raise GraderError(
+            f"{where}: its public check is damaged. Get the notebook anew from where the course is handed"
+            " out, and copy your functions into it."
+        )
     asked = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
-    cases = tuple(PublicTest(test.name, _title(test), tuple(_messages(test))) for test in tests)
     points, afterword = _assigned(body, "points"), _assigned(body, "afterword")
     return PublicCheck(
         source,
         float(points) if isinstance(points, int | float) else 0.0,
         asked[0] if asked else None,
-        cases,
+        tuple(PublicTest(_title(test), tuple(_messages(test))) for test in tests),
         afterword if isinstance(afterword, str) else None,
-    )
-
-
-def _broken(where: str) -> GraderError:
-    return GraderError(
-        f"{where}: its public check is damaged. Get the notebook anew from where the course is handed out,"
-        " and copy your functions into it."
     )
 
 
@@ -222,7 +206,7 @@ def _messages(test: ast.FunctionDef) -> Iterator[str]:
 
 
 def _spelt(message: ast.expr) -> str:
-    """The words of a message; what is known only when it is said is left out."""
+    """The words of a message; values are left out."""
     match message:
         case ast.Constant(value=str() as text):
             return text
