@@ -71,10 +71,11 @@ def _seccomp():
 
 
 def _wire():
-    from worker import facts
+    from worker import errors, facts
 
-    for cap in [name for name in vars(facts) if name.startswith("MAX_")]:
-        setattr(facts, cap, 1 << 62)
+    for module in (errors, facts):
+        for cap in [name for name in vars(module) if name.startswith("MAX_")]:
+            setattr(module, cap, 1 << 62)
 
 
 def _restoring():
@@ -90,7 +91,7 @@ def _restoring():
 def _captured():
     """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
     import torch
-    from worker import contents, facts, nodes, probe_api, service, spy
+    from worker import contents, errors, facts, nodes, probe_api, service, spy
 
     def attribute(name):
         return lambda value: getattr(value, name)
@@ -123,7 +124,7 @@ def _captured():
     facts._storage = method("untyped_storage")
     facts._type = kind
     facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
-    facts.error_text = str
+    errors.error_text = str
     service._chunks = lambda message, _: json.dumps(message)
     service._scan = lambda text, _: (json.loads(text), None)
     probe_api._seed_python = random.seed

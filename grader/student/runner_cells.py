@@ -15,7 +15,7 @@ from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
 from grader.sandbox.worker.bindings import cell_of, rebound
 from grader.sandbox.worker.cells import CellTimeout, Notebook
-from grader.sandbox.worker.facts import describe_error
+from grader.sandbox.worker.errors import describe_error
 from grader.sandbox.worker.fakes import install
 from grader.sandbox.worker.stub_status import answer_status
 

@@ -25,7 +25,7 @@ from typing import Any
 from IPython.core.inputtransformer2 import TransformerManager
 
 from .bindings import Bindings, text_of
-from .facts import error_text, remember_source
+from .errors import error_text, remember_source
 
 _alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
     signal.setitimer,

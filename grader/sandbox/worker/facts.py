@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import binascii
 import builtins
-from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 import torch
 
 from . import contents
+from .errors import MAX_TEXT, class_name, describe_error, printable
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -27,8 +27,6 @@ MAX_ALL_ELEMENTS = 20_000  # of one answer
 MAX_DEPTH = 10
 MAX_ITEMS = 3_000
 MAX_TENSORS = 500
-MAX_TEXT = 2_000
-MAX_LINE = 200  # characters of a line that is quoted
 MAX_ALL_TEXT = 100_000  # of one answer
 REFUSED = "(refused)"  # in the place of a node's name: torch raises an error instead of telling the node
 CUT_OFF = "value nested too deeply or too long"  # stands in the place of what is left out
@@ -60,14 +58,6 @@ _WIDER = {
     **dict.fromkeys((torch.float8_e4m3fn, torch.float8_e5m2), torch.float32),
 }
 _type, _str, _id, _issubclass = type, str, id, issubclass
-_class_name, _class_mro, _class_dict = (
-    type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__dict__")
-)
-_error_args, _error_trace = (BaseException.__dict__[name].__get__ for name in ("args", "__traceback__"))
-_exact_str = str.__str__
-_positions = CodeType.co_positions
-_SYNTAX_ERRORS = (SyntaxError, IndentationError, TabError)
-_syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("filename", "lineno"))
 
 
 def is_tensor(value: Any) -> bool:
@@ -162,7 +152,7 @@ def _fields_in_transform(tensor: Any) -> dict[str, Any]:
 
 def _fields(tensor: Any) -> dict[str, Any]:
     node, leaf = made_by(tensor), is_leaf(tensor)
-    name = _name(_type(node)) if node is not None else None if leaf else REFUSED
+    name = class_name(_type(node)) if node is not None else None if leaf else REFUSED
     return {
         "kind": "Parameter" if _type(tensor) is _Parameter else "Tensor",
         "dtype": _str(_dtype(tensor)),
@@ -244,7 +234,7 @@ class Encoder:
     def _text(self, text: str) -> str:
         """Text of the answer; what comes once there is too much of it is left out."""
         self._characters += len(text)
-        return _printable(text)
+        return printable(text)
 
     def _composed(self, value: Any, kind: type, depth: int) -> list[Any]:
         """A text or a collection; of everything else there is only the type's name."""
@@ -266,7 +256,7 @@ class Encoder:
                 if is_last:
                     break
             return ["dict", pairs]
-        return ["other", self._text(_name(kind))]
+        return ["other", self._text(class_name(kind))]
 
     def _tensor(self, tensor: Any) -> int:
         place = self._places.get(_id(tensor))
@@ -322,98 +312,4 @@ def _key(key: Any) -> str:
     """A dict's key as text; of anything but a str and an ordinary int only the type's name."""
     if _type(key) is str:
         return key[:200]  # type: ignore[no-any-return]
-    return str(key) if _type(key) is int and abs(key) < 1 << 63 else _name(_type(key))
-
-
-def describe_error(error: BaseException) -> dict[str, Any]:
-    """An exception as its class names, its text, and the line of the notebook it came from.
-
-    Read past whatever a class of the student's puts over it. Where it came through a probe, the last line of
-    that is reported too, for the author of a probe that fails on the reference.
-    """
-    file, number, function = _place(error)
-    types = [_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    in_probe = _place_in_probe(error)
-    return ({"probe": in_probe} if in_probe else {}) | {
-        "types": types[:50],
-        "text": error_text(error),
-        "where": _printable(f"{file[1:-1]}, line {number}"[:80]) if file else "",
-        "function": _printable(function[:MAX_LINE]),
-        "line": _line(file, number),
-    }
-
-
-_sources: dict[str, list[str]] = {}  # lines of the notebook's cells, by the file name their code carries
-_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-_NAMED = {"<module>": "", "<lambda>": "a lambda"}
-
-
-def remember_source(file: str, text: str) -> None:
-    """Keep the text of a cell, so that the line of an error can be quoted."""
-    _sources[file] = text.split("\n")
-
-
-def _line(file: str, number: int) -> str:
-    lines = _sources.get(file, [])
-    return _printable(lines[number - 1].strip()[:MAX_LINE]) if 0 < number <= len(lines) else ""
-
-
-def _place(error: BaseException) -> tuple[str, int, str]:
-    """The cell's file, the line and the function where the notebook raised, or where it does not parse."""
-    place = innermost(error)
-    if place is not None:
-        code = place.tb_frame.f_code
-        return code.co_filename, place.tb_lineno, _function(place.tb_frame)
-    if _type(error) in _SYNTAX_ERRORS:
-        file, number = _syntax_file(error), _syntax_line(error)
-        if _type(file) is str and _type(number) is int and file.startswith("<cell "):
-            return file, number, ""
-    return "", 0, ""
-
-
-def _place_in_probe(error: BaseException) -> list[int] | None:
-    """Line and column of the text that travelled, of the last line of a probe or its helpers."""
-    place = innermost(error, "<probe>")
-    if place is None:
-        return None
-    positions = [*_positions(place.tb_frame.f_code)]
-    return [place.tb_lineno or 0, positions[place.tb_lasti // 2][2] or 0]
-
-
-def _function(frame: FrameType | None) -> str:
-    """The function a frame belongs to; a comprehension is part of the function around it."""
-    while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
-        frame = frame.f_back
-    name = "<module>" if frame is None else frame.f_code.co_name
-    return _NAMED.get(name, name)
-
-
-def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType | None:
-    """The last place of a traceback that lies in the notebook, or in files that begin otherwise."""
-    found, trace = None, _error_trace(error)
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename.startswith(beginning):
-            found = trace
-        trace = trace.tb_next
-    return found
-
-
-def error_text(error: BaseException) -> str:
-    """``str(error)``, bounded; where the class is the student's, only the text it was given."""
-    if _class_dict(_type(error)).get("__module__") == "__main__":
-        texts = [argument[:MAX_TEXT] for argument in _error_args(error)[:10] if _type(argument) is str]
-        return _printable(", ".join(texts)[:MAX_TEXT])
-    try:
-        return _printable(_exact_str(_str(error))[:MAX_TEXT])
-    except BaseException:
-        return ""
-
-
-def _name(kind: type) -> str:
-    """A class's own name, read past any metaclass of the student's."""
-    return _printable(_class_name(kind)[:100])
-
-
-def _printable(text: str) -> str:
-    """Text that survives UTF-8 on the wire."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return str(key) if _type(key) is int and abs(key) < 1 << 63 else class_name(_type(key))

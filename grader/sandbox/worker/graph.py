@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from . import contents, facts, nodes
+from . import contents, errors, facts, nodes
 from .nodes import Walk, leaf_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -133,7 +133,7 @@ class _Teller:
 
     def _node(self, place: int, node: Any) -> dict[str, Any]:
         told = {
-            "op": facts._name(_type(node)),
+            "op": errors.class_name(_type(node)),
             "next": _few(self._shown.after[place]),
             "leaf": None,
             "named": None,

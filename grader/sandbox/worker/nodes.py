@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import facts
+from . import errors, facts
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -140,7 +140,7 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
             return [(name, "packed", None, None, None)]  # to read it would run the hook, which is a student's
         values = read(node)
     except RuntimeError as error:
-        state, saved, now = _why(facts.error_text(error))
+        state, saved, now = _why(errors.error_text(error))
         holds = state == "stale" and len(raw) == 1
         return [(name, state, saved, now, _data_of(raw[0]) if holds else None)]
     several = _type(values) is tuple or _type(values) is list

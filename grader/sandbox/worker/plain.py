@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import contents, facts
+from . import contents, errors, facts
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -43,7 +43,7 @@ class Given:
         for value, kind in self._kinds:
             if _type(value) is not kind:
                 _set_class(value, kind)
-                changed.append(f"the class of a {facts._name(kind)}")
+                changed.append(f"the class of a {errors.class_name(kind)}")
         return changed + make_plain(self._values)
 
 
@@ -60,7 +60,7 @@ def make_plain(value: Any) -> list[str]:
         attributes = _attributes(tensor)
         for name in [name for name in attributes if name in _its_own] if attributes else ():
             del attributes[name]
-            changed.append(f"{facts._name(_type(tensor))}.{name}")
+            changed.append(f"{errors.class_name(_type(tensor))}.{name}")
     return changed
 
 
@@ -70,7 +70,7 @@ def _make_torchs_own(tensor: Any) -> None:
         _set_class(tensor, _Parameter if _issubclass(kind, _Parameter) else _Tensor)
     except TypeError:
         raise TypeError(
-            f"a tensor of the class {facts._name(kind)} cannot be read: it has __slots__"
+            f"a tensor of the class {errors.class_name(kind)} cannot be read: it has __slots__"
         ) from None
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import contents, facts, gradients
+from . import contents, errors, facts, gradients
 from .facts import Raised
 from .gradients import Updates
 from .graph import graph
@@ -76,7 +76,7 @@ def state(thing: Any) -> dict[str, Any]:
         parts = {part: contents.named(thing, f"_{part}") for part in ("parameters", "buffers")}
         return {part: {name: snap(held) for name, held in named.items()} for part, named in parts.items()}
     if not contents.is_optimizer(thing):
-        raise TypeError(f"{facts._name(type(thing))} is neither a module nor an optimizer")
+        raise TypeError(f"{errors.class_name(type(thing))} is neither a module nor an optimizer")
     groups, memory = contents.groups_of(thing), contents.memory_of(thing)
     return {
         "groups": [[snap(p) for p in group] for group in groups],

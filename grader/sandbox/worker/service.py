@@ -25,6 +25,7 @@ from . import (
     attributes,
     audit,
     cells,
+    errors,
     facts,
     fakes,
     plain,
@@ -161,7 +162,7 @@ class Service:
     def _told(self, error: BaseException) -> dict[str, Any]:
         """An error, with the name behind it that a cell took from another."""
         behind = rebound(error, self._notebook.bindings, self._notebook.names)
-        return facts.describe_error(error) | ({"rebound": behind} if behind else {})
+        return errors.describe_error(error) | ({"rebound": behind} if behind else {})
 
     def _survey(self, stubs: dict[str, str]) -> Any:
         self._notebook.bindings.put_back()

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from . import contents, facts, torch_state
+from . import contents, errors, facts, torch_state
 from .contents import items_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -178,7 +178,7 @@ def _container(value: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
     items = list(dict.values(value)) if _type(value) is dict else list(value)
     entry = {
         "kind": "container",
-        "type": facts._name(_type(value)),
+        "type": errors.class_name(_type(value)),
         "length": len(items),
         "entries": [0 if _id(_type(item)) in _PLAIN else objects.of(item) for item in items],
     }
