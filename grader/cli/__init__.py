@@ -1,4 +1,7 @@
-"""Outside: the command line, ``python -m grader`` or ``grader``."""
+"""The command line, ``python -m grader`` or ``grader``, in three modules: whose commands they are.
+
+Each command imports what it needs when it runs, so that ``--help`` and a student's commands start at once.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from grader.cli.student import check, hint, reset, status, watch
 from grader.errors import GraderError
 from grader.version import __version__
 
-# The modules of the extra `instructor`, which students are spared.
+# The modules of the extra `instructor`; students do not install them.
 _INSTRUCTORS = {"PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"}
 
 
-#: Whose a command is, in the order of `--help`: a student looks for theirs first.
+#: Audiences and their commands, in the order of `--help`: students come first.
 _SECTIONS = {
     "While you work on a notebook": (check, hint, watch, status, reset),
     "For instructors": (release, collect, grade, explain, export),
@@ -28,10 +31,10 @@ _SECTIONS = {
 
 
 class _Commands(click.Group):
-    """Turns the errors a person can meet into one sentence and the exit status that belongs to them."""
+    """Turns an error that a person can meet into a sentence and its exit status."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by whose they are."""
+        """List the commands by audience."""
         room = formatter.width - 6 - max(map(len, self.commands))
         for heading, commands in _SECTIONS.items():
             with formatter.section(heading):
@@ -56,7 +59,7 @@ class _Commands(click.Group):
 
 
 def run() -> None:
-    """Run a command, and leave without taking every object apart, which would take a third of a second."""
+    """Run a command, and leave at once: to take every object apart and to join threads takes time."""
     try:
         main(prog_name="grader")
     except SystemExit as end:

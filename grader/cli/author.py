@@ -1,15 +1,15 @@
-"""Outside: the commands for authors: new, try, doctor, build."""
+"""The commands for authors: new, try, doctor, build."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.instructor import jobs_option
+from grader.cli.instructor import assignment_option, jobs_option
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -102,9 +102,7 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
 @click.option(
     "--accept", "accept_lists", is_flag=True, help="Write the lists of failed checks into tests/answers/."
 )
-@click.option(
-    "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
-)
+@assignment_option
 @click.option(
     "--mutants",
     is_flag=False,
@@ -127,7 +125,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     verbose: bool,
     cage: bool,
     accept_lists: bool,
-    wanted: tuple[str, ...],
+    assignments: tuple[str, ...],
     mutants: str | None,
     question: str | None,
     seeds: int,
@@ -149,7 +147,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
         _examine_cage()
         return
     if mutants:
-        _try_mutants(wanted, question, None if mutants == _ALL else mutants, jobs, verbose=verbose)
+        _try_mutants(assignments, question, None if mutants == _ALL else mutants, jobs, verbose=verbose)
         return
     from rich.console import Console
 
@@ -158,11 +156,10 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     from grader.doctor.examine import examine, memory_folder
 
     course = Course.find()
-    stems = _with_question(course, course.select(wanted), question)
+    stems = _with_question(course, course.select(assignments), question)
     console = Console()
     complaints = 0
     with console.status("starting") as status:
-        tell: Callable[[str], None] = lambda stem: status.update(f"examining {stem}")  # noqa: E731
         for found in examine(
             course,
             stems,
@@ -172,19 +169,19 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
             seeds=range(1, seeds + 1),
             memory=memory_folder(course),
             forget=force,
-            progress=tell,
+            progress=lambda stem: status.update(f"examining {stem}"),
         ):
             complaints += len(found.complaints)
             print_examination(console, found, verbose=verbose)
     if complaints:
-        said = "1 complaint." if complaints == 1 else f"{complaints} complaints. Mend them from the top;"
-        click.echo(said if complaints == 1 else f"{said} the first often causes the others.")
+        more = f"{complaints} complaints. Mend them from the top; the first often causes the others."
+        click.echo("1 complaint." if complaints == 1 else more)
         sys.exit(1)
     click.echo(f"The course agrees with itself, with {seeds} seed{'s' if seeds > 1 else ''}.")
 
 
 def _try_mutants(
-    wanted: tuple[str, ...], question: str | None, of: str | None, jobs: int, *, verbose: bool
+    assignments: tuple[str, ...], question: str | None, of: str | None, jobs: int, *, verbose: bool
 ) -> None:
     from rich.console import Console
 
@@ -193,7 +190,7 @@ def _try_mutants(
     from grader.doctor.mutation.run import try_mutants
 
     course = Course.find()
-    stems = _with_answer(course, _with_question(course, course.select(wanted), question), of)
+    stems = _with_answer(course, _with_question(course, course.select(assignments), question), of)
     console = Console()
     complaints = 0
     with mutant_progress(console) as tell:

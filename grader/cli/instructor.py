@@ -1,4 +1,4 @@
-"""Outside: the commands for instructors: release, collect, grade, explain, export."""
+"""The commands for instructors: release, collect, grade, explain, export."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from grader.sandbox.plan import TimeLimits
 
 _SHOWN = 12  # lines of one kind
 _SECONDS = click.FloatRange(min=0.1)
-_FILLED = {"canvas", "moodle"}  # from a teacher's own export
 _PATH = click.Path(path_type=Path)
+_FILLED = {"canvas", "moodle"}  # a gradebook that was exported there
 
 
 def _cores() -> int:
@@ -24,17 +24,20 @@ def _cores() -> int:
 jobs_option = click.option(
     "--jobs", type=click.IntRange(1), default=_cores, show_default="processors", help="Workers at a time."
 )
+assignment_option = click.option(
+    "--assignment",
+    "assignments",
+    multiple=True,
+    metavar="STEM",
+    help="Only this assignment (may be repeated).",
+)
 
 
 @click.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="The folder: empty, or an earlier release."
-)
-@click.option(
-    "--assignment", "wanted", multiple=True, metavar="STEM", help="Only this assignment (may be repeated)."
-)
+@click.option("--out", type=_PATH, required=True, help="The folder: empty, or an earlier release.")
+@assignment_option
 @click.option("--overwrite", is_flag=True, help="Also replace files that somebody changed since.")
-def release(out: Path, wanted: tuple[str, ...], overwrite: bool) -> None:
+def release(out: Path, assignments: tuple[str, ...], overwrite: bool) -> None:
     """Write the student repository: notebooks, public checks, instructions, instant feedback.
 
     Nothing of solutions/ and of the hidden checks gets into it. Releasing again brings the folder up to
@@ -43,7 +46,7 @@ def release(out: Path, wanted: tuple[str, ...], overwrite: bool) -> None:
     from grader.course.course import Course
     from grader.integrations.release import release as write
 
-    released = write(Course.find(), out, wanted, overwrite=overwrite)
+    released = write(Course.find(), out, assignments, overwrite=overwrite)
     changes = released.changes
     count = f"{len(released.stems)} assignment{'s' if len(released.stems) > 1 else ''}"
     click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")
@@ -54,8 +57,8 @@ def release(out: Path, wanted: tuple[str, ...], overwrite: bool) -> None:
 
 
 @click.command()
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder to lay them out in.")
+@click.argument("source", type=_PATH)
+@click.option("--out", type=_PATH, required=True, help="The folder to lay them out in.")
 @click.option(
     "--prefix",
     "prefixes",
@@ -80,13 +83,13 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
         f" {len(changes.replaced)} replaced, {len(changes.unchanged)} unchanged,"
         f" {len(changes.skipped)} left aside."
     )
-    _tell(collected.notes)
-    _tell([f"replaced by a newer one: {place}" for place in changes.replaced])
-    _tell([f"left aside: {place} {why}" for place, why in changes.skipped])
-    _tell([f"no notebook: {name}" for name in collected.empty])
+    _echo(collected.notes)
+    _echo([f"replaced by a newer one: {place}" for place in changes.replaced])
+    _echo([f"left aside: {place} {why}" for place, why in changes.skipped])
+    _echo([f"no notebook: {name}" for name in collected.empty])
 
 
-def _tell(lines: Sequence[str]) -> None:
+def _echo(lines: Sequence[str]) -> None:
     from grader.text import inert, some
 
     for line in some(lines, _SHOWN):
@@ -94,21 +97,15 @@ def _tell(lines: Sequence[str]) -> None:
 
 
 @click.command()
-@click.argument("submissions", type=click.Path(path_type=Path))
+@click.argument("submissions", type=_PATH)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default=Path("results"),
     show_default=True,
     help="Where results go.",
 )
-@click.option(
-    "--assignment",
-    "assignments",
-    multiple=True,
-    metavar="STEM",
-    help="Only this assignment (may be repeated).",
-)
+@assignment_option
 @click.option(
     "--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated)."
 )
@@ -187,7 +184,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
 @click.argument("question", required=False)
 @click.option(
     "--results",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default=Path("results"),
     show_default=True,
     help="Where `grade` has put its results.",

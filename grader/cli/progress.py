@@ -1,4 +1,4 @@
-"""Outside: what people see on a terminal: the progress of a run, and what the doctor says."""
+"""What a terminal shows of a long command: the progress of a run, and what the doctor finds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MOST_IN_ANSWERS = 20  # edits that survive in accepted answers only: those of t
 
 @contextmanager
 def class_progress(go_on: str) -> Iterator[Progress]:
-    """A function that is told how far a run is, and shows it where somebody watches.
+    """A callback that shows the progress of a run on a terminal, and nowhere else.
 
     Args:
-        go_on: what to do after an interruption, once something has been graded.
+        go_on: what to do after an interruption, once a notebook has been graded.
     """
     display = _Display() if sys.stderr.isatty() else None
     standing = Standing()
@@ -88,7 +88,7 @@ class _Pace(ProgressColumn):
 
 @contextmanager
 def mutant_progress(console: Console) -> Iterator[ProgressCallback]:
-    """A function that is told how far it is: it says how many mutants there are, then how fast it goes."""
+    """A callback that shows the number of mutants, then how fast they are tried."""
     with console.status("making mutants") as status:
         begun = 0.0
 
@@ -127,7 +127,7 @@ def print_examination(console: Console, found: AssignmentReport, *, verbose: boo
 
 
 def _table_of_what_is_told(found: AssignmentReport) -> Table:
-    """Each sentence that each wrong answer is told, with the numbers of its checks in the kill matrix."""
+    """Each message to each wrong answer, with the numbers of its checks in the kill matrix."""
     table = Table("", "wrong answer", "check", "is told", box=None)
     named = None
     for told in answer_messages(found.diagnoses, list(found.kills)):
@@ -147,7 +147,7 @@ def _print_passed_in_public(console: Console, found: AssignmentReport) -> None:
 
 
 def print_mutation(console: Console, found: MutationReport, *, verbose: bool) -> None:
-    """What the doctor says about the mutants of one assignment; ``verbose`` is with every survivor."""
+    """What the doctor says about the mutants of one assignment; all survivors where ``verbose``."""
     counts = f"{found.mutants} mutants, {found.killed} killed, {found.equal} equal by hand"
     implied = f" ({found.implied} more cut only a part of what one of these cuts)" if found.implied else ""
     told = f"{counts}, {len(found.survivors)} survive{implied}"

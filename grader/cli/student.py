@@ -1,4 +1,4 @@
-"""On a student's machine: the commands for work on a notebook: check, hint, watch, status, reset."""
+"""The commands for work on a notebook: check, hint, watch, status, reset."""
 
 from __future__ import annotations
 
