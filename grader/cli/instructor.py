@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from grader.sandbox.plan import TimeLimits
 
 _SHOWN = 12  # lines of one kind
-_SECONDS = click.FloatRange(min=0.1)
 _PATH = click.Path(path_type=Path)
+_Command = TypeVar("_Command", bound=Callable[..., object])
 _FILLED = {"canvas", "moodle"}  # a gradebook that was exported there
 
 
@@ -96,15 +97,14 @@ def _echo(lines: Sequence[str]) -> None:
         click.echo(inert(line))
 
 
+def _limit(name: str, text: str, usual: float) -> Callable[[_Command], _Command]:
+    help_text = f"{text}  [default: as course.toml says, else {usual:g}]"
+    return click.option(name, type=click.FloatRange(min=0.1), help=help_text)
+
+
 @click.command()
 @click.argument("submissions", type=_PATH)
-@click.option(
-    "--out",
-    type=_PATH,
-    default=Path("results"),
-    show_default=True,
-    help="Where results go.",
-)
+@click.option("--out", type=_PATH, default=Path("results"), show_default=True, help="Where results go.")
 @assignment_option
 @click.option(
     "--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated)."
@@ -119,21 +119,9 @@ def _echo(lines: Sequence[str]) -> None:
 @click.option(
     "--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so."
 )
-@click.option(
-    "--cell-seconds",
-    type=_SECONDS,
-    help=f"The longest a cell may take.  [default: as course.toml says, else {TimeLimits.cell:g}]",
-)
-@click.option(
-    "--question-seconds",
-    type=_SECONDS,
-    help=f"The same for a question.  [default: as course.toml says, else {TimeLimits.question:g}]",
-)
-@click.option(
-    "--notebook-seconds",
-    type=_SECONDS,
-    help=f"The same for a notebook.  [default: as course.toml says, else {TimeLimits.notebook:g}]",
-)
+@_limit("--cell-seconds", "The longest a cell may take.", TimeLimits.cell)
+@_limit("--question-seconds", "The same for a question.", TimeLimits.question)
+@_limit("--notebook-seconds", "The same for a notebook.", TimeLimits.notebook)
 def grade(  # noqa: PLR0913, PLR0917 - one for each option
     submissions: Path,
     out: Path,
