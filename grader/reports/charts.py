@@ -1,84 +1,110 @@
-"""Outside: the charts of the report, kept from run to run, so that only those whose data change are drawn."""
+"""The numbers of the report's two kinds of charts; ``templates/charts.html`` draws them with CSS alone.
+
+Widths, heights and places are percent of the area that is drawn on.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import chain, count
 
-from markupsafe import Markup
-
-from grader.errors import BrokenRunError
 from grader.results.statistics import AssignmentSummary
-from grader.version import code_hash
 
-if TYPE_CHECKING:
-    from grader.results.store import ResultsStore
+#: How a question ended; the page has a variable ``--full`` ... for the colour of each.
+OUTCOMES = {"full": "in full", "part": "in part", "nothing": "nothing", "unanswered": "not answered"}
 
-CHARTS = ".charts"
+_MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
+_LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
-class Charts:
-    """Charts as SVG that may stand in a page as it is.
+@dataclass(frozen=True)
+class Mark:
+    """A bar of a histogram, or a tick of an axis: where it begins or stands, and what it says."""
 
-    Args:
-        stored: charts of the run before, by what they were drawn from.
+    place: float
+    value: float
+    height: float = 0.0
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many submissions have which score.
+
+    Attributes:
+        bars: those that are not empty; a bar's value is its number of submissions.
+        width: of each bar, which stands over its score.
+        median: where the median stands.
+        scores: ticks of the axis below.
+        counts: ticks of the axis beside it.
     """
 
-    def __init__(self, stored: Mapping[str, str] | None = None) -> None:
-        self._stored = stored or {}
-        self._used: dict[str, str] = {}
-
-    @classmethod
-    def load(cls, folder: Path) -> Charts:
-        """The charts that lie in a results folder; none where they are not what was stored."""
-        try:
-            digest, _, text = (folder / CHARTS).read_text(encoding="utf-8").partition("\n")
-        except (OSError, ValueError):
-            return cls()
-        return cls(json.loads(text) if digest == _sha256(text) else None)
-
-    def save(self, folder: ResultsStore) -> None:
-        """Keep what was used for the next run; without it that run draws again."""
-        if self._used != self._stored:
-            text = json.dumps(self._used)
-            with contextlib.suppress(BrokenRunError):
-                folder.write(folder.path / CHARTS, f"{_sha256(text)}\n{text}")
-
-    def scores(self, summary: AssignmentSummary) -> Markup:
-        """How many submissions have which score."""
-        counts = sorted(Counter(summary.scores).items())
-        greatest = max(summary.max_score, *summary.scores)  # of an older course, with more points
-
-        def draw() -> str:
-            from grader.reports import chart_svg  # noqa: PLC0415 - half a second, which only a changed class pays
-
-            return chart_svg.scores(counts, greatest)
-
-        return self._kept(draw, "scores", counts, greatest)
-
-    def questions(self, summary: AssignmentSummary) -> Markup:
-        """Which part of the submissions earned each question in full, in part, not at all."""
-        outcomes = [(question.id, question.outcomes) for question in summary.questions]
-
-        def draw() -> str:
-            from grader.reports import chart_svg  # noqa: PLC0415 - as above
-
-            return chart_svg.questions(outcomes)
-
-        return self._kept(draw, "questions", outcomes)
-
-    def _kept(self, draw: Callable[[], str], kind: str, *data: object) -> Markup:
-        """The chart of this kind and these data, drawn only if nobody has yet."""
-        key = _sha256(json.dumps([code_hash(), kind, *data]))
-        svg = self._used.get(key) or self._stored.get(key) or draw()
-        self._used[key] = svg
-        return Markup(svg)  # noqa: S704 - drawn here, and its texts are escaped by the one who draws
+    bars: list[Mark]
+    width: float
+    median: float
+    scores: list[Mark]
+    counts: list[Mark]
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a question's bar: the submissions that ended so; ``text`` is empty in a narrow one."""
+
+    outcome: str
+    number: int
+    share: float
+
+    @property
+    def text(self) -> str:
+        return str(self.number) if self.share >= _LEAST_SHARE else ""
+
+
+def histogram(summary: AssignmentSummary) -> Histogram:
+    """A bar for each score, or for each few points of many."""
+    greatest = max(summary.max_score, *summary.scores)  # of an older course, with more points
+    step = _step(greatest, _MOST_BARS, 0.5)
+    numbers = sorted(Counter(_bar(score, step) for score in summary.scores).items())
+    width = 100 / (_bar(greatest, step) + 1)
+    most = max(number for _, number in numbers)
+    counted = _step(most, _MOST_COUNTS, 1)
+
+    def place(score: float) -> float:
+        return (score / step + 0.5) * width
+
+    return Histogram(
+        [Mark(bar * width, number, 100 * number / most) for bar, number in numbers],
+        width,
+        place(summary.median),
+        [Mark(place(score), score) for score in _ticks(greatest, _step(greatest, _MOST_TICKS, 0.5))],
+        [Mark(100 * number / most, number) for number in _ticks(most, counted)],
+    )
+
+
+def stacked(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
+    """Each question's id with the pieces of its bar: in full, in part, nothing, not answered."""
+    return [
+        (
+            question.id,
+            [
+                Piece(outcome, number, 100 * number / sum(question.outcomes))
+                for outcome, number in zip(OUTCOMES, question.outcomes, strict=True)
+                if number
+            ],
+        )
+        for question in summary.questions
+    ]
+
+
+def _bar(score: float, step: float) -> int:
+    return math.floor(score / step + 0.5)
+
+
+def _step(length: float, parts: int, least: float) -> float:
+    """The least of 1, 2, 5, 10, 20 ..., or ``least`` itself, that makes so many parts at most."""
+    rounded = (float(digit * 10**power) for power in count() for digit in (1, 2, 5))
+    return next(step for step in chain([least], rounded) if step >= least and length / step <= parts)
+
+
+def _ticks(length: float, step: float) -> list[float]:
+    return [step * number for number in range(int(length / step) + 1)]

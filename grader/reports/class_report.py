@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from markupsafe import Markup
 
-from grader.reports.charts import Charts
+from grader.reports.charts import OUTCOMES, histogram, stacked
 from grader.reports.templates import HTML
 from grader.results.model import Result
 from grader.results.review import Case, cases
@@ -38,7 +38,6 @@ def report_html(
     absent: Sequence[tuple[str, str]],
     protection: str,
     points: Mapping[str, Mapping[str, float]] = _NOTHING,
-    charts: Charts | None = None,
 ) -> str:
     """What an instructor reads about the class, as one HTML file that needs nothing else.
 
@@ -47,7 +46,6 @@ def report_html(
         absent: (student, stem) of those who handed in nothing.
         protection: what confined students' code.
         points: what each question of an assignment somebody is absent from is worth.
-        charts: those of the run before, which need not be drawn again.
     """
     looked_at = cases(rows)
     return HTML.get_template("report.html").render(
@@ -57,7 +55,9 @@ def report_html(
         protection=protection,
         assignments=summarise(rows),
         cases=looked_at,
-        charts=charts or Charts(),
+        histogram=histogram,
+        stacked=stacked,
+        outcomes=OUTCOMES,
         few=_FEW,
         many=_MANY,
         most=_MOST,

@@ -384,7 +384,7 @@ def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, 
 
 SPARED = """
 import sys
-for name in ("PIL", "altair", "jupytext", "matplotlib", "nbformat", "resvg_py", "vl_convert", "yaml"):
+for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "yaml"):
     sys.modules[name] = None
 """
 OF_STUDENTS = """
@@ -417,7 +417,7 @@ def test_students_are_spared_the_libraries_of_instructors(unpacked, tmp_path, on
 def test_nothing_is_imported_before_a_command_runs(unpacked, tmp_path):
     """`--help` is not paid for with the libraries of any command."""
     code = "import grader.cli, sys; sys.exit(sorted(set({!r}) & set(sys.modules)) or 0)"
-    heavy = ("altair", "jinja2", "jupytext", "nbformat", "rich", "torch", "numpy", "IPython", "yaml")
+    heavy = ("jinja2", "jupytext", "nbformat", "rich", "torch", "numpy", "IPython", "yaml")
     done = run_python(code.format(heavy), unpacked, tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -427,7 +427,7 @@ def test_every_extra_is_known_and_installed_here():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     assert f'".[{",".join(sorted(extras))}]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
-    modules = {"PyYAML": "yaml", "Pillow": "PIL", "vl-convert-python": "vl_convert"}
+    modules = {"PyYAML": "yaml", "Pillow": "PIL"}
     spared = {modules.get(name, name) for name in extras["instructor"]}
     assert spared == set(re.findall(r'"(\w+)"', SPARED)) == grader.cli._INSTRUCTORS
 

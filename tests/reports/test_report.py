@@ -1,7 +1,5 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
-import json
-import re
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -16,10 +14,8 @@ from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.rubric import Rubric
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
-from grader.reports import chart_svg
 from grader.reports import terminal as class_table
-from grader.reports.chart_svg import scores
-from grader.reports.charts import CHARTS, Charts
+from grader.reports.charts import histogram, stacked
 from grader.reports.class_report import report_html
 from grader.reports.feedback import failed_cells
 from grader.reports.terminal import print_class
@@ -27,7 +23,6 @@ from grader.results.model import Flag, Provenance, Result
 from grader.results.review import cases
 from grader.results.run_summary import RunSummary
 from grader.results.statistics import Told, counted, summarise
-from grader.results.store import ResultsStore
 from grader.sandbox.evidence import REASONS, UNANSWERED, UNJUDGED, Evidence, Failure
 from grader.scores import apportioned
 
@@ -298,89 +293,65 @@ def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():
     assert not cases([row("a", status="untouched", message=UNANSWERED["untouched"].format(name="f"))])
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """An open folder of results."""
-    with ResultsStore(tmp_path / "out") as folder:
-        yield folder
+def test_a_single_submission_needs_no_chart():
+    """Its numbers say the same."""
+    assert "<figure" not in report_html([row("a")], [], "landlock")
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every chart that is really drawn, by the name of its kind."""
-    kinds = []
-    for name in "scores", "questions":
-        function = getattr(chart_svg, name)
-        noted = lambda *data, name=name, function=function: kinds.append(name) or function(*data)  # noqa: E731
-        monkeypatch.setattr(chart_svg, name, noted)
-    return kinds
-
-
-def report(folder, rows):
-    """The report as a run writes it."""
-    charts = Charts.load(folder.path)
-    page = report_html(rows, [], "landlock", {}, charts)
-    charts.save(folder)
-    return page
-
-
-def test_a_chart_is_drawn_when_its_data_change(folder, drawn):
-    """An unchanged class is not drawn again; of a changed one only what is other; none is kept in vain."""
-    rows = [row(f"s{number}", score=number / 2) for number in range(5)]
-    first = report(folder, rows)
-    assert sorted(drawn) == ["questions", "scores"]
-    written = (folder.path / CHARTS).stat()
-    assert report(folder, list(reversed(rows))).count("<svg") == first.count("<svg") == 2
-    assert len(drawn) == 2
-    assert (folder.path / CHARTS).stat().st_mtime_ns == written.st_mtime_ns
-    report(folder, [replace(rows[0], score=3.0), *rows[1:]])
-    assert drawn[2:] == ["scores"]
-    assert len(json.loads((folder.path / CHARTS).read_text().partition("\n")[2])) == 2
-
-
-@pytest.mark.parametrize(
-    "spoil", [lambda text: text[:-9], lambda text: text.replace("<svg", "<b><svg"), str.upper]
-)
-def test_charts_that_were_spoiled_are_drawn_again(folder, drawn, spoil):
-    """What is not exactly what was stored never reaches a page."""
-    rows = [row(f"s{number}") for number in range(5)]
-    first = report(folder, rows)
-    stored = folder.path / CHARTS
-    stored.write_text(spoil(stored.read_text()))
-    assert report(folder, rows) == first
-    assert len(drawn) == 4
-
-
-def test_a_single_submission_needs_no_chart(drawn):
-    """Its numbers say the same, and nobody waits for a drawing."""
-    assert "<svg" not in report_html([row("a")], [], "landlock")
-    assert not drawn
+def summary(*scores, max_score=None):
+    """An assignment in which these scores were earned."""
+    most = max(scores) if max_score is None else max_score
+    (tiny,) = summarise([replace(row(f"s{n}"), score=s, max_score=most) for n, s in enumerate(scores)])
+    return tiny
 
 
 def test_submissions_are_counted_in_whole_numbers():
     """An axis up to two submissions has no halves between."""
-    labels = re.findall(r">([\d.]+)</text>", scores([(12.0, 1), (30.0, 2)], 30.0))
-    assert labels[-3:] == ["0", "1", "2"]
+    assert [tick.value for tick in histogram(summary(12.0, 30.0, 30.0)).counts] == [0, 1, 2]
+
+
+def test_bars_stand_over_their_scores_and_the_median():
+    """Each score has a place in the middle of its bar; the highest bar is as high as there is room."""
+    chart = histogram(summary(0.0, 4.0, 4.0, max_score=4.0))
+    assert [(bar.value, bar.height) for bar in chart.bars] == [(1, 50.0), (2, 100.0)]
+    first, last = (bar.place + chart.width / 2 for bar in chart.bars)
+    assert (first, last) == (chart.scores[0].place, pytest.approx(chart.scores[-1].place))
+    assert chart.median == pytest.approx(last)
+    assert last + chart.width / 2 == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [[0.0, 0.0], [0.5, 1.0], [31.0, 30.5], [0.1, 99.9, 100.0], [1e4, 2.0], [7.0, 41.0], [0.25] * 12_345],
+    ids=lambda scores: str(scores[:3]),
+)
+def test_scores_of_any_size_are_drawn(scores):
+    """Few bars or many: all submissions are counted, all marks lie within, and a tick at zero."""
+    chart = histogram(summary(*scores))
+    assert sum(bar.value for bar in chart.bars) == len(scores)
+    assert 100 / chart.width <= 41 + 1e-9
+    assert all(bar.place >= 0 and bar.place + chart.width <= 100 + 1e-9 for bar in chart.bars)
+    assert all(0 <= tick.place <= 100 for tick in [*chart.scores, *chart.counts])
+    assert chart.scores[0].value == chart.counts[0].value == 0
+    assert 0 <= chart.median <= 100
+    assert max(len(chart.scores), len(chart.counts)) <= 9
+
+
+def test_a_question_is_divided_by_how_it_ended():
+    """Only what happened has a piece; the pieces fill the bar, and a number stands where it fits."""
+    rows = [row("a", score=1.0), *(row(f"s{n}") for n in range(19))]
+    ((name, pieces),) = stacked(summarise(rows)[0])
+    assert [(piece.outcome, piece.number, piece.share) for piece in pieces] == [
+        ("full", 19, 95.0),
+        ("part", 1, 5.0),
+    ]
+    assert (name, [piece.text for piece in pieces]) == ("q1", ["19", ""])
 
 
 def test_text_in_a_chart_is_no_markup():
     """Whatever a question is called, it is text in the drawing."""
-    rows = [row(f"s{number}", id="<b>&") for number in range(4)]
-    svg = Charts().questions(summarise(rows)[0])
-    assert "&lt;b&gt;&amp;" in svg
-    assert "<b>" not in svg
-
-
-@pytest.mark.parametrize(
-    "scores", [[0.0, 0.0], [0.5, 1.0], [31.0, 30.5], [0.1, 99.9, 100.0], [1e4, 2.0]], ids=str
-)
-def test_scores_of_any_size_are_drawn(scores):
-    """Few bars or many, the chart has one for each place where a score lies, and a tick at zero."""
-    (tiny,) = summarise([replace(row(str(n)), score=s, max_score=max(scores)) for n, s in enumerate(scores)])
-    svg = Charts().scores(tiny)
-    assert svg.startswith("<svg")
-    assert ">0</text>" in svg
-    assert "NaN" not in svg
+    page = report_html([row(f"s{number}", id="<b>&") for number in range(4)], [], "landlock")
+    assert '<span class="id">&lt;b&gt;&amp;</span>' in page
 
 
 def test_an_absent_student_has_nothing_of_all_points():
