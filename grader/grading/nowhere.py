@@ -42,9 +42,6 @@ class Nowhere(Executor):
         """
         raise NotImplementedError
 
-    def cancel(self) -> None:
-        """Nothing is under way."""
-
     def __enter__(self) -> Self:
         return self
 

@@ -1,20 +1,19 @@
 """What a Dask worker does for a grader elsewhere: it observes notebooks on its machine.
 
-A Dask worker is a process of ours. It runs no student's code, which stays in the sandbox below a zygote; it
-judges nothing and writes nothing. What a student's process said leaves it as JSON in bytes.
+It runs no student's code, which stays in the sandbox below a zygote; it judges and writes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
+from dask.base import tokenize
 from distributed import Worker, WorkerPlugin, get_worker
 
 from grader.errors import GraderError
@@ -26,34 +25,39 @@ from grader.sandbox.zygote import Zygote, ZygoteGoneError
 from grader.version import __version__, code_hash
 
 _IDLE_SECONDS = 60.0  # after which an unused zygote ends, also if the grader was killed
-_ATTEMPTS = 3  # zygotes for one notebook: the system may kill a zygote for its memory
+ALIKE = "install the same on every machine, with constraints.txt, and grade again"
 
 
 @lru_cache(maxsize=1)
 def installed() -> list[str]:
     """Names and versions: the grader, its code, and the environment, as they were when first asked for."""
-    return [f"grader {__version__}", f"code {code_hash()}", *environment_fingerprint()]
+    return [f"grader {__version__}", f"grader-code {code_hash()[:16]}", *environment_fingerprint()]
+
+
+def require_same(one: str, here: list[str], other: str, there: list[str], names: Iterable[str] = ()) -> None:
+    """Refuse another version of any of these names, or of any name; torch is told of first."""
+    mine, theirs = (dict(entry.split(" ", 1) for entry in entries) for entries in (here, there))
+    for name in names or sorted(mine | theirs, key=lambda name: (name != "torch", name)):
+        if mine.get(name) != theirs.get(name):
+            versions = [side.get(name, "not installed") for side in (mine, theirs)]
+            raise GraderError(f"{name} is {versions[0]} on {one}, but {versions[1]} on {other}: {ALIKE}")
 
 
 class ZygotePlugin(WorkerPlugin):
     """Gives a Dask worker a zygote, which starts when it is used and ends when nobody uses it.
 
-    Runs with the same settings share the plugin, so it stays when a grader disconnects.
-
-    Args:
-        settings: what the zygote is started with.
-        expected: what must be installed; a worker that has something else observes nothing.
+    A worker that does not have installed what is expected observes nothing. Graders with the same settings
+    share the plugin, so it stays when a grader disconnects.
     """
 
     idempotent = True
 
     def __init__(self, settings: Settings, expected: list[str]) -> None:
         self.settings, self.expected = dict(settings), expected
-        known = json.dumps([self.settings, expected], sort_keys=True)
-        self.name = f"grader-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
+        self.name = f"grader-{tokenize(self.settings, expected)}"
 
     def setup(self, worker: Worker) -> None:
-        """Begin; a worker does so before its first task."""
+        """Begin; Dask calls it before the worker's first task."""
         self._worker = worker.address
         self._lock = threading.Lock()
         self._zygote: Zygote | None = None
@@ -61,18 +65,14 @@ class ZygotePlugin(WorkerPlugin):
         self._timer = threading.Timer(0, self._end_idle_zygote)
 
     def answer(self, task: Callable[[Zygote], dict[str, Any]]) -> bytes:
-        """What a task returns, and the protection in force; or the error that ended it, as data."""
-        said: dict[str, Any] = {"unlike": True}
-        for _ in range(_ATTEMPTS if installed() == self.expected else 0):
-            try:
-                with self._borrowed() as zygote:
-                    said = {"protection": [zygote.protection.name, zygote.protection.torch], **task(zygote)}
-                break
-            except GraderError as error:
-                said = {"problem": [error.exit_status, str(error)]}
-                if not isinstance(error, ZygoteGoneError):
-                    break
-        return json.dumps({"worker": self._worker, **said}).encode()
+        """What a task returns, as JSON, and the protection in force; an error names the worker."""
+        try:
+            require_same("the others", self.expected, "it", installed())
+            with self._borrowed() as zygote:
+                protection = [zygote.protection.name, zygote.protection.torch]
+                return json.dumps({"worker": self._worker, "protection": protection, **task(zygote)}).encode()
+        except GraderError as error:
+            raise type(error)(f"on the Dask worker {self._worker}, {error}") from None
 
     @contextmanager
     def _borrowed(self) -> Iterator[Zygote]:
@@ -97,10 +97,9 @@ class ZygotePlugin(WorkerPlugin):
 
     def _end_idle_zygote(self) -> None:
         with self._lock:
-            if self._zygote is None or self._users:
-                return
-            zygote, self._zygote = self._zygote, None
-        zygote.close()
+            if self._zygote is not None and not self._users:
+                self._zygote.close()
+                self._zygote = None
 
 
 async def start_sandbox(plugin: str, dask_worker: Any) -> bytes:
@@ -111,8 +110,5 @@ async def start_sandbox(plugin: str, dask_worker: Any) -> bytes:
 def observe_on_worker(plugin: str, plan: ProbePlan, cells: bytes, limits: TimeLimits) -> bytes:
     """Observe one notebook. Runs on a Dask worker, in one of its threads."""
     numbered = [Cell(number, source) for number, source in json.loads(cells)]
-    holder: Any = get_worker().plugins[plugin]
-    said: bytes = holder.answer(
-        lambda zygote: {"evidence": observe(zygote, numbered, plan, limits).to_json()}
-    )
-    return said
+    holder = cast("ZygotePlugin", get_worker().plugins[plugin])
+    return holder.answer(lambda zygote: {"evidence": observe(zygote, numbered, plan, limits).to_json()})

@@ -88,9 +88,9 @@ class Executor(ABC):
             GraderError: there is no worker.
         """
 
-    @abstractmethod
     def cancel(self) -> None:
-        """Give up what is under way: nobody waits for it any more."""
+        """Give up what is under way; callers that wait for evidence get an error."""
+        self.__exit__()
 
 
 class LocalExecutor(Executor):
@@ -124,10 +124,6 @@ class LocalExecutor(Executor):
     def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
         self.start()
         return observe(self._zygote, cells, plan, limits)
-
-    def cancel(self) -> None:
-        """End the zygote; its workers end too, and their callers get an error at once."""
-        self._stack.close()
 
 
 def open_executor(settings: Settings, jobs: int, scheduler: str | None) -> Executor:
