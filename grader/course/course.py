@@ -18,7 +18,7 @@ from grader.course.rubric import Rubric, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.course.unfinished import blanks_of, questions_left_out, require_finished
 from grader.errors import CourseError, GraderError
-from grader.scores import apportioned, total
+from grader.scores import apportioned
 from grader.version import __version__, code_hash
 
 
@@ -149,7 +149,7 @@ class Course:
     def points(self, stem: str) -> dict[str, float]:
         """What every question of an assignment is worth, by its id; an end task is worth nothing."""
         return {
-            q.id: total(check.points for check in self.rubric(stem).checks_of(q.id))
+            q.id: self.rubric(stem).max_score(q.id)
             for q in self.assignment(stem).questions
             if not q.is_end_task
         }

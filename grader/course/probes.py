@@ -207,13 +207,13 @@ def _refuse_other_arguments(kind: str, function: Callable[..., Any]) -> None:
         raise CourseError(f"{kind} {function.__name__} must take exactly one argument, the student's names")
 
 
-def pictures_of(check_file: ModuleType) -> dict[str, PictureProbe]:
+def pictures_defined(check_file: ModuleType) -> dict[str, PictureProbe]:
     """The pictures a check file defined, by name."""
     pictures: dict[str, PictureProbe] = vars(check_file).get(_PICTURES, {})
     return pictures
 
 
-def probes_of(check_file: ModuleType) -> dict[str, Probe]:
+def probes_defined(check_file: ModuleType) -> dict[str, Probe]:
     """The probes a check file defined, by name."""
     probes: dict[str, Probe] = vars(check_file).get(_PROBES, {})
     return probes

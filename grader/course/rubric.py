@@ -18,7 +18,7 @@ from grader.course.author_file import blanks_in
 from grader.course.cause import cause_of
 from grader.course.check_file import read_check_file
 from grader.course.probe_names import names_defined, question_of
-from grader.course.probes import PictureProbe, Probe, pictures_of, probes_of
+from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.course.unfinished import import_filled, is_whole
 from grader.errors import CourseError
 from grader.sandbox.plan import PlannedProbe, ProbePlan
@@ -122,7 +122,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
     tree = read_check_file(path)
     module = import_checks(path)
-    probes, pictures = probes_of(module), pictures_of(module)
+    probes, pictures = probes_defined(module), pictures_defined(module)
     given = names_defined(handed_out, [question.function for question in questions])
     asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
     shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}

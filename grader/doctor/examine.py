@@ -187,11 +187,10 @@ class _Doctor:
         judged = [*self._judged(questions, answers, not_run)]
         found = AssignmentReport(self.stem)
         if accept_lists:
-            before = {a.name: (a.fails, a.public) for a in answers}
             accept(path, *lists_to_accept(judged))
-            answers = self._answers(only)
+            before, answers = answers, self._answers(only)
             judged = [one.of(answers) for one in judged]
-            found.accepted = [a.name for a in answers if before[a.name] != (a.fails, a.public)]
+            found.accepted = _changed(before, answers)
         found.complaints += left_in(self.course.check_file(self.stem))
         found.complaints += complaints_about_names(answers, path)
         for one in judged:
@@ -241,3 +240,9 @@ class _Doctor:
         assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
         points, seed = self.course.points(self.stem), self.seeds[0]
         return begin_untouched(assignment, points, rubric.plan(seed), limits, self.observers, self.memory)
+
+
+def _changed(before: Sequence[Answer], after: Sequence[Answer]) -> list[str]:
+    """The names of the answers that say otherwise now which checks they fail."""
+    said = {answer.name: (answer.fails, answer.public) for answer in before}
+    return [answer.name for answer in after if said[answer.name] != (answer.fails, answer.public)]

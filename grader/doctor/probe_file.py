@@ -12,7 +12,7 @@ from grader.course.author_file import blanks_in, read_syntax
 from grader.course.definitions import Statement, needed
 from grader.course.probe_names import names_defined, question_of
 from grader.course.probe_source import decorator_name
-from grader.course.probes import pictures_of, probes_of
+from grader.course.probes import pictures_defined, probes_defined
 from grader.course.rubric import Rubric, importing
 from grader.course.unfinished import filled_statements, import_statements
 from grader.errors import CourseError, GraderError
@@ -48,7 +48,7 @@ def read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rub
         kept = [statement.node for statement in needed([*map(Statement.of, statements)], names)]
         with importing(path):
             module = import_statements(path, kept)
-            probes = {**probes_of(module), **pictures_of(module)}
+            probes = {**probes_defined(module), **pictures_defined(module)}
     finally:
         sys.modules.pop(path.stem, None)  # other imports of the file need all of it
         if former is not None:

@@ -14,7 +14,7 @@ import pytest
 from grader.checks.cases import names_of
 from grader.course.cause import available_facts
 from grader.course.names import MASTER
-from grader.course.probes import probes_of
+from grader.course.probes import probes_defined
 from grader.course.rubric import import_checks
 from grader.course.unfinished import blanks_of, is_whole
 from grader.errors import CourseError, GraderError
@@ -87,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every check of a check file for every subject; in a batch, whoever runs it sees to that."""
     if IS_A_BATCH in metafunc.config.stash:
         return
-    if "submission" in metafunc.fixturenames and probes_of(metafunc.module):
+    if "submission" in metafunc.fixturenames and probes_defined(metafunc.module):
         try:
             subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
             _ = [subject.course.rubric(subject.stem) for subject in subjects]

@@ -13,7 +13,7 @@ import pytest
 from grader import inside
 from grader.course import probe_source
 from grader.course.probe_source import ProbeSource
-from grader.course.probes import PROBE_SECONDS, probes_of
+from grader.course.probes import PROBE_SECONDS, probes_defined
 from grader.errors import CourseError
 
 HEADER = """\
@@ -221,7 +221,7 @@ def test_a_definition_may_be_called_like_a_word_of_no_use(load):
     module = load(
         "@inside\ndef gradients():\n    return 7\n@probe\ndef vjp(student):\n    return gradients()\n"
     )
-    assert run(probes_of(module)["vjp"].bundle, "vjp", gradients="the word") == 7
+    assert run(probes_defined(module)["vjp"].bundle, "vjp", gradients="the word") == 7
 
 
 def test_a_definition_hides_no_word_that_travels_along(load):
@@ -234,7 +234,7 @@ def test_a_definition_hides_no_word_that_travels_along(load):
     with pytest.raises(
         CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside definition"
     ):
-        _ = probes_of(module)["seen"].bundle
+        _ = probes_defined(module)["seen"].bundle
 
 
 @pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
@@ -306,7 +306,7 @@ def fail():
 
 def test_own_names_helpers_words_and_builtins_are_allowed(load):
     """Locals, nested definitions, helpers, recursion, words and builtins work where they arrive."""
-    bundle = probes_of(load(ALLOWED))["seen"].bundle
+    bundle = probes_defined(load(ALLOWED))["seen"].bundle
     assert run(bundle, "seen", SimpleNamespace(three=3, fail=fail)) == {
         "total": 20,
         "start": 2,
@@ -325,7 +325,7 @@ def test_a_module_can_be_subclassed(load):
         "@inside\nclass Net(nn.Module):\n    pass\n@probe\ndef seen(student):\n    return Net().answer\n"
     )
     real = SimpleNamespace(Module=type("Module", (), {"answer": 42}))
-    assert run(probes_of(module)["seen"].bundle, "seen", nn=real) == 42
+    assert run(probes_defined(module)["seen"].bundle, "seen", nn=real) == 42
 
 
 def test_a_bundle_is_what_is_needed_once_and_in_order(load):
@@ -353,7 +353,7 @@ def test_a_bundle_is_what_is_needed_once_and_in_order(load):
             return left() + right()
         """
     )
-    bundle = probes_of(module)["seen"].bundle
+    bundle = probes_defined(module)["seen"].bundle
     heads = [line for line in bundle.splitlines() if not line.startswith(" ")]
     assert [head for head in heads if head] == [
         "def base():",
@@ -368,7 +368,7 @@ def test_helpers_of_the_neighbour_travel(load):
     """A helper imported from the file of helpers travels like one of the same file."""
     load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
     module = load("from inside_of_this_test import helper\n@probe\ndef seen(student):\n    return helper()\n")
-    assert run(probes_of(module)["seen"].bundle, "seen") == 7
+    assert run(probes_defined(module)["seen"].bundle, "seen") == 7
 
 
 def test_two_helpers_of_one_name_are_refused(load):
@@ -382,7 +382,7 @@ def test_two_helpers_of_one_name_are_refused(load):
         "@probe\ndef seen(student):\n    return size() + other()\n"
     )
     with pytest.raises(CourseError, match="seen uses two different @inside definitions named size"):
-        _ = probes_of(module)["seen"].bundle
+        _ = probes_defined(module)["seen"].bundle
 
 
 def test_what_travels_tells_nothing(load):
@@ -417,7 +417,7 @@ def test_what_travels_tells_nothing(load):
             return Helper().f(), helper(), nested(), "kept"  # SECRET
         '''
     )
-    bundle = probes_of(module)["seen"].bundle
+    bundle = probes_defined(module)["seen"].bundle
     assert "SECRET" not in bundle
     assert run(bundle, "seen") == (1, None, None, "kept")
 
@@ -425,7 +425,7 @@ def test_what_travels_tells_nothing(load):
 def test_a_text_that_is_a_value_travels(load):
     """Only docstrings are dropped: a returned text, a lone number and a second statement are kept."""
     module = load('@probe\ndef seen(student):\n    3\n    "not a docstring"\n    return "value"\n')
-    bundle = probes_of(module)["seen"].bundle
+    bundle = probes_defined(module)["seen"].bundle
     assert "3" in bundle
     assert "not a docstring" in bundle
     assert run(bundle, "seen") == "value"
@@ -440,7 +440,7 @@ def test_the_attributes_of_a_probe_are_those_of_its_helpers_too(load):
         "@inside\ndef trained(student):\n    return student.train(1)\n"
         "@probe\ndef seen(student):\n    return trained(student).grad\n"
     )
-    assert probes_of(module)["seen"].attributes == {"train", "grad"}
+    assert probes_defined(module)["seen"].attributes == {"train", "grad"}
 
 
 def test_an_oracle_travels_with_its_probe_to_the_reference_only(load):
@@ -450,7 +450,7 @@ def test_an_oracle_travels_with_its_probe_to_the_reference_only(load):
         "@inside\ndef plain(x):\n    return half(x)\n"
         "@probe(oracle=plain)\ndef seen(student):\n    return student.answer\n"
     )
-    probe = probes_of(module)["seen"]
+    probe = probes_defined(module)["seen"]
     assert probe.oracle.name == "plain"
     assert probe.attributes == {"answer"}
     assert run(probe.bundle_with_oracle, "plain", SimpleNamespace(part=5)) == 5
@@ -479,7 +479,7 @@ def test_oracle_and_probe_share_their_helpers_names(load):
         "@probe(oracle=plain)\ndef seen(student):\n    return size()\n"
     )
     with pytest.raises(CourseError, match="two different @inside definitions named size"):
-        _ = probes_of(module)["seen"].bundle_with_oracle
+        _ = probes_defined(module)["seen"].bundle_with_oracle
 
 
 def test_what_an_author_says_of_a_probe_is_kept(load):
@@ -488,7 +488,7 @@ def test_what_an_author_says_of_a_probe_is_kept(load):
         '@probe(question="q2", seconds=5, alone=True)\ndef one(student):\n    pass\n'
         "@probe\ndef two(student):\n    pass\n"
     )
-    one, two = probes_of(module).values()
+    one, two = probes_defined(module).values()
     assert (one.name, one.question, one.seconds, one.alone) == ("one", "q2", 5, True)
     assert (two.name, two.question, two.seconds, two.alone) == ("two", None, PROBE_SECONDS, False)
     assert two.oracle is None
@@ -499,14 +499,14 @@ def test_probes_are_kept_apart_by_file(load):
     first = load("@probe\ndef seen(student):\n    return 1\n")
     second = load("@probe\ndef seen(student):\n    return 2\n", name="same_name")
     third = load("@probe\ndef other(student):\n    return 3\n", name="same_name")
-    assert [run(probes_of(module)["seen"].bundle, "seen") for module in (first, second)] == [1, 2]
-    assert list(probes_of(third)) == ["other"]
+    assert [run(probes_defined(module)["seen"].bundle, "seen") for module in (first, second)] == [1, 2]
+    assert list(probes_defined(third)) == ["other"]
 
 
 def test_a_probes_seed(load):
     """A seed depends on the run, the assignment and the probe, on nothing else, and fits 32 bits."""
     module = load("@probe\ndef one(student):\n    pass\n@probe\ndef two(student):\n    pass\n")
-    one, two = probes_of(module).values()
+    one, two = probes_defined(module).values()
     seeds = [one.seed(1, "01_a"), one.seed(2, "01_a"), one.seed(1, "02_b"), two.seed(1, "01_a")]
     assert len(set(seeds)) == 4
     assert seeds[0] == one.seed(1, "01_a")

@@ -12,6 +12,7 @@ from tiny_course import CHECKS, RIGHT, write_course
 
 import grader
 from grader.course.course import Course
+from grader.course.pictures import _drawn, pictures_of
 from grader.course.reference import observe_reference
 from grader.doctor.examine import examine
 from grader.errors import CourseError
@@ -19,7 +20,7 @@ from grader.grading.judge import judge
 from grader.graphs.diagram import MAX_LINES, Box, Diagram, Line, diagram_of
 from grader.graphs.graph_facts import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.graphs.legend import LEGEND_HTML
-from grader.graphs.picture import _drawn, draw, pictures_of
+from grader.graphs.picture import draw
 from grader.graphs.svg import svg
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
