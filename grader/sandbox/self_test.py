@@ -43,10 +43,10 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class SelfTestReport:
-    """What was found about the cage on this machine.
+    """What the self-test found on this machine.
 
     Attributes:
-        hello: what the zygote told; see ``grader.sandbox.zygote.Protection``.
+        hello: the zygote's first message; see ``grader.sandbox.zygote.Protection``.
         refusal: the sentence with which ``grade`` would refuse; None when the cage holds.
     """
 
@@ -105,7 +105,7 @@ class SelfTestReport:
 
 
 def run_self_test() -> SelfTestReport:
-    """Start a zygote, which attacks its cage, and keep what it told.
+    """Start a zygote, which attacks its own sandbox, and report the outcome.
 
     Raises:
         BrokenRunError: it could not even be started.

@@ -1,8 +1,7 @@
 """Starts the zygote, the process workers are forked from, and holds on to its workers.
 
-The zygote imports torch once, confines nobody, runs nobody's code and only forks. Its workers
-enter the cage before they read their first request. See ``grader/sandbox/worker/__init__.py`` for the
-protocol.
+The zygote imports torch once, runs no student's code and only forks. Its workers confine themselves before
+they read their first request. The protocol stands in ``grader/sandbox/worker/__init__.py``.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Protection:
     Attributes:
         name: ``landlock+seccomp``, ``sealed seccomp`` or ``none``.
         torch: version of torch inside.
-        hello: all that the zygote told: also ``cage``, the layers and limits, and ``found``, the outcome of
+        hello: the zygote's first message: also ``cage``, the layers and limits, and ``found``, the outcome of
             every attack of the preflight.
     """
 
@@ -219,7 +218,7 @@ class _FullError(Exception):
 
 
 def _environment() -> dict[str, str]:
-    """All a worker may know of the surroundings; nothing of the caller's environment."""
+    """The environment variables of a worker; none of the caller's."""
     return {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
