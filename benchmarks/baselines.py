@@ -1,19 +1,17 @@
-"""Outside: other ways to grade the same notebook by the same public checks, one command per notebook each."""
+"""Other ways to grade the same notebook by the same public checks, one command per notebook each."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from classroom import CHECKS, NOTEBOOK, STEM
+from classroom import CHECKS, NOTEBOOK
 from measure import Cost, MeasureError, run
 
 _PROGRAMS = Path(sys.executable).parent
@@ -47,18 +45,13 @@ class Baseline:
 
 OTTER = "`otter run`"
 PLAIN = "pytest in a fresh interpreter"
-NBGRADER = "`nbgrader autograde`"
 
 
 def baselines(folder: Path) -> tuple[list[Baseline], dict[str, str]]:
     """The baselines that work here, prepared below a folder and tried once, and why others are missing."""
     ready: list[Baseline] = []
     missing: dict[str, str] = {}
-    for name, package, prepare in (
-        (OTTER, "otter", _otter),
-        (PLAIN, "pytest", _plain),
-        (NBGRADER, "nbgrader", _nbgrader),
-    ):
+    for name, package, prepare in ((OTTER, "otter", _otter), (PLAIN, "pytest", _plain)):
         if find_spec(package) is None:
             missing[name] = "not installed"
             continue
@@ -106,41 +99,3 @@ def _otter(name: str, folder: Path) -> Baseline:
 
     command = [otter, "run", "-a", "ag.zip", "-o", "out", "--no-logo", "s.ipynb"]
     return Baseline(name, command, folder, confirm=confirm)
-
-
-def _nbgrader(name: str, folder: Path) -> Baseline:
-    """A course of one assignment, whose test cells hold the public checks."""
-    nbgrader = str(_PROGRAMS / "nbgrader")
-    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    cells = [cell for cell in notebook["cells"] if "grader" not in "".join(cell["source"])]
-    cells += map(test_cell, sorted(CHECKS.glob("*.py")))
-    for place in ("source", "submitted/student"):
-        handed_in = folder / place / STEM / NOTEBOOK.name
-        handed_in.parent.mkdir(parents=True)
-        handed_in.write_text(json.dumps({**notebook, "cells": cells}), encoding="utf-8")
-    run([nbgrader, "generate_assignment", STEM, "--create"], folder=folder)
-
-    def confirm() -> None:
-        if not (folder / "autograded" / "student" / STEM / NOTEBOOK.name).is_file():
-            raise MeasureError("nbgrader autograde: there is no graded notebook")
-
-    command = [nbgrader, "autograde", STEM, "--create", "--force"]
-    return Baseline(name, command, folder, confirm=confirm)
-
-
-_UNWRAP = "test_case = lambda **_: lambda check: check\n"
-_CALLS = re.compile(r"^def (test_\w+\(.*\)):", re.MULTILINE)  # a head without its colon is a call
-
-
-def test_cell(path: Path) -> dict[str, Any]:
-    """A cell of nbgrader's that runs the checks of one question."""
-    checks = path.read_text(encoding="utf-8").replace("from otter.test_files import test_case\n", _UNWRAP)
-    marks = {"grade": True, "grade_id": path.stem, "locked": True, "points": 1, "schema_version": 3}
-    return {
-        "cell_type": "code",
-        "id": f"checks-{path.stem}",
-        "metadata": {"nbgrader": {**marks, "solution": False, "task": False, "cell_type": "code"}},
-        "source": "\n".join([checks, *_CALLS.findall(checks)]),
-        "outputs": [],
-        "execution_count": None,
-    }

@@ -1,4 +1,4 @@
-"""Outside: what the cage costs a notebook.
+"""What the cage costs a notebook.
 
 An idle worker (forked, confined, asked one thing, killed) and the solved notebook of an assignment, observed
 whole, each with the cage and without it, in turn.
@@ -9,17 +9,18 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from classroom import STEM
 from measure import ROOT
-from metered import MeteredZygote
-from report import Section
-from rounds import tell
+from report import Section, tell
 
 from grader.course.course import Course
 from grader.course.reference import reference_cells
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
+from grader.sandbox.worker_process import WorkerProcess
+from grader.sandbox.zygote import Zygote
 
 MOST_ROUNDS, IDLE_WORKERS = 60, 10
 
@@ -27,10 +28,25 @@ Cost = tuple[float, float]  # seconds of wall time and of processor time
 
 _WHAT = """\
 The same work with the cage (here: {protection}) and without it, in changing order. Processor time is what
-the kernel counted for the zygote and its workers until their last answer; a worker's end is in the wall time
-alone. In brackets, the quartiles."""
+the kernel counted for the workers until their last answer; the zygote's fork and a worker's end are in the
+wall time alone. In brackets, the quartiles."""
 
-Task = Callable[[MeteredZygote], object]
+
+class Metered:
+    """A zygote's workers, with the processor time that they have spent until their last answer."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self.spent = 0.0
+        self._zygote = zygote
+
+    @contextmanager
+    def worker(self) -> Iterator[WorkerProcess]:
+        with self._zygote.worker() as worker:
+            yield worker
+            self.spent += worker.cpu_times().computed
+
+
+Task = Callable[[Metered], object]
 
 
 def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
@@ -41,8 +57,9 @@ def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
         f"{IDLE_WORKERS} idle workers": _idle,
         f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, TimeLimits()),
     }
-    with MeteredZygote() as caged, MeteredZygote(sandbox=False) as free:
-        rounds = {name: list(_rounds(task, caged, free, seconds / 2)) for name, task in work.items()}
+    with Zygote() as caged, Zygote(sandbox=False) as free:
+        both = Metered(caged), Metered(free)
+        rounds = {name: list(_rounds(task, *both, seconds / 2)) for name, task in work.items()}
         return caged.protection.name, rounds
 
 
@@ -74,9 +91,7 @@ def _row(name: str, kind: str, pairs: list[tuple[float, float]]) -> tuple[str, .
     )
 
 
-def _rounds(
-    task: Task, caged: MeteredZygote, free: MeteredZygote, seconds: float
-) -> Iterator[tuple[Cost, Cost]]:
+def _rounds(task: Task, caged: Metered, free: Metered, seconds: float) -> Iterator[tuple[Cost, Cost]]:
     """Pairs of costs, caged and free in changing order, after one of each that does not count."""
     end = time.perf_counter() + seconds
     for number in range(MOST_ROUNDS + 1):
@@ -90,13 +105,13 @@ def _rounds(
     tell("")
 
 
-def _cost(task: Task, zygote: MeteredZygote) -> Cost:
+def _cost(task: Task, zygote: Metered) -> Cost:
     zygote.spent, begun = 0.0, time.perf_counter()
     task(zygote)
     return time.perf_counter() - begun, zygote.spent
 
 
-def _idle(zygote: MeteredZygote) -> None:
+def _idle(zygote: Metered) -> None:
     for _ in range(IDLE_WORKERS):
         with zygote.worker() as worker:
             worker.wire.ask("survey", {"stubs": {}}, 10.0)

@@ -1,4 +1,4 @@
-"""Outside: classes to grade: one solved notebook many times, no two answers of which are the same text."""
+"""Classes to grade: one solved notebook many times, no two answers of which are the same text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: one notebook with everything still to be started, against the import of torch that it needs."""
+"""One notebook with everything still to be started, against the import of torch that it needs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 from classroom import grade_afresh, make_class
 from measure import Cost, run
-from report import Section
-from rounds import Spread, interleaved
+from report import Section, Spread, interleaved
 
 _GRADE, _IMPORT = "`grade` of one notebook", '`python -c "import torch"`'
 

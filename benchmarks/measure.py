@@ -1,9 +1,10 @@
-"""Outside: what a command costs: wall time, processor time of all its descendants, its own peak of memory."""
+"""What a command costs: wall time, processor time of all its descendants, its own peak of memory."""
 
 from __future__ import annotations
 
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -13,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
-
-from group import Group
 
 ROOT = Path(__file__).resolve().parent.parent
 _LONGEST_SECONDS = 3_600.0
@@ -31,7 +30,7 @@ class Cost:
 
     Attributes:
         wall: seconds until it had ended.
-        processor: seconds of processor time of the command and everything it started.
+        processor: seconds of processor time of the command and of what it started and waited for.
         peak: bytes of memory, of the command's own process alone.
     """
 
@@ -54,10 +53,10 @@ def run(
     Raises:
         MeasureError: it failed, or took longer than allowed; with the end of what it said.
     """
-    with tempfile.TemporaryFile() as told, Group() as group:
+    with tempfile.TemporaryFile() as told:
         begun = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - commands of ours
-            group.wrapped(command),
+            command,
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
             stdin=subprocess.DEVNULL,
@@ -76,9 +75,7 @@ def run(
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise MeasureError(f"{' '.join(command)}: exit status {process.returncode}\n{_end_of(told)}")
-        waited = usage.ru_utime + usage.ru_stime
-        group.wait_until_empty()
-        return Cost(wall, group.seconds() if group.is_real else waited, peak)
+        return Cost(wall, usage.ru_utime + usage.ru_stime, peak)
 
 
 def _watch(pid: int, end: float) -> int:
@@ -107,21 +104,10 @@ def peak_memory(pid: int) -> int:
     return int(found[1]) << 10 if found else 0
 
 
-def first_thread_seconds(pid: int) -> float:
-    """What the kernel counted for the first thread of a process; nothing once it has ended."""
-    try:
-        counted = Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii")
-    except OSError:
-        return 0.0
-    return int(counted.split()[0]) / 1e9
-
-
-def family_seconds(pid: int) -> float:
-    """Processor time of a process and of the children it has waited for, to a hundredth of a second."""
-    fields = (
-        Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-    )
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+def spent() -> float:
+    """Processor seconds of this process, and of those that it, and they, started and waited for."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def _end_of(told: IO[bytes]) -> str:

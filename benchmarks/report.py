@@ -1,20 +1,67 @@
-"""Outside: measurements as tables: on the terminal, and as RESULTS.md."""
+"""Measurements in turn (A B C A B C ...), and their tables: on the terminal, and as RESULTS.md."""
 
 from __future__ import annotations
 
 import os
 import platform
+import statistics
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from textwrap import fill
+from typing import Self, TypeVar
 
 _WIDTH = 110
 
 Row = Sequence[str]
+_Cost = TypeVar("_Cost")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some measurements, the least and the greatest of them, and their number."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """The spread of at least one value."""
+        return cls(statistics.median(values), min(values), max(values), len(values))
+
+    @classmethod
+    def of_ratios(cls, above: Sequence[float], below: Sequence[float]) -> Self:
+        """The spread of the ratios within each round."""
+        return cls.of([one / other for one, other in zip(above, below, strict=True)])
+
+    def text(self, form: str) -> str:
+        """``median (least to greatest)``, each in a format such as ``.2f``; one value stands alone."""
+        if self.count == 1:
+            return format(self.median, form)
+        return f"{self.median:{form}} ({self.low:{form}} to {self.high:{form}})"
+
+
+def interleaved(title: str, tasks: Mapping[str, Callable[[], _Cost]], rounds: int) -> dict[str, list[_Cost]]:
+    """Do all tasks in turn, some rounds of it; returns what each gave, by round."""
+    costs: dict[str, list[_Cost]] = {name: [] for name in tasks}
+    for number in range(1, rounds + 1):
+        for name, task in tasks.items():
+            tell(f"{title}, round {number} of {rounds}: {name}")
+            costs[name].append(task())
+    tell("")
+    return costs
+
+
+def tell(what: str) -> None:
+    """Say on one line of the terminal, if there is one, what goes on."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{what}")
+        sys.stderr.flush()
 
 
 @dataclass(frozen=True)
@@ -27,7 +74,6 @@ class Section:
         head: names of the columns; the first column is aligned to the left, the others to the right.
         rows: the cells of the table.
         remark: what follows from the table.
-        picture: name of a picture beside the report, and what it shows; or None.
     """
 
     title: str
@@ -35,7 +81,6 @@ class Section:
     head: Row
     rows: Sequence[Row]
     remark: str = ""
-    picture: tuple[str, str] | None = None
 
     @property
     def table(self) -> list[str]:
@@ -54,9 +99,6 @@ class Section:
     def markdown(self) -> str:
         """The section, for the report."""
         parts = [f"## {self.title}", self.text, "\n".join(self.table), fill(self.remark, _WIDTH)]
-        if self.picture:
-            name, shown = self.picture
-            parts.append(f"![{shown}]({name})")
         return "\n\n".join(filter(None, parts))
 
     def plain(self) -> str:
@@ -72,38 +114,19 @@ def _line(row: Row, widths: Sequence[int]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-@dataclass(frozen=True)
-class Machine:
-    """Where and when it was measured.
-
-    Attributes:
-        facts: by name, as a reader wants them.
-    """
-
-    facts: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def here(cls, command: str, counted: str) -> Machine:
-        """This machine, now.
-
-        Args:
-            command: what repeats the measurement.
-            counted: how processor time was counted.
-        """
-        load = " ".join(f"{share:.2f}" for share in os.getloadavg())
-        return cls(
-            {
-                "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-                "repeat": f"`{command}`",
-                "kernel": f"{platform.system()} {platform.release()}, {platform.machine()}",
-                "processors": f"{len(os.sched_getaffinity(0))}, {_processor()}",
-                "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
-                "load before": load,
-                "Python": platform.python_version(),
-                **{package: _version(package) for package in ("torch", "pytest", "otter-grader", "nbgrader")},
-                "processor time": counted,
-            }
-        )
+def machine(command: str) -> dict[str, str]:
+    """Where and when it was measured; ``command`` repeats it."""
+    load = " ".join(f"{share:.2f}" for share in os.getloadavg())
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "repeat": f"`{command}`",
+        "kernel": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "processors": f"{len(os.sched_getaffinity(0))}, {_processor()}",
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "load before": load,
+        "Python": platform.python_version(),
+        **{package: _version(package) for package in ("torch", "pytest", "otter-grader")},
+    }
 
 
 def _processor() -> str:
@@ -129,15 +152,14 @@ _HEAD = """\
 Written by `make bench`; do not edit. All that is compared was measured in turn, in rounds (A B C A B C ...):
 a machine that slows down slows all of it. A cell shows the median and, in brackets, the least and the
 greatest of the rounds; a ratio is taken within each round. Processor seconds are those of a command and of
-everything it starts, start-up included."""
+everything it starts and waits for, start-up included."""
 
 
-def write(path: Path, machine: Machine, sections: Sequence[Section]) -> None:
+def write(path: Path, facts: Mapping[str, str], sections: Sequence[Section]) -> None:
     """Write the report."""
-    facts = "\n".join(
-        ["| | |", "| --- | --- |", *(f"| {name} | {fact} |" for name, fact in machine.facts.items())]
-    )
-    parts = [_HEAD, *(section.markdown() for section in sections), f"## Where and when\n\n{facts}"]
+    rows = [f"| {name} | {fact} |" for name, fact in facts.items()]
+    where = "\n".join(["## Where and when", "", "| | |", "| --- | --- |", *rows])
+    parts = [_HEAD, *(section.markdown() for section in sections), where]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

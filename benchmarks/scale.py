@@ -1,4 +1,4 @@
-"""Outside: a notebook's cost as the class grows, the memory of the outside, and a run with nothing new."""
+"""A notebook's cost as the class grows, the memory of the outside, and a run with nothing new."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from pathlib import Path
 
 from classroom import grade, grade_afresh, make_class
 from measure import Cost
-from report import Section
-from rounds import Spread, interleaved
+from report import Section, Spread, interleaved
 
-PICTURE = "class_size.svg"
 _MEGABYTE = 1e6
 
 
@@ -84,7 +82,6 @@ def section(sizes: Sequence[Size]) -> Section:
         f"{most.notebooks} notebooks as from {least.notebooks} to {base}. The outside's memory grows by "
         f"{memory.text('.1f')} MB from {least.notebooks} to {most.notebooks}. A run over {most.notebooks} "
         f"unchanged results takes {again.text('.2f')} s.",
-        (PICTURE, "Processor seconds per notebook against the size of the class"),
     )
 
 

@@ -1,26 +1,22 @@
-"""Outside: processor seconds per submission, of this grader and of others, on the same notebook."""
+"""Processor seconds per submission, of this grader and of others, on the same notebook."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from baselines import baselines
 from classroom import NOTEBOOK, STEM, grade_afresh, make_class
-from group import Group
-from measure import ROOT, Cost, family_seconds
-from metered import MeteredZygote
-from report import Section
-from rounds import Spread, interleaved
+from measure import ROOT, Cost, spent
+from report import Section, Spread, interleaved
 
 from grader.course.course import Course
 from grader.notebooks.reader import read_notebook
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
+from grader.sandbox.zygote import Zygote
 
 OURS = "`grade`, a class of {size}"
 WARM = "the warm limit"
@@ -56,42 +52,31 @@ def throughput(folder: Path, size: int, rounds: int) -> Throughput:
     """In turn, this grader over a class, each baseline over one notebook, and the warm limit over some."""
     submissions = make_class(folder, size)
     ready, missing = baselines(folder)
-    with ExitStack() as stack:
-        warm = _Warm(stack)
-        tasks: dict[str, Callable[[], float]] = {
-            OURS.format(size=size): lambda: grade_afresh(submissions, folder / "results").processor / size,
-            WARM: warm.seconds_per_notebook,
-            **{baseline.name: partial(_processor, baseline.grade) for baseline in ready},
-        }
-        return Throughput(size, interleaved("throughput", tasks, rounds), missing)
+    tasks: dict[str, Callable[[], float]] = {
+        OURS.format(size=size): lambda: grade_afresh(submissions, folder / "results").processor / size,
+        WARM: _warm,
+        **{baseline.name: partial(_processor, baseline.grade) for baseline in ready},
+    }
+    return Throughput(size, interleaved("throughput", tasks, rounds), missing)
 
 
 def _processor(grade: Callable[[], Cost]) -> float:
     return grade().processor
 
 
-class _Warm:
-    """What is left when everything has been started and nothing is judged or written."""
+def _warm() -> float:
+    """What a notebook costs when everything has been started and nothing is judged or written."""
+    return (_observed(1 + _WARM_NOTEBOOKS) - _observed(1)) / _WARM_NOTEBOOKS
 
-    def __init__(self, stack: ExitStack) -> None:
-        course = Course.find(ROOT)
-        self._cells = read_notebook(NOTEBOOK).cells
-        self._asked = course.rubric(STEM).plan(1)
-        self._group = stack.enter_context(Group())
-        self._zygote = stack.enter_context(MeteredZygote())
-        self._group.add(self._zygote.pid)
-        observe(self._zygote, self._cells, self._asked, _PLENTY)
 
-    def seconds_per_notebook(self) -> float:
-        """Processor time of both sides."""
-        begun = self._spent()
-        for _ in range(_WARM_NOTEBOOKS):
-            observe(self._zygote, self._cells, self._asked, _PLENTY)
-        return (self._spent() - begun) / _WARM_NOTEBOOKS
-
-    def _spent(self) -> float:
-        inside = self._group.seconds() if self._group.is_real else family_seconds(self._zygote.pid)
-        return inside + time.process_time()
+def _observed(times: int) -> float:
+    """Processor time of both sides, from the zygote's start to its end."""
+    cells, asked = read_notebook(NOTEBOOK).cells, Course.find(ROOT).rubric(STEM).plan(1)
+    before = spent()
+    with Zygote() as zygote:
+        for _ in range(times):
+            observe(zygote, cells, asked, _PLENTY)
+    return spent() - before
 
 
 def section(found: Throughput) -> Section:
