@@ -22,12 +22,12 @@ from rich.console import Console
 from tiny_course import write_notebook
 
 from grader.course.course import Course
-from grader.grading import evidence_store as observatory
-from grader.grading import grading
+from grader.grading import observing
 from grader.grading.run import Options, grade
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
 from grader.results.model import Result
+from grader.results.run_summary import RunSummary
 from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 from grader.text import printable
@@ -213,7 +213,7 @@ def _hand_in(submissions: Path, attacks: Sequence[Attack], around: World) -> Non
 @contextlib.contextmanager
 def _stopwatch(run: Run) -> Iterator[None]:
     """Take the time for which each notebook is observed."""
-    evidence = observatory.Observatory._evidence
+    evidence = observing.Observing._evidence
 
     def timed(self: object, submission: Submission, **options: object) -> object:
         begun = time.monotonic()
@@ -223,11 +223,11 @@ def _stopwatch(run: Run) -> Iterator[None]:
             run.seconds[submission.relative] = time.monotonic() - begun
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(observatory.Observatory, "_evidence", timed)
+        patch.setattr(observing.Observing, "_evidence", timed)
         yield
 
 
-def _collect(run: Run, outcome: grading.Outcome, out: Path) -> None:
+def _collect(run: Run, outcome: RunSummary, out: Path) -> None:
     for row in outcome.results:
         path = out / "submissions" / row.student / f"{row.name}.json"
         result = json.loads(path.read_text(encoding="utf-8"))
@@ -241,7 +241,7 @@ def _collect(run: Run, outcome: grading.Outcome, out: Path) -> None:
     run.shown["terminal"] = _printed(outcome, out)
 
 
-def _printed(outcome: grading.Outcome, out: Path) -> str:
+def _printed(outcome: RunSummary, out: Path) -> str:
     """What the command line shows of the class on a terminal that can do everything."""
     screen = io.StringIO()
     console = partial(Console, file=screen, force_terminal=True, width=300)

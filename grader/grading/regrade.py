@@ -7,9 +7,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.errors import CourseError
-from grader.grading.evidence_store import Conditions, Observatory
 from grader.grading.judge import Verdict, judge
-from grader.grading.nowhere import Nowhere
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports.explain import Regrade
@@ -17,12 +15,8 @@ from grader.results.model import CheckResult, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import environment_fingerprint, torch_version
-from grader.sandbox.plan import TimeLimits
-from grader.sandbox.zygote import Protection
 from grader.scores import format_points
 from grader.version import __version__
-
-_MOST_REFERENCES = 30  # that are tried where nobody knows the right one; each takes a moment
 
 
 def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
@@ -50,58 +44,28 @@ def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
 
 
 class _Past:
-    """What is known of how a result came about."""
+    """How a result came about, as far as it is stored."""
 
-    def __init__(self, course: Course, folder: ResultsStore, result: Result, stem: str) -> None:
-        self._course, self._folder, self._result, self._name = course, folder, result, result.name
-        self._student, self._stem = result.student, stem
-        self._provenance, self._run = result.provenance, folder.run()
-        self._rubric = course.rubric(self._stem)
-        place, sha256 = Path(result.notebook), self._provenance.notebook_sha256
-        self._submission = Submission(self._student, stem, result.name, place, result.notebook, sha256)
+    def __init__(self, course: Course, store: ResultsStore, result: Result, stem: str) -> None:
+        self._course, self._store, self._result, self._stem = course, store, result, stem
+        self._run, self._rubric = store.run(), course.rubric(stem)
 
     def regrade(self) -> Regrade:
-        evidence = self._folder.evidence(self._student, self._name)
-        if evidence is None:
-            lost = (
-                "What was observed of this notebook is not stored any more, so nothing can be judged again."
-            )
-            return Regrade(self._result, self._run, rubric=self._rubric, remarks=[lost])
-        for limits in self._limits:
-            observatory = self._observatory(limits)
-            seed = observatory.known_seed(self._submission)
-            if seed is not None:
-                reference = observatory.known_reference(self._stem, seed)
-                stubs = observatory.known_stubs(self._stem, seed)
-                return self._judged(evidence, (reference, stubs), seed, [] if reference else [_NO_REFERENCE])
-        return self._by_the_best_reference(evidence)
-
-    @property
-    def _limits(self) -> Iterator[TimeLimits]:
-        """Those of the last run, then the course's: one of them the notebook was observed with, mostly."""
-        stored = self._run.get("limits")
-        if isinstance(stored, dict) and set(stored) == set(vars(TimeLimits())):
-            yield TimeLimits(**stored)
-        yield self._course.settings.limits
-
-    def _observatory(self, limits: TimeLimits) -> Observatory:
-        conditions = Conditions(1, force=False, sandbox=True, limits=limits, preload=())
-        station = Nowhere(Protection(self._provenance.protection or "", self._provenance.torch or ""))
-        rubrics = {self._stem: self._rubric}
-        return Observatory(self._course, rubrics, self._folder, conditions, station=station)
-
-    def _judged(
-        self,
-        evidence: Evidence,
-        expected: tuple[Evidence | None, Evidence | None],
-        seed: int | None,
-        remarks: list[str],
-    ) -> Regrade:
-        reference, stubs = expected
-        known = self._result, self._run, evidence, reference, self._rubric, seed
+        """Judge what was observed then by the checks of now, and by the reference on the same inputs."""
+        stored = self._store.evidence(self._result.student, self._result.name)
+        if stored is None:
+            return Regrade(self._result, self._run, rubric=self._rubric, remarks=[_NO_EVIDENCE])
+        fingerprint = stored.reference or ""
+        reference = self._store.expected("reference", self._stem, fingerprint)
+        stubs = self._store.expected("stubs", self._stem, fingerprint)
+        known = self._result, self._run, stored.evidence, reference, self._rubric, stored.seed
+        remarks = list(self._changed())
         if reference is None:
-            return Regrade(*known, None, remarks)
-        now, verdicts = self._verdict(evidence, reference, stubs)
+            return Regrade(*known, None, [*remarks, _NO_REFERENCE])
+        try:
+            now, verdicts = self._verdict(stored.evidence, reference, stubs)
+        except CourseError as error:  # the probes of now ask for other facts
+            return Regrade(*known, None, [*remarks, f"{_OTHER_PROBES} {error}"])
         causes = {check: verdict.cause for check, verdict in verdicts.items() if verdict.cause}
         return Regrade(*known, now, remarks, causes, tuple(differences(self._result, now)))
 
@@ -112,27 +76,20 @@ class _Past:
         verdicts = judge(self._rubric, subjects, reference)
         most = self._course.settings.partial_credit
         credit = PartialCredit.of(most, self._rubric.checks, verdicts.get("stubs", {}))
-        now = graded(self._submission, self._rubric, evidence, verdicts[""], self._provenance, credit)
-        return now, verdicts[""]
-
-    def _by_the_best_reference(self, evidence: Evidence) -> Regrade:
-        """Where the course has changed since: the reference by which most verdicts are the stored ones."""
-        remarks = [_OTHER_PROBES, *self._changed()]
-        found: list[tuple[int, tuple[Evidence, Evidence | None]]] = []
-        for reference, stubs in self._folder.references(self._stem)[:_MOST_REFERENCES]:
-            try:
-                now, _ = self._verdict(evidence, reference, stubs)
-            except CourseError:  # it was asked something else
-                continue
-            found.append((len(list(differences(self._result, now))), (reference, stubs)))
-        if not found:
-            return self._judged(evidence, (None, None), None, [*remarks, _NO_REFERENCE])
-        best = min(found, key=lambda pair: pair[0])[1]
-        return self._judged(evidence, best, None, [*remarks, _BEST_REFERENCE])
+        result, provenance = self._result, self._result.provenance
+        submission = Submission(
+            result.student,
+            self._stem,
+            result.name,
+            Path(result.notebook),
+            result.notebook,
+            provenance.notebook_sha256,
+        )
+        return graded(submission, self._rubric, evidence, verdicts[""], provenance, credit), verdicts[""]
 
     def _changed(self) -> Iterator[str]:
         """What is known to be another than then."""
-        provenance = self._provenance
+        provenance = self._result.provenance
         if provenance.checks_sha256 != self._course.fingerprint(self._stem):
             yield "The checks, the course or the grader's code have changed since this was graded."
         torch = torch_version(environment_fingerprint())
@@ -144,13 +101,9 @@ class _Past:
                 yield f"It was graded with {what} {then}; here is {now or 'none'}."
 
 
-_OTHER_PROBES = (
-    "The evidence was made by other probes, packages or limits than there are here now; a replay may differ."
-)
+_NO_EVIDENCE = "What was observed of this notebook is not stored any more, so nothing can be judged again."
 _NO_REFERENCE = "What was expected is not stored any more, so nothing can be judged again."
-_BEST_REFERENCE = (
-    "By which reference it was judged is not known; shown is the one that agrees best with what is stored."
-)
+_OTHER_PROBES = "The checks of now ask for facts that were not observed then, so nothing can be judged again."
 
 
 def differences(stored: Result, now: Result) -> Iterator[str]:

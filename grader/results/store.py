@@ -13,6 +13,12 @@ from typing import Any, Self
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
+from grader.results.evidence_file import (
+    StoredEvidence,
+    evidence_text,
+    read_evidence,
+    read_fingerprint,
+)
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import Evidence
 from grader.text import did_you_mean
@@ -129,85 +135,42 @@ class ResultsStore:
         feedback = f"{self._root}/feedback/{student}/{name}"
         return all(Path(f"{feedback}.{suffix}").exists() for suffix in ("md", "html"))
 
-    def observed(self, student: str, name: str) -> str | None:
-        """The fingerprint of what was observed of a submission before, or None."""
-        return self._fingerprint(self._evidence_path(student, name))
+    def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
+        """What decides about the evidence that is stored of a submission, or None."""
+        return read_fingerprint(Path(self._evidence_path(student, name)))
 
-    def evidence(self, student: str, name: str) -> Evidence | None:
+    def evidence(self, student: str, name: str) -> StoredEvidence | None:
         """What was observed of a submission before."""
-        return self._evidence(self._evidence_path(student, name))
+        return read_evidence(Path(self._evidence_path(student, name)))
 
-    def write_evidence(self, student: str, name: str, fingerprint: str, evidence: Evidence) -> None:
+    def write_evidence(self, student: str, name: str, stored: StoredEvidence) -> None:
         """Store what was observed, so that a changed assertion need not run anybody's code again."""
-        self._write_evidence(self._evidence_path(student, name), fingerprint, evidence)
+        self.write(self._evidence_path(student, name), evidence_text(stored))
 
     def count_results(self) -> int:
         """How many results are stored."""
         return sum(1 for _ in (self.path / "submissions").glob("*/*.json"))
 
-    def reference(self, stem: str, fingerprint: str) -> Evidence | None:
-        """What was observed of a reference before; whoever reads it knows the expected values."""
-        path = self._reference_path(stem, fingerprint)
-        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+    def expected(self, kind: str, stem: str, fingerprint: str) -> Evidence | None:
+        """What was observed before of the course's own notebooks; it tells the expected values.
 
-    def references(self, stem: str) -> list[tuple[Evidence, Evidence | None]]:
-        """All that was observed of a reference before, each with its stubs, the newest first."""
-        paths = (self.path / "reference").glob(f"{stem}-*.json")
-        newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
-        known = ((self._evidence(path), path.parent / "stubs" / path.name) for path in newest)
-        return [(evidence, self._evidence(stubs)) for evidence, stubs in known if evidence is not None]
+        Args:
+            kind: ``reference``, ``stubs`` (the notebook as it is handed out) or ``ordinary`` (the reference
+                itself, where oracles answer in its place).
+            stem: the assignment.
+            fingerprint: of the reference.
+        """
+        stored = read_evidence(self._expected_path(kind, stem, fingerprint))
+        return stored.evidence if stored is not None and stored.fingerprint == fingerprint else None
 
-    def stubs(self, stem: str, fingerprint: str) -> Evidence | None:
-        """What was observed of the stubs before, on the inputs of a reference with this fingerprint."""
-        path = self._stubs_path(stem, fingerprint)
-        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
+    def write_expected(self, kind: str, stem: str, fingerprint: str, evidence: Evidence) -> None:
+        """Store that, beside what is known of other questions and inputs."""
+        text = evidence_text(StoredEvidence(fingerprint, evidence))
+        self.write(self._expected_path(kind, stem, fingerprint), text)
 
-    def write_stubs(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
-        """Store what was observed of the stubs, beside their reference."""
-        self._write_evidence(self._stubs_path(stem, fingerprint), fingerprint, evidence)
-
-    def _stubs_path(self, stem: str, fingerprint: str) -> Path:
-        path = self._reference_path(stem, fingerprint)
-        return path.parent / "stubs" / path.name
-
-    def ordinary(self, stem: str, fingerprint: str) -> Evidence | None:
-        """What was observed before of the reference itself, where oracles answer in its place."""
-        path = self._ordinary_path(stem, fingerprint)
-        return self._evidence(path) if self._fingerprint(path) == fingerprint else None
-
-    def write_ordinary(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
-        """Store that, beside what the oracles gave."""
-        self._write_evidence(self._ordinary_path(stem, fingerprint), fingerprint, evidence)
-
-    def _ordinary_path(self, stem: str, fingerprint: str) -> Path:
-        path = self._reference_path(stem, fingerprint)
-        return path.parent / "ordinary" / path.name
-
-    def write_reference(self, stem: str, fingerprint: str, evidence: Evidence) -> None:
-        """Store what was observed of a reference, beside what was by other questions."""
-        self._write_evidence(self._reference_path(stem, fingerprint), fingerprint, evidence)
-
-    def _reference_path(self, stem: str, fingerprint: str) -> Path:
-        return self.path / "reference" / f"{stem}-{fingerprint[:16]}.json"
-
-    @staticmethod
-    def _fingerprint(path: str | Path) -> str | None:
-        """The first line, so that the rest need not be read."""
-        try:
-            with Path(path).open(encoding="utf-8") as file:
-                return file.readline().strip()
-        except (OSError, ValueError):
-            return None
-
-    @staticmethod
-    def _evidence(path: str | Path) -> Evidence | None:
-        with contextlib.suppress(AttributeError, KeyError, OSError, TypeError, ValueError):
-            return Evidence.from_json(json.loads(Path(path).read_text(encoding="utf-8").partition("\n")[2]))
-        return None
-
-    def _write_evidence(self, path: str | Path, fingerprint: str, evidence: Evidence) -> None:
-        text = json.dumps(evidence.to_json(), separators=(",", ":"))
-        self.write(path, f"{fingerprint}\n{text}\n")
+    def _expected_path(self, kind: str, stem: str, fingerprint: str) -> Path:
+        folder = self.path / "reference"
+        return (folder if kind == "reference" else folder / kind) / f"{stem}-{fingerprint[:16]}.json"
 
     def write(self, place: str | Path, text: str) -> None:
         """Write a file under a temporary name and rename it.

@@ -16,7 +16,7 @@ from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
 from grader.cli import main
 from grader.course.course import Course
 from grader.errors import ProtectionError
-from grader.grading import grading
+from grader.grading import run as grading
 from grader.grading.run import RELEASED
 from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST

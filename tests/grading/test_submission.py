@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.errors import GraderError
-from grader.grading.submission import find_submissions, read_roster
+from grader.grading.roster import read_roster
+from grader.grading.submission import find_submissions
 from grader.notebooks import discover as notebooks
 from grader.notebooks.reader import NotebookError
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable

@@ -1,0 +1,170 @@
+"""Observes submissions, and first what is expected of them; what is known already is not observed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+
+from grader.course.course import Course
+from grader.course.reference import (
+    REFERENCE_LIMITS,
+    plan_for_oracles,
+    plan_for_stubs,
+    reference_cells,
+    stub_cells,
+)
+from grader.course.rubric import Rubric
+from grader.errors import CourseError
+from grader.grading.broken_probe import broken_probes
+from grader.grading.evidence_store import EvidenceStore
+from grader.grading.reference_check import require_sound_checks
+from grader.grading.submission import Submission
+from grader.notebooks.reader import NotebookError
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.executor import Executor
+from grader.sandbox.plan import TimeLimits
+
+_CHANGED = "the notebook was changed or removed while it was graded; grade again"
+
+
+class Observing:
+    """Evidence of a class: known, or observed by an executor.
+
+    Args:
+        course: the course.
+        rubrics: by assignment, what is asked.
+        known: what runs before have observed.
+        executor: observes.
+        limits: seconds for a cell, a question and a notebook.
+        tell: is called with a few words about what is being done.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - all that observing takes
+        self,
+        course: Course,
+        rubrics: Mapping[str, Rubric],
+        known: EvidenceStore,
+        executor: Executor,
+        limits: TimeLimits,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._course, self._rubrics, self._known, self._executor = course, rubrics, known, executor
+        self._limits, self._tell = limits, tell
+        self._expected: dict[tuple[str, str, int], Evidence] = {}
+        self._sound: set[tuple[str, int]] = set()  # whose checks have passed on the reference
+
+    def reference(self, stem: str, seed: int) -> Evidence:
+        """The reference's evidence, on the inputs of a seed.
+
+        Raises:
+            CourseError: a probe has no facts of it, so nobody could be judged fairly.
+        """
+        return self._once("reference", stem, seed, self._observe_reference)
+
+    def stubs(self, stem: str, seed: int) -> Evidence:
+        """The evidence of the notebook as it is handed out, on the inputs of a seed."""
+        return self._once("stubs", stem, seed, self._observe_stubs)
+
+    def require_sound_checks(self, stem: str, seed: int) -> None:
+        """Judge the reference, by the inputs of a seed.
+
+        Raises:
+            CourseError: a check fails or breaks on it.
+        """
+        if (stem, seed) not in self._sound:
+            ordinary = self._once("ordinary", stem, seed, self._observe_ordinary)
+            require_sound_checks(self._rubrics[stem], self.reference(stem, seed), ordinary)
+            self._sound.add((stem, seed))
+
+    def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
+        """Submissions, each with the seed of its inputs and its evidence.
+
+        A notebook whose time ran out because of others is observed again, alone.
+        """
+        unknown = (s for s in submissions if not self._known.is_current(s))
+        for stem in sorted({s.assignment for s in unknown if s.assignment}):
+            self.reference(stem, self._known.seed)  # first, because nobody can be judged where it fails
+            self.stubs(stem, self._known.seed)
+        self._tell("grading")
+        starved: list[Submission] = []
+        for submission, (seed, evidence) in self._observe_side_by_side(submissions):
+            if evidence.starved and self._executor.max_workers > 1:
+                starved.append(submission)
+            else:
+                yield submission, seed, evidence
+        for submission in starved:
+            self._tell("looking again, at one at a time")
+            yield submission, *self._evidence(submission, alone=True)
+
+    def _observe_side_by_side(
+        self, submissions: Sequence[Submission]
+    ) -> Iterator[tuple[Submission, tuple[int, Evidence]]]:
+        """Evidence in the order in which it comes; few wait, so that memory stays small."""
+        waiting = iter(submissions)
+        pool = ThreadPoolExecutor(self._executor.max_workers)
+        try:
+            futures: dict[Future[tuple[int, Evidence]], Submission] = {}
+            while True:
+                for submission in islice(waiting, max(0, self._executor.prefetch - len(futures))):
+                    futures[pool.submit(self._evidence, submission)] = submission
+                if not futures:
+                    return
+                for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                    yield futures.pop(future), future.result()
+        except BaseException:
+            self._executor.cancel()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
+        """What is known of a submission, or what a worker sees now, behind the seed of its inputs."""
+        known = self._known.evidence(submission)
+        if known is not None:
+            return known
+        seed = self._known.seed
+        try:
+            cells = submission.read().cells
+        except NotebookError:  # not kept, so that the next run looks at what is there then
+            return seed, Evidence(fault=_CHANGED)
+        asked = self._rubrics[submission.assignment or ""].plan(seed)
+        evidence = self._executor.observe(cells, asked, self._limits)
+        if alone or self._executor.max_workers == 1 or not evidence.starved:
+            self._known.write(submission, evidence)
+        return seed, evidence
+
+    def _once(self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]) -> Evidence:
+        """What is expected, from this run, a run before, or observed now."""
+        if (kind, stem, seed) not in self._expected:
+            known = self._known.expected(kind, stem, seed)
+            self._expected[kind, stem, seed] = observe(stem, seed) if known is None else known
+        return self._expected[kind, stem, seed]
+
+    def _observe_reference(self, stem: str, seed: int) -> Evidence:
+        self._executor.start()  # which takes a while, the first time
+        self._tell("observing the reference")
+        asked = self._rubrics[stem].plan(seed, oracle=True)
+        evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
+        broken = list(broken_probes(self._rubrics[stem].probes, evidence))
+        if broken:
+            raise CourseError("\n".join(broken))
+        self._known.write_expected("reference", stem, seed, evidence)
+        return evidence
+
+    def _observe_stubs(self, stem: str, seed: int) -> Evidence:
+        self._tell("observing the stubs")
+        asked = plan_for_stubs(self._rubrics[stem], seed)
+        evidence = self._executor.observe(stub_cells(self._course, stem), asked, self._limits)
+        if evidence.fault is None and not evidence.starved:
+            self._known.write_expected("stubs", stem, seed, evidence)
+        return evidence
+
+    def _observe_ordinary(self, stem: str, seed: int) -> Evidence:
+        """What probes with an oracle see of the reference itself; most assignments have none."""
+        asked = plan_for_oracles(self._rubrics[stem], seed)
+        if not any(asked.probes.values()):
+            return Evidence()
+        evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
+        self._known.write_expected("ordinary", stem, seed, evidence)
+        return evidence
