@@ -1,4 +1,4 @@
-"""Outside: ``python -m grader``."""
+"""``python -m grader``."""
 
 from grader.cli import run
 

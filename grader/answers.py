@@ -1,4 +1,4 @@
-"""Outside: the words of a file of known answers, which prove that the hidden checks judge fairly.
+"""The words of a file of known answers, which prove that the hidden checks judge fairly.
 
 ``tests/answers/NN_name.py`` is read as text (``doctor/known_answers.py``) and never imported: it uses torch.
 """

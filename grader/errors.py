@@ -1,4 +1,4 @@
-"""Outside: the errors a person can meet, each of which becomes one sentence on the terminal."""
+"""The errors a person can meet, each of which becomes one sentence on the terminal."""
 
 from typing import Any
 

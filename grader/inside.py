@@ -1,4 +1,4 @@
-"""Outside: the vocabulary of probes, as placeholders; the real things exist only in the worker.
+"""The vocabulary of probes, as placeholders; the real things exist only in the worker.
 
 A check file imports these names so that editors, linters and readers know them. A probe's source
 travels to the worker and meets the real ``torch`` there (``grader/sandbox/worker/probe_api.py``). Outside

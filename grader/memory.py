@@ -1,4 +1,4 @@
-"""Outside: what earlier examinations of the doctor found, so that only what has changed is tried again.
+"""What earlier examinations of the doctor found, so that only what has changed is tried again.
 
 One JSON file for each assignment, in a folder that may be deleted at any time. What is remembered stands
 under a fingerprint of all it depends on, so nothing in it can be out of date.

@@ -1,4 +1,4 @@
-"""Outside: points, how they are added up, and how the points of a question are divided among its checks."""
+"""Points, how they are added up, and how the points of a question are divided among its checks."""
 
 from __future__ import annotations
 

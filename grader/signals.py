@@ -1,4 +1,4 @@
-"""Outside: Ctrl-C and SIGTERM end a command at once, with one sentence.
+"""Ctrl-C and SIGTERM end a command at once, with one sentence.
 
 Nothing needs to be tidied up: every file of ours is complete or not there, and workers end with the zygote,
 which ends with us. So a command may end anywhere: while modules are imported, while pytest judges, while a

@@ -1,4 +1,4 @@
-"""Outside: the grader's own code as one hash, because what it does is part of every result."""
+"""The grader's own code as one hash, because what it does is part of every result."""
 
 from __future__ import annotations
 

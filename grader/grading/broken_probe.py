@@ -1,4 +1,4 @@
-"""Outside: a probe that has no facts of the reference, in the words of its author: which line, and why."""
+"""A probe that has no facts of the reference, in the words of its author: which line, and why."""
 
 from __future__ import annotations
 

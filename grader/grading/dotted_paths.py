@@ -1,4 +1,4 @@
-"""Outside: the dotted paths that a cell names, read from its syntax tree; nothing of it is run.
+"""The dotted paths that a cell names, read from its syntax tree; nothing of it is run.
 
 They are written as in Python: ``sys.modules``, ``import signal``, ``torch.Tensor.backward =`` where it is
 assigned, ``exec()`` where it is called, ``.f_back`` where it is not known of what; and ``open(0)``,

@@ -1,4 +1,4 @@
-"""Outside: traces of the known ways to deceive a grader, flagged for a human and never scored.
+"""Traces of the known ways to deceive a grader, flagged for a human and never scored.
 
 Found in the code of the cells, and by what a worker noticed while it ran them (`worker/audit.py`). A flag is
 a reason to look: innocent uses are flagged too.

@@ -1,4 +1,4 @@
-"""Outside: judges evidence by running the hidden checks as pytest tests, many notebooks in one session."""
+"""Judges evidence by running the hidden checks as pytest tests, many notebooks in one session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: notebooks that are observed when a check first asks for them, for pytest run by hand."""
+"""Notebooks that are observed when a check first asks for them, for pytest run by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: the pytest plugin that gives checks what was seen and expected.
+"""The pytest plugin that gives checks what was seen and expected.
 
 ``pytest tests/hidden/test_01_leaves.py --submission some.ipynb`` judges that notebook, and without
 ``--submission`` the reference. ``grade`` runs the same checks over many notebooks in one session.

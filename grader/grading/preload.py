@@ -1,4 +1,4 @@
-"""Outside: which modules the zygote imports because code that will run asks for them."""
+"""Which modules the zygote imports because code that will run asks for them."""
 
 from __future__ import annotations
 

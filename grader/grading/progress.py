@@ -1,4 +1,4 @@
-"""Outside: how far a run is, as it is told to whoever watches."""
+"""How far a run is, as it is told to whoever watches."""
 
 from __future__ import annotations
 

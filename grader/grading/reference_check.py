@@ -1,4 +1,4 @@
-"""Outside: the reference is judged before anybody is judged by it; where a check fails it, nobody is."""
+"""The reference is judged before anybody is judged by it; where a check fails it, nobody is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside: the list of a course's students, so that those who handed in nothing get a row too."""
+"""The list of a course's students, so that those who handed in nothing get a row too."""
 
 import csv
 import io

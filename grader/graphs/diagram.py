@@ -1,4 +1,4 @@
-"""Outside: an autograd graph as boxes and lines with words, before anybody decides how they are drawn."""
+"""An autograd graph as boxes and lines with words, before anybody decides how they are drawn."""
 
 from __future__ import annotations
 

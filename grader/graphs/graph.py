@@ -1,4 +1,4 @@
-"""Outside: an autograd graph behind named tensors, as far as it is shown, and what hangs together in it."""
+"""An autograd graph behind named tensors, as far as it is shown, and what hangs together in it."""
 
 from __future__ import annotations
 

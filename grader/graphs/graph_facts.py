@@ -1,4 +1,4 @@
-"""Outside: reads an autograd graph from a worker's facts, checked field by field; its names are a stranger's.
+"""Reads an autograd graph from a worker's facts, checked field by field; its names are a stranger's.
 
 The worker's side of the form is described in ``grader/sandbox/worker/graph.py``.
 """

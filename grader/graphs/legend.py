@@ -1,4 +1,4 @@
-"""Outside: what the shapes of a picture mean; stands once in a page that shows pictures."""
+"""What the shapes of a picture mean; stands once in a page that shows pictures."""
 
 from __future__ import annotations
 

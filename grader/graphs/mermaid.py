@@ -1,4 +1,4 @@
-"""Outside: a diagram as the text of a Mermaid flowchart, made of our own words and harmless names."""
+"""A diagram as the text of a Mermaid flowchart, made of our own words and harmless names."""
 
 from __future__ import annotations
 

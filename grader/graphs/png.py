@@ -1,4 +1,4 @@
-"""Outside: a picture as PNG, for notebooks, which show no SVG everywhere.
+"""A picture as PNG, for notebooks, which show no SVG everywhere.
 
 The letters are those of a font that comes with matplotlib, so that the file is the same on every machine.
 """

@@ -1,4 +1,4 @@
-"""Outside: a diagram as SVG, laid out by Graphviz and written by us.
+"""A diagram as SVG, laid out by Graphviz and written by us.
 
 Graphviz is given numbers only, no text: what students name never reaches its parsers, and no font is looked
 for. The SVG has no ids, scripts, links or style sheets, so several may stand in one page. It is drawn in

@@ -1,4 +1,4 @@
-"""Outside: what lies below the folder of submissions under a notebook's name, before anything is read."""
+"""What lies below the folder of submissions under a notebook's name, before anything is read."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Outside: handwriting, a student's own code of one function, found as text and neither parsed nor run."""
+"""Handwriting, a student's own code of one function, found as text and neither parsed nor run."""
 
 from __future__ import annotations
 

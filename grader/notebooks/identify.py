@@ -1,4 +1,4 @@
-"""Outside: which assignment a notebook answers, from what it says, is called and defines."""
+"""Which assignment a notebook answers, from what it says, is called and defines."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Outside: IPython's own syntax in a cell, read nearly as its transformer does, which stays inside."""
+"""IPython's own syntax in a cell, read nearly as its transformer does, which stays inside."""
 
 from __future__ import annotations
 

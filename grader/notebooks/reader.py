@@ -1,4 +1,4 @@
-"""Outside: a notebook, read as data; nothing in it is validated, parsed as Python, run or believed.
+"""A notebook, read as data; nothing in it is validated, parsed as Python, run or believed.
 
 Real notebooks (Colab's, VS Code's, old tools') violate the schema in many ways, and hostile ones are made to
 exhaust the reader. So the cells are taken from the JSON itself, by the two shapes that formats 3 and 4 give

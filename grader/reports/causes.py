@@ -1,4 +1,4 @@
-"""Outside: the failed checks of a question in the order of their causes, each of which is told once."""
+"""The failed checks of a question in the order of their causes, each of which is told once."""
 
 from __future__ import annotations
 

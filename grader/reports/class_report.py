@@ -1,4 +1,4 @@
-"""Outside: the report, what an instructor reads about the class."""
+"""The report, what an instructor reads about the class."""
 
 from __future__ import annotations
 

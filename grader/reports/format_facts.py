@@ -1,4 +1,4 @@
-"""Outside: facts as an instructor reads them, what was seen beside what was expected."""
+"""Facts as an instructor reads them, what was seen beside what was expected."""
 
 from __future__ import annotations
 

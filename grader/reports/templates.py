@@ -1,4 +1,4 @@
-"""Outside: templates of pages and texts; everything of a student's is escaped where it is put in."""
+"""Templates of pages and texts; everything of a student's is escaped where it is put in."""
 
 from __future__ import annotations
 

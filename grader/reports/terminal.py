@@ -1,4 +1,4 @@
-"""Outside: what people see of a class on a terminal: a row for everybody or, of a large one, a summary."""
+"""What people see of a class on a terminal: a row for everybody or, of a large one, a summary."""
 
 from __future__ import annotations
 

@@ -1,1 +1,11 @@
-"""Outside: what a run leaves: results, the folder that holds them, gradebook, changes."""
+"""What a run leaves: results, the folder that holds them, the gradebook, changes and statistics.
+
+* A result has one form (`model.py`), from judging to JSON and back, and JSON is read strictly.
+* A second run knows an unchanged class by its results: what a notebook was recognised as stands there,
+  beside the hash of its file. There is no index that could be wrong.
+* Changes are found by comparing gradebooks, because the gradebook is written only when a run ends. The
+  history is written before it, so a run that is killed in between finds its changes again, and does not
+  write them twice.
+* Evidence is JSON whose first line says on what it depends (`evidence_file.py`), so that the rest need not
+  be read.
+"""

@@ -1,4 +1,4 @@
-"""Outside: changes, the results that differ from those of the run before, and the history of all of them."""
+"""Changes, the results that differ from those of the run before, and the history of all of them."""
 
 from __future__ import annotations
 

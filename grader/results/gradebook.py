@@ -1,4 +1,4 @@
-"""Outside: the gradebook, one row for every student and assignment."""
+"""The gradebook, one row for every student and assignment."""
 
 from __future__ import annotations
 

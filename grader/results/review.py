@@ -1,4 +1,4 @@
-"""Outside: the submissions that need a human, and why."""
+"""The submissions that need a human, and why."""
 
 from __future__ import annotations
 
