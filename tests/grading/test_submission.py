@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.errors import GraderError
+from grader.grading import submission
 from grader.grading.roster import read_roster
 from grader.grading.submission import find_submissions
 from grader.notebooks import discover as notebooks
@@ -223,10 +224,23 @@ def test_no_name_is_hidden(folder):
 
 
 def test_what_one_reading_tells(folder):
-    """What the class makes the zygote import, and what looks like a trick, is known without the cells."""
+    """What the class makes the zygote import is known at once, and what looks like a trick when examined."""
     folder.add("ada/01_leaves.ipynb", text("import pandas, ctypes\nimport ctypes"))
     (found,) = folder.find()
-    assert (found.preload, found.traces) == ({"pandas"}, (("ctypes", 1),))
+    assert (found.preload, found.traces) == ({"pandas"}, ())
+    assert found.examined().traces == (("ctypes", 1),)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_notebook_that_is_known_is_not_read_as_json(folder, monkeypatch, indent):
+    """What its file tells is enough to preload for it, however its JSON is laid out."""
+    path = folder.add("ada/01_leaves.ipynb", text("x = 1\nimport pandas"))
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=indent))
+    (found,) = folder.find()
+    monkeypatch.setattr(submission, "parse_notebook", None)
+    known = {(found.relative, found.sha256): "01_leaves"}
+    (again,) = find_submissions(folder.path, COURSE, known)
+    assert again == found
 
 
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
