@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from grader.course.course import Course
+from grader.course.reference import observe_reference
 from grader.doctor import examine as doctor
 from grader.doctor.known_answers import answers_of
+from grader.grading.judge import judge
 
 ROOT = Path(__file__).parents[2]
 PART = 32  # every so many-th answer is tried in the quick form: all of them take two minutes
@@ -38,3 +40,17 @@ def test_a_part_of_the_answers_is_judged_as_they_say(shared_zygote, monkeypatch)
 def test_the_small_course_agrees_with_itself(seeds, shared_zygote):
     """The same for the course of the hardest questions."""
     assert complaints(ROOT / "tests" / "small_course", seeds) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stem", Course.find(ROOT).stems)
+def test_no_seed_fails_a_reference(stem, zygote):
+    """A class is refused where a check fails its reference, so that passes whatever inputs are drawn."""
+    course = Course.find(ROOT)
+    failed = []
+    for seed in range(1, 41):
+        expected = observe_reference(zygote, course, stem, seed)
+        seen = {"reference": observe_reference(zygote, course, stem, seed, oracle=False)}
+        verdicts = judge(course.rubric(stem), seen, expected)["reference"]
+        failed += [(seed, check) for check, verdict in verdicts.items() if verdict.outcome != "passed"]
+    assert failed == []
