@@ -108,12 +108,12 @@ def _content(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".json":
         return _TIME.sub("", text)
-    fingerprint, _, rest = text.partition("\n") if not text.startswith("{") else ("", "", text)
-    content = json.loads(rest)
+    content = json.loads(text)
     content.get("provenance", {}).pop("graded_at", None)
-    content.pop("starved", None)  # who had no processor has been looked at again
-    content.pop("size", None)  # of answers that were thrown away too
-    return fingerprint, content
+    evidence = content.get("evidence", {})
+    evidence.pop("starved", None)  # who had no processor has been looked at again
+    evidence.pop("size", None)  # of answers that were thrown away too
+    return content
 
 
 def descendants(pid):

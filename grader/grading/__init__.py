@@ -12,6 +12,6 @@
   text.
 * Stopping is dying. Every file is complete or not there, and workers end with the zygote. So the handler of
   a signal says one sentence and leaves by ``os._exit``.
-* Scaled points are hundredths, by largest remainder: a question's checks add up to it exactly.
+* Points are scaled to hundredths, by largest remainder: a question's checks add up to it exactly.
 * ``explain`` judges a stored result again (`regrade.py`) by the reference that its evidence names.
 """

@@ -120,9 +120,9 @@ class Observing:
 
     def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
         """What is known of a submission, or what a worker sees now, behind the seed of its inputs."""
-        known = self._known.evidence(submission)
-        if known is not None:
-            return known
+        from_before = self._known.evidence(submission)
+        if from_before is not None:
+            return from_before
         seed = self._known.seed
         try:
             cells = submission.read().cells

@@ -81,7 +81,7 @@ def histogram(summary: AssignmentSummary) -> Histogram:
     )
 
 
-def stacked(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
+def parts_of_bar(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
     """Each question's id with the pieces of its bar: in full, in part, nothing, not answered."""
     return [
         (

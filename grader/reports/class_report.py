@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from markupsafe import Markup
 
-from grader.reports.charts import OUTCOMES, histogram, stacked
+from grader.reports.charts import OUTCOMES, histogram, parts_of_bar
 from grader.reports.templates import HTML
 from grader.results.model import Result
 from grader.results.review import Case, cases
@@ -56,7 +56,7 @@ def report_html(
         assignments=summarise(rows),
         cases=looked_at,
         histogram=histogram,
-        stacked=stacked,
+        parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,
         few=_FEW,
         many=_MANY,

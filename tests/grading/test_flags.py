@@ -10,6 +10,7 @@ from grader.grading import flags
 from grader.grading.flags import flags_of, traces_in
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.reader import Cell
+from grader.results.model import Flag
 from grader.sandbox.replies import united
 from grader.sandbox.zygote import Zygote
 
@@ -143,7 +144,7 @@ def test_ordinary_code_is_not_flagged(source):
 
 def test_what_the_worker_saw_replaced_is_flagged():
     """A patch that no pattern found is flagged all the same, and a forged list of them stays short."""
-    assert flags_of([], ["torch.equal"]) == [{"what": "torch.equal was replaced", "cell": None}]
+    assert flags_of([], ["torch.equal"]) == [Flag("torch.equal was replaced", None)]
     assert len(flags_of([], ["x" * 500] * 1000)) == 5
 
 
@@ -152,7 +153,7 @@ def test_a_flood_of_traces_hides_none_and_fills_no_memory():
     cells = [Cell(number, "import gc; gc.get_objects()") for number in range(1, 5_000)]
     flags = flags_of([*cells, Cell(5_000, "import ctypes")], [])
     assert len(flags) < 50
-    assert (flags[0], flags[-1]) == ({"what": "gc", "cell": 1}, {"what": "ctypes", "cell": 5_000})
+    assert (flags[0], flags[-1]) == (Flag("gc", 1), Flag("ctypes", 5_000))
 
 
 @pytest.mark.parametrize(
@@ -232,8 +233,8 @@ def test_what_the_text_hides_is_noticed(zygote, what, code):
     for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{code}"):
         seen = look(zygote, [ordinary, text], leaf="student.leaf()")
         flags = flags_of([Cell(1, ordinary), Cell(2, text)], [], seen.evidence.traces)
-        assert {"what": what, "cell": 2} in flags
-        assert {flag["cell"] for flag in flags} == {2}
+        assert Flag(what, 2) in flags
+        assert {flag.cell for flag in flags} == {2}
 
 
 def test_a_frame_that_no_text_names_is_noticed(zygote):

@@ -1,6 +1,7 @@
 """What a student reads about one submission: as a page, and as Markdown."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -10,6 +11,7 @@ from grader.graphs.legend import LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
 from grader.reports.causes import diagnoses_of
 from grader.reports.feedback import feedback_html, feedback_markdown
+from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 from grader.scores import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
@@ -26,7 +28,7 @@ def check(**changes):
         "message": "It is the result of Mul.",
         "hint": "Print is_leaf.",
     }
-    return {**told, **changes}
+    return CheckResult(**{**told, **changes})
 
 
 def question(identity="q1", *, checks=None, score=0.0, worth=4.0, **changes):
@@ -37,24 +39,33 @@ def question(identity="q1", *, checks=None, score=0.0, worth=4.0, **changes):
         "status": "answered",
         "score": score,
         "max_score": worth,
-        "checks": checks or [check()],
+        "checks": tuple(checks or [check()]),
     }
-    return {**told, **changes}
+    return QuestionResult(**{**told, **changes})
 
 
 def result(*questions, **changes):
     told = {
+        "name": "01_tiny",
         "student": "ada",
         "assignment": "01_tiny",
         "notebook": "ada/01_tiny.ipynb",
-        "superseded": [],
+        "superseded": (),
+        "status": "graded",
         "error": None,
-        "score": sum(q["score"] for q in questions),
-        "max_score": sum(q["max_score"] for q in questions),
-        "questions": list(questions),
-        "provenance": {"protection": "landlock+seccomp"},
+        "score": sum(q.score for q in questions),
+        "max_score": sum(q.max_score for q in questions),
+        "flags": (),
+        "questions": questions,
+        "end_task": None,
+        "cells": (),
+        "provenance": graded_with("landlock+seccomp"),
     }
-    return {**told, **changes}
+    return Result(**{**told, **changes})
+
+
+def graded_with(protection):
+    return Provenance("0", "0", "1.0.0", "2.13.0", protection, "2026-11-21T03:00:00Z")
 
 
 PASSED = question(
@@ -187,7 +198,7 @@ def test_the_root_cause_comes_first(messages, order):
     """What stopped comes first, then what most were told; what was not reached belongs to the first."""
     checks = [check(id=f"test_{number}", message=message) for number, message in enumerate(messages)]
     found = diagnoses_of([*checks, check(outcome="passed", message=None)])
-    assert [(one.check["message"], len(one.same), len(one.follows)) for one in found] == order
+    assert [(one.check.message, len(one.same), len(one.follows)) for one in found] == order
 
 
 @pytest.mark.parametrize(
@@ -340,7 +351,7 @@ def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
 
 def test_an_untouched_function_does_not_blame_a_cell():
     """It is as it was handed out, whatever stopped."""
-    untouched = {**NOT_ANSWERED, "status": "untouched"}
+    untouched = replace(NOT_ANSWERED, status="untouched")
     for told in both(result(untouched), ["Code cell 1 stopped."]):
         assert told.count("Code cell 1 stopped.") == 1
 
@@ -379,7 +390,7 @@ def test_of_many_notebooks_left_aside_the_first_are_named():
 
 def test_a_run_without_a_sandbox_is_said():
     """At the end of both."""
-    for text in both(result(FAILED, provenance={"protection": "none"}), []):
+    for text in both(result(FAILED, provenance=graded_with("none")), []):
         assert "Graded without a sandbox." in text
 
 

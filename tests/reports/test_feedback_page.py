@@ -1,5 +1,7 @@
 """Feedback in a browser: on a wide screen, on a phone, in the dark and in print."""
 
+from dataclasses import replace
+
 import pytest
 from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, question, result
 from test_report_page import computed, contrast, luminance
@@ -35,8 +37,9 @@ def picture(steps, reference=None):
 def feedback(tmp_path_factory):
     """Feedback with everything: strange names, long words, a solved question, and pictures side by side."""
     checks = [check(message=f"RuntimeError: {'W' * 200} `with x:`")]
-    told = result(PASSED, question("q2", checks=checks), FAILED | {"id": "q4"}, NOT_ANSWERED, student=NAMES)
-    told |= {"notebook": f"{NAMES}.ipynb", "superseded": [NAMES, NAMES]}
+    questions = PASSED, question("q2", checks=checks), replace(FAILED, id="q4"), NOT_ANSWERED
+    names = {"student": NAMES, "notebook": f"{NAMES}.ipynb", "superseded": (NAMES, NAMES)}
+    told = result(*questions, **names)
     pictures = {"q1": [picture(2)], "q2": [picture(9, picture(3))]}
     path = tmp_path_factory.mktemp("feedback") / "01_tiny.html"
     path.write_text(feedback_html(told, ["Code cell 1 stopped with E."] * 2, pictures), encoding="utf-8")

@@ -15,7 +15,7 @@ from grader.course.rubric import Rubric
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
-from grader.reports.charts import histogram, stacked
+from grader.reports.charts import histogram, parts_of_bar
 from grader.reports.class_report import report_html
 from grader.reports.feedback import failed_cells
 from grader.reports.terminal import print_class
@@ -340,7 +340,7 @@ def test_scores_of_any_size_are_drawn(scores):
 def test_a_question_is_divided_by_how_it_ended():
     """Only what happened has a piece; the pieces fill the bar, and a number stands where it fits."""
     rows = [row("a", score=1.0), *(row(f"s{n}") for n in range(19))]
-    ((name, pieces),) = stacked(summarise(rows)[0])
+    ((name, pieces),) = parts_of_bar(summarise(rows)[0])
     assert [(piece.outcome, piece.number, piece.share) for piece in pieces] == [
         ("full", 19, 95.0),
         ("part", 1, 5.0),

@@ -12,7 +12,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import run
+from grader.grading import run_steps as run
 from grader.grading.run import Options, grade
 from grader.sandbox import executor
 from grader.sandbox.observer import observe
