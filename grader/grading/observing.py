@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import islice
 
+from grader.checks.observation import Observation
+from grader.course.cause import cause_of
 from grader.course.course import Course
 from grader.course.reference import (
     REFERENCE_LIMITS,
@@ -14,11 +17,11 @@ from grader.course.reference import (
     reference_cells,
     stub_cells,
 )
-from grader.course.rubric import Rubric
+from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.evidence_store import EvidenceStore
-from grader.grading.reference_check import require_sound_checks
+from grader.grading.judge import error_of
 from grader.grading.submission import Submission
 from grader.notebooks.reader import NotebookError
 from grader.sandbox.evidence import Evidence
@@ -168,3 +171,37 @@ class Observing:
         evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
         self._known.write_expected("ordinary", stem, seed, evidence)
         return evidence
+
+
+_MOST_TOLD = 5  # to mend one often mends the others
+
+
+def require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence) -> None:
+    """Run every check over the reference; without pytest, which would take longer than all of them.
+
+    Args:
+        rubric: the checks.
+        expected: what is expected of submissions.
+        ordinary: what the probes that have an oracle see of the reference itself.
+
+    Raises:
+        CourseError: a check fails or breaks on the reference; the text says where, and why.
+    """
+    seen = replace(expected, probes={**expected.probes, **ordinary.probes})
+    functions = vars(import_checks(rubric.path))
+    unsound: dict[str, str] = {}
+    for check in rubric.checks:
+        observations = {
+            probe: Observation(probe, seen.outcome(probe), expected.outcome(probe)) for probe in check.probes
+        }
+        error = error_of(functions[check.id], observations)
+        if error is not None:
+            unsound.setdefault(cause_of(error, rubric.path.parent), check.id)
+    if unsound:
+        told = [f"{cause} ({check})" for cause, check in unsound.items()]
+        more = [f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
+        listed = "\n".join([*told[:_MOST_TOLD], *more])
+        raise CourseError(
+            f"{rubric.stem}: nobody was graded, because hidden checks fail or break on the reference itself. "
+            f"Mend them, or the reference:\n{listed}"
+        )

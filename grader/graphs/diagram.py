@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from grader.graphs.graph import Graph, Named, Node
+from grader.graphs.model import Graph, Named, Node
 
 Kind = Literal["result", "leaf", "constant", "op", "freed", "stale", "note"]
 Style = Literal["gradient", "constant", "memory"]

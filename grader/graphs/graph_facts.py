@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from grader.graphs.graph import Graph, Named, Node, Saved
+from grader.graphs.model import Graph, Named, Node, Saved
 
 MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 24, 40, 8, 4  # the worker's own bounds
 MAX_NAME = 28

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.graphs.diagram import diagram_of
-from grader.graphs.graph import Graph
 from grader.graphs.mermaid import mermaid
+from grader.graphs.model import Graph
 from grader.graphs.summary import summary
 from grader.graphs.svg import svg
 

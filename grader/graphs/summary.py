@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from grader.graphs.diagram import operation
-from grader.graphs.graph import MOST, Graph, Named, Node
+from grader.graphs.model import MOST, Graph, Named, Node
 
 _REACHED, _MISSED = 3, 2  # so many names are listed
 _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0

@@ -1,12 +1,12 @@
-"""On a student's machine: bindings, the names to which a cell gives a value at the top level."""
+"""The names that a cell binds at its top level; IPython's own syntax is read nearly as IPython does."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from grader.notebooks.handwriting import defines
-from grader.notebooks.magics import without_magics
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -50,3 +50,20 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
             yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
         case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
             yield name
+
+
+_MARGIN = re.compile(r"(?m)\s*?^([ \t]++)")
+_TIME = re.compile(r"(?m)^([ \t]*+)%time[ \t]++(?=\S)")
+_LINE = re.compile(r"(?m)^([ \t]*+)(?:[%!?;,/].*|[\w.]*+\?++[ \t]*+)$")
+_ASSIGNED = re.compile(r"(?m)(?<==)[ \t]*+[%!].*$")
+
+
+def without_magics(source: str) -> str:
+    """A cell that Python can parse: without the first line's indentation and without lines of IPython's.
+
+    A statement whose time is taken stays.
+    """
+    source = _TIME.sub(r"\1", source)
+    if margin := _MARGIN.match(source):
+        source = re.sub(rf"(?m)^{margin[1]}", "", source)
+    return _ASSIGNED.sub(" None", _LINE.sub(r"\1pass", source))

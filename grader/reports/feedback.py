@@ -12,8 +12,8 @@ from grader.course.assignment import name_of
 from grader.course.pictures import pictures_of
 from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
-from grader.graphs.legend import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
+from grader.graphs.svg import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.reports.causes import Diagnosis, diagnoses_of
 from grader.reports.templates import HTML, MARKDOWN
 from grader.results.model import CheckResult, QuestionResult, Result

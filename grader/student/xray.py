@@ -9,11 +9,11 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from grader.graphs.graph import Graph, Named
 from grader.graphs.graph_facts import read_graph
-from grader.graphs.legend import LEGEND_HTML
+from grader.graphs.model import Graph, Named
 from grader.graphs.picture import Picture, draw
 from grader.graphs.summary import summary
+from grader.graphs.svg import LEGEND_HTML
 
 _PAPER = "height:auto"  # what the picture's own style says
 

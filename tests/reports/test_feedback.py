@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from grader.course.settings import Feedback
-from grader.graphs.legend import LEGEND_MARKDOWN
 from grader.graphs.picture import Picture
+from grader.graphs.svg import LEGEND_MARKDOWN
 from grader.reports.causes import diagnoses_of
 from grader.reports.feedback import feedback_html, feedback_markdown
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
