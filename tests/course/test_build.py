@@ -207,7 +207,13 @@ def imports(source: str) -> set[str]:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("otter") is None, reason="needs the extra `otter`")
-@pytest.mark.parametrize("beside_tests", [False, True], ids=["notebook alone", "beside the folder tests"])
+@pytest.mark.parametrize(
+    "beside_tests",
+    [
+        pytest.param(False, id="notebook alone"),
+        pytest.param(True, id="beside the folder tests", marks=pytest.mark.long),
+    ],
+)
 def test_otter_runs_the_checks_in_a_kernel(assignment, tmp_path, beside_tests):
     """In a real kernel the stub fails with our message, and the reference answer passes."""
     folder = tmp_path / "assignments"
