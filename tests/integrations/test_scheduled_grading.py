@@ -1,6 +1,7 @@
 """The example of a nightly workflow: its steps are run here, over repositories made up for the purpose."""
 
 import csv
+import importlib
 import os
 import re
 import shutil
@@ -14,6 +15,8 @@ from threading import Thread
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 from workflow import read_workflow, run_steps
+
+from grader.grading.roster import read_roster
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
@@ -366,3 +369,8 @@ def test_the_page_names_what_the_workflow_uses(workflow):
         "grade.yml",
     ):
         assert word in page
+
+
+def test_the_roster_has_its_old_name_too():
+    """A workflow that was copied from an earlier grader finds it there."""
+    assert importlib.import_module("grader.roster").read_roster is read_roster
