@@ -54,7 +54,7 @@ def grade(course: Course, submissions: Path, out: Path, options: Options, progre
         readable = [s.examined() for s in stale if s.error is None]
         again = sum(run.is_judged_again(s, results) for s in readable)
         run.require_sound_checks(readable)  # before anything is written
-        run.begin(submissions, stale, changes_anything=bool(stale or outdated))
+        run.begin(submissions, stale, outdated)
         for submission in unreadable:
             run.write(results, submission, run.failed(submission))
         for stem, seed, batch in run.observe(readable):

@@ -133,7 +133,7 @@ class RunSteps:
         if result is None or not self._store.has_feedback(*submission.key):
             return False
         return (
-            replace(result.provenance, graded_at=None) == self._provenance(submission, graded_at=None)
+            replace(result.provenance, graded_at=None) == self._provenance(submission)
             and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
             and (submission.error is None or result.error == submission.error)
             and self._known.is_current(submission)
@@ -159,7 +159,7 @@ class RunSteps:
         for stem, seed in sorted({(s.assignment or "", self._known.seed_of(s)) for s in submissions}):
             self._observing.require_sound_checks(stem, seed)
 
-    def begin(self, folder: Path, stale: Sequence[Submission], *, changes_anything: bool) -> None:
+    def begin(self, folder: Path, stale: Sequence[Submission], outdated: Sequence[Submission]) -> None:
         """Say what will be done, before the first result is written."""
         seeds = self._known.seeds(stale)
         self._run = {
@@ -172,10 +172,10 @@ class RunSteps:
             "protection": self._protection.name,
             "limits": asdict(self._options.limits),
             # Until all feedback was written anew, the run does not say what feedback shows.
-            "feedback": None if self.with_old_feedback(stale) else self._shown,
+            "feedback": None if outdated else self._shown,
             "recognised_by": recognises(self._course),
         }
-        if changes_anything:
+        if stale or outdated:
             self._store.write_run(self._run)
         self._tell(before=len(self._selected) - len(stale), total=len(stale))
 
@@ -223,14 +223,14 @@ class RunSteps:
     ) -> Result:
         """The result of a submission that was judged."""
         rubric = self._rubrics[submission.assignment or ""]
-        return graded(submission, rubric, evidence, verdicts, self._provenance(submission), credit)
+        return graded(submission, rubric, evidence, verdicts, self._provenance(submission, _now()), credit)
 
     def failed(self, submission: Submission) -> Result:
         """The result of a submission that cannot be read."""
         self._tell_done(in_error=True)
         rubric = self._rubrics.get(submission.assignment or "")
         error = submission.error or "This notebook cannot be read."
-        return failed(submission, error, self._provenance(submission), rubric)
+        return failed(submission, error, self._provenance(submission, _now()), rubric)
 
     def write(
         self,
@@ -261,16 +261,15 @@ class RunSteps:
             reference = self._observing.reference(result.assignment or "", seed)
         write_feedback(self._store, result, self._shows, evidence, rubric, reference)
 
-    def _provenance(self, submission: Submission, graded_at: str | None = "") -> Provenance:
-        """With what a submission is graded; now, unless something else is said."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    def _provenance(self, submission: Submission, graded_at: str | None = None) -> Provenance:
+        """With what a submission is graded, and when."""
         return Provenance(
             submission.sha256,
             self._checks_sha256.get(submission.assignment or ""),
             __version__,
             self._protection.torch,
             self._protection.name,
-            now if graded_at == "" else graded_at,
+            graded_at,
         )
 
     def _tell(self, **changes: Any) -> None:
@@ -280,6 +279,10 @@ class RunSteps:
     def _tell_done(self, *, in_error: bool) -> None:
         """Another submission was looked at, and stays known, though it may still wait to be judged."""
         self._tell(done=self._standing.done + 1, errors=self._standing.errors + in_error)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def recognises(course: Course) -> str:
