@@ -3,7 +3,9 @@
 import base64
 import struct
 
+from grader.checks.observation import why_no_facts
 from grader.results.model import SCHEMA, Result
+from grader.sandbox.evidence import NoFacts
 
 _SHARED = {}  # questions of all results
 
@@ -28,8 +30,9 @@ def row(
 ):
     """A row of a class in which there is one question of three points.
 
-    A message makes its check fail; a list of them, and of None, stands for as many checks; `cells`
-    are those of the result that failed. What else is given is the question's.
+    A message makes its check fail, and so do `NoFacts`, which say why nothing was seen; a list of them, and
+    of None, stands for as many checks; `cells` are those of the result that failed. What else is given is the
+    question's.
     """
     messages = message if isinstance(message, list) else [message]
     checks = [
@@ -40,7 +43,8 @@ def row(
             "points": 0,
             "max_points": 1,
             "hint": None,
-            "message": message,
+            "message": why_no_facts(message) if isinstance(message, NoFacts) else message,
+            "failure": message.failure if isinstance(message, NoFacts) else None,
         }
         for number, message in enumerate(messages)
     ]

@@ -20,7 +20,7 @@ from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
-from grader.sandbox.evidence import OUT_OF_TIME, Evidence, ProbeOutcome, ProbeRaised
+from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import MalformedError, decode_raised
 
 MAX_BATCH = 64
@@ -41,6 +41,7 @@ class Verdict:
         stopped: where the check judged nothing, because a probe which it takes stopped in the student's code:
             the exception's class name, ``timeout`` where its time ran out, ``fault`` where it was ended or
             refused for another reason. None elsewhere, also where the check judged what ``attempt`` caught.
+        failure: why the probe has no facts, where `message` says so.
     """
 
     outcome: str
@@ -48,6 +49,7 @@ class Verdict:
     hint: str | None = None
     cause: str | None = None
     stopped: str | None = None
+    failure: Failure | None = None
 
 
 def judge(
@@ -203,12 +205,19 @@ class _Session:
                 break
             verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
             verdict = subject.told(check, verdict, self._functions[check.question])
-            verdict = replace(verdict, stopped=subject.stopped(error))
+            verdict = replace(verdict, stopped=subject.stopped(error), failure=_failure(error))
             self.verdicts[subject.name][check.id] = verdict
             for probe in check.probes:
                 if self._last[probe] == check.id:
                     subject.forget(probe)
         return True
+
+
+def _failure(error: BaseException | None) -> Failure | None:
+    """Why the probe that a check could not judge has no facts."""
+    if isinstance(error, StoppedError) and isinstance(error.outcome, NoFacts):
+        return error.outcome.failure
+    return None
 
 
 def _hint(check: Check, error: AssertionError) -> str | None:

@@ -160,7 +160,14 @@ def _question(
 
 def _check(check: Check, verdict: Verdict, points: float) -> CheckResult:
     return CheckResult(
-        check.id, check.title, verdict.outcome, points, check.points, verdict.message, verdict.hint
+        check.id,
+        check.title,
+        verdict.outcome,
+        points,
+        check.points,
+        verdict.message,
+        verdict.hint,
+        verdict.failure,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from grader.results.model import CheckResult
-from grader.sandbox.evidence import only_follows, tells_of_an_end
+from grader.sandbox.evidence import CONSEQUENCES, ENDINGS
 
 _STOPPED = re.compile(r"(?:^|: )(?:[Ii]n .{1,200}`[^`]*` stopped|[Yy]our code stopped) ")
 
@@ -42,7 +42,7 @@ def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
         message = check.message or ""
         if check.outcome == "passed":
             continue
-        if only_follows(message):
+        if check.failure in CONSEQUENCES:
             unreached.append(check)
         elif message and message in by_message:
             by_message[message].same.append(check)
@@ -56,6 +56,6 @@ def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
 
 
 def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
-    message = diagnosis.check.message or ""
-    has_stopped = tells_of_an_end(message) or _STOPPED.search(message)
+    check = diagnosis.check
+    has_stopped = check.failure in ENDINGS or _STOPPED.search(check.message or "")
     return (0 if has_stopped else 1), -len(diagnosis.same)

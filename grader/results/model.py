@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from grader.checks.failed_cell import LEFT_OUT, RAISED, STOPPED, FailedCell
 from grader.course.assignment import END_TASK
+from grader.sandbox.evidence import Failure
 from grader.scores import remarks
 from grader.text import file_name
 
@@ -32,6 +33,8 @@ class CheckResult:
 
     Attributes:
         points: what it earned, before the score of its question is capped.
+        failure: the kind of failure, where `message` says why its probe was not observed; results of older
+            graders do not have it.
     """
 
     id: str
@@ -41,6 +44,7 @@ class CheckResult:
     max_points: float
     message: str | None
     hint: str | None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,7 @@ def _question(stored: Mapping[str, Any], known: dict[QuestionResult, QuestionRes
 
 
 def _check(stored: Mapping[str, Any]) -> CheckResult:
+    failure = stored.get("failure")
     return CheckResult(
         _text(stored["id"]),
         _text(stored["title"]),
@@ -230,6 +235,7 @@ def _check(stored: Mapping[str, Any]) -> CheckResult:
         _points(stored["max_points"]),
         _text_or_none(stored["message"]),
         _text_or_none(stored["hint"]),
+        None if failure is None else Failure(failure),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.checks.failed_cell import FailedCell, stopped_cells
 from grader.results.model import Flag, QuestionResult, Result
-from grader.sandbox.evidence import UNJUDGED, tells_of_an_end
+from grader.sandbox.evidence import ENDINGS, UNJUDGED
 from grader.text import some
 
 _MOST = 12  # of more flags, questions, cells or notebooks nobody reads each
@@ -78,7 +78,7 @@ def _trouble(answers: Sequence[QuestionResult]) -> tuple[str, str]:
                 continue
             if check.outcome == "error" or check.message == UNJUDGED:
                 unjudged[answer.id] = None
-            elif tells_of_an_end(check.message):
+            elif check.failure in ENDINGS:
                 ended.setdefault(answer.id, check.message)
     return (
         f"A check could not be judged in {', '.join(some(unjudged, _MOST))}." if unjudged else "",

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from statistics import fmean, median
 
 from grader.results.model import END_TASKS, CheckResult, QuestionResult, Result, newest
-from grader.sandbox.evidence import only_follows
+from grader.sandbox.evidence import CONSEQUENCES
 
 _MOST_TOLD = 5
 
@@ -175,11 +175,10 @@ def _question(asked: QuestionResult, answers: Sequence[QuestionResult]) -> Quest
 
 def _told(answer: QuestionResult) -> Iterable[str]:
     """What a student was told of an answer; what several checks say with other numbers, once."""
-    messages = (check.message for check in answer.checks if check.outcome != "passed")
     said: dict[str | None, str] = {}
-    for message in messages:
-        if message and not only_follows(message):
-            said.setdefault(pattern_of(message), message)
+    for check in answer.checks:
+        if check.outcome != "passed" and check.message and check.failure not in CONSEQUENCES:
+            said.setdefault(pattern_of(check.message), check.message)
     return said.values()
 
 

@@ -190,22 +190,3 @@ def _is_good(evidence: Evidence) -> bool:
 
 def _is_sentence(value: Any) -> bool:
     return value is None or type(value) is str
-
-
-def _beginning(reason: str) -> str:
-    """How a diagnosis begins that gives this reason, up to the first figure in it."""
-    return f"{reason[:1].upper()}{reason[1:]}".partition("{")[0]
-
-
-_SAYS_ENDED = tuple(_beginning(REASONS[failure]) for failure in ENDINGS)
-_SAYS_NOT_REACHED = _beginning(_NOT_REACHED)
-
-
-def tells_of_an_end(diagnosis: str) -> bool:
-    """Whether a diagnosis tells of a process that did not answer as processes do."""
-    return diagnosis.startswith(_SAYS_ENDED)
-
-
-def only_follows(diagnosis: str) -> bool:
-    """Whether a diagnosis was given only because something else went wrong."""
-    return diagnosis.startswith(_SAYS_NOT_REACHED)

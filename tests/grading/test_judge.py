@@ -269,7 +269,7 @@ def test_verdicts(rubric):
     )
     assert found["other"]["test_again"] == Verdict("failed", "x" * MAX_MESSAGE)
     assert set(found["nothing"].values()) == {
-        Verdict("failed", "This part was not reached.", stopped="fault")
+        Verdict("failed", "This part was not reached.", stopped="fault", failure=Failure.NOT_REACHED)
     }
 
 
@@ -296,6 +296,13 @@ def test_what_stopped_before_a_check_could_judge_is_told(rubric):
         "form": None,
     }
     assert {verdicts["test_again"].outcome for verdicts in found.values()} == {"failed"}
+    failures = {name: verdicts["test_again"].failure for name, verdicts in found.items()}
+    assert {name: failure for name, failure in failures.items() if failure} == {
+        "cell": Failure.NOT_REACHED,
+        "slow": Failure.TIMEOUT,
+        "late": Failure.TOO_LATE,
+        "ended": Failure.CLOSED,
+    }
 
 
 STRANGE = [

@@ -12,6 +12,7 @@ from grader.graphs.svg import LEGEND_MARKDOWN
 from grader.reports.causes import diagnoses_of
 from grader.reports.feedback import feedback_html, feedback_markdown
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
+from grader.sandbox.evidence import Failure, NoFacts, no_facts
 from grader.scores import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
@@ -180,7 +181,8 @@ def test_a_diagnosis_is_told_once():
 
 
 STOPPED = "In train (code cell 3): `loss.backward()` stopped with RuntimeError: no."
-UNREACHED = "This part was not reached, because the time of the question was used up before."
+UNREACHED = no_facts(Failure.TOO_LATE)
+KILLED = no_facts(Failure.KILLED)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +191,7 @@ UNREACHED = "This part was not reached, because the time of the question was use
         (["a", "b"], [("a", 0, 0), ("b", 0, 0)]),
         (["a", "b", "b"], [("b", 1, 0), ("a", 0, 0)]),
         (["a", "b", "b", STOPPED], [(STOPPED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
+        (["a", "b", "b", KILLED], [(KILLED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
         ([UNREACHED, "a", UNREACHED, STOPPED], [(STOPPED, 0, 2), ("a", 0, 0)]),
         ([UNREACHED, UNREACHED], [(UNREACHED, 1, 0)]),
         ([None, None], [(None, 0, 0), (None, 0, 0)]),
@@ -196,8 +199,14 @@ UNREACHED = "This part was not reached, because the time of the question was use
 )
 def test_the_root_cause_comes_first(messages, order):
     """What stopped comes first, then what most were told; what was not reached belongs to the first."""
-    checks = [check(id=f"test_{number}", message=message) for number, message in enumerate(messages)]
+    checks = [
+        check(id=f"test_{number}", message=message.reason, failure=message.failure)
+        if isinstance(message, NoFacts)
+        else check(id=f"test_{number}", message=message)
+        for number, message in enumerate(messages)
+    ]
     found = diagnoses_of([*checks, check(outcome="passed", message=None)])
+    order = [(first.reason if isinstance(first, NoFacts) else first, *numbers) for first, *numbers in order]
     assert [(one.check.message, len(one.same), len(one.follows)) for one in found] == order
 
 

@@ -1,5 +1,6 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
+import json
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -11,6 +12,7 @@ from tiny_class import TinyClass
 from tiny_course import RIGHT
 
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
+from grader.checks.observation import why_no_facts
 from grader.course.rubric import Rubric
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
@@ -23,7 +25,7 @@ from grader.results.model import Flag, Provenance, Result
 from grader.results.review import cases
 from grader.results.run_summary import RunSummary
 from grader.results.statistics import Told, counted, summarise
-from grader.sandbox.evidence import REASONS, UNANSWERED, UNJUDGED, Evidence, Failure
+from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, Failure, no_facts
 from grader.scores import apportioned
 
 
@@ -72,7 +74,7 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
     """A check without a verdict, an endless loop and several notebooks need a look in a class of any size."""
     odd = [
         row("unjudged", message=UNJUDGED),
-        row("endless", message="Your code still ran after 10 s and was stopped; is there a loop?"),
+        row("endless", message=no_facts(Failure.TIMEOUT, seconds=10)),
         row("slow", cells=[{"cell": 5, "ended": "stopped", "text": ""}]),
         replace(row("several"), superseded=tuple(f"several/{number}.ipynb" for number in range(6_000))),
     ]
@@ -183,7 +185,7 @@ def test_diagnoses_that_differ_in_numbers_are_one():
 
 def test_what_a_class_misunderstood_counts_students():
     """Several checks that say the same to a student count once; what only followed does not count."""
-    late = "This part was not reached, because the time of the question was used up before."
+    late = no_facts(Failure.TOO_LATE)
     rows = [row(f"a{number}", message=["Step 2 is wrong.", "Step 3 is wrong.", late]) for number in range(3)]
     rows += [
         row("b", message=["Step 3 is wrong.", None, "Alone."]),
@@ -208,10 +210,10 @@ def test_who_needs_a_human_is_named_with_the_reason():
     rows = [
         row("fine", message="It is not."),
         replace(row("several"), superseded=("several/old.ipynb",)),
-        row("endless", message=["Your code still ran after 10 s and was stopped.", "No."]),
+        row("endless", message=[no_facts(Failure.KILLED), "No."]),
         replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None), Flag("ctypes", 7))),
         row("unjudged", message="This check did not come to a verdict; your instructor has to look at it."),
-        row("broken", error="It is empty.", flags=["gc"], message="Your code still ran on."),
+        row("broken", error="It is empty.", flags=["gc"], message=no_facts(Failure.CLOSED)),
     ]
     found = cases(rows)
     assert [case.row.student for case in found] == ["broken", "unjudged", "flagged", "endless", "several"]
@@ -219,7 +221,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
         ("Flagged: ctypes (code cells 4, 7); gc.",),
-        ("q1: Your code still ran after 10 s and was stopped.",),
+        ("q1: The system ended the process of your code, most likely because it took too much memory.",),
         ("Several notebooks: several/01_tiny.ipynb counts; left aside: several/old.ipynb.",),
     ]
 
@@ -274,17 +276,31 @@ def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, sh
 
 
 def test_a_result_of_an_older_grader_is_read_too():
-    """It does not tell of its cells, and nothing is noticed about them."""
-    stored = observed_result(raised(5, "CellTimeout")).to_json()
-    del stored["cells"], stored["end_task"]
-    assert Result.from_json(stored, "01_tiny").stopped == []
+    """It does not tell of its cells, nor of the kinds of failures, and nothing is noticed about them."""
+    result = row("ada", message=no_facts(Failure.TIMEOUT, seconds=10))
+    stored = replace(result, cells=observed_result(raised(5, "CellTimeout")).cells).to_json()
+    assert len(cases([Result.from_json(stored, "01_tiny")])) == 1
+    del stored["cells"], stored["end_task"], stored["questions"][0]["checks"][0]["failure"]
+    older = Result.from_json(stored, "01_tiny")
+    assert (older.stopped, cases([older])) == ([], [])
 
 
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
-def test_ended_processes_are_known_by_the_words_of_the_observer(kind):
-    """Whatever it says of a process that did not answer as one does, a human looks at it."""
-    said = REASONS[Failure(kind)].format(seconds=10, question=30)
-    assert cases([row("a", message=f"{said[0].upper()}{said[1:]}.")])
+def test_ended_processes_are_known_by_their_kind(kind):
+    """A human looks at each process that did not answer as processes do; the sentence alone is not read."""
+    failure = no_facts(Failure(kind), seconds=10, question=30)
+    stored = row("a", message=failure).to_json()
+    assert json.loads(json.dumps(stored))["questions"][0]["checks"][0]["failure"] == kind
+    assert cases([Result.from_json(stored, "01_tiny")])
+    assert not cases([row("a", message=why_no_facts(failure))])
+
+
+def test_an_unknown_kind_of_failure_is_refused():
+    """A result that another program changed is not read."""
+    stored = row("a", message=no_facts(Failure.KILLED)).to_json()
+    stored["questions"][0]["checks"][0]["failure"] = "bored"
+    with pytest.raises(ValueError, match="'bored' is not a valid Failure"):
+        Result.from_json(stored, "01_tiny")
 
 
 def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():
