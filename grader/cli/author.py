@@ -151,9 +151,9 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
         return
     from rich.console import Console
 
-    from grader.cli.progress import print_examination
     from grader.course.course import Course
     from grader.doctor.examine import examine, memory_folder
+    from grader.doctor.terminal import print_examination
 
     course = Course.find()
     stems = _with_question(course, course.select(assignments), question)
@@ -185,9 +185,9 @@ def _try_mutants(
 ) -> None:
     from rich.console import Console
 
-    from grader.cli.progress import mutant_progress, print_mutation
     from grader.course.course import Course
     from grader.doctor.mutation.run import try_mutants
+    from grader.doctor.terminal import mutant_progress, print_mutation
 
     course = Course.find()
     stems = _with_answer(course, _with_question(course, course.select(assignments), question), of)

@@ -1,4 +1,4 @@
-"""How far a run is, as it is told to whoever watches."""
+"""How far a run is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import timedelta
 
 
 @dataclass(frozen=True)
-class Standing:
+class Progress:
     """How far a run is; as text, how far it is when it is interrupted.
 
     Attributes:
-        doing: what is being done, in a few words.
-        before: how many submissions had a result that still holds when the run began.
-        total: how many others there are to grade.
-        done: how many of these have been looked at; none of them will be again.
+        doing: the current step, in a few words.
+        before: how many submissions had a current result when the run began.
+        total: how many other submissions there are to grade.
+        done: how many of these are done.
         errors: how many of those done are in error.
     """
 
@@ -32,12 +32,12 @@ class Standing:
         return f"after {self.done} of {self.total} notebooks{before}"
 
 
-#: What is called whenever something has been done.
-Progress = Callable[[Standing], None]
+#: Called whenever a run has done something.
+ProgressCallback = Callable[[Progress], None]
 
 
 def pace(done: int, left: int, seconds: float) -> str:
-    """How fast it goes and how long it will take, by what was done in some seconds; nothing is nothing."""
+    """The speed and the time left, from what was done in some seconds; empty before anything is done."""
     if not done or seconds <= 0:
         return ""
     rate = done / seconds

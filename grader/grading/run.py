@@ -13,7 +13,7 @@ from typing import Any
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.grading.class_files import write_class
-from grader.grading.progress import Progress
+from grader.grading.progress import ProgressCallback
 from grader.grading.run_steps import Options, Results, RunSteps, recognises
 from grader.grading.submission import Key, Submission, find_submissions
 from grader.results.run_summary import RunSummary
@@ -26,7 +26,9 @@ __all__ = ["RELEASED", "Options", "grade"]
 RELEASED = ".handout/release.json"  # what a release leaves; see grader/integrations/release
 
 
-def grade(course: Course, submissions: Path, out: Path, options: Options, progress: Progress) -> RunSummary:
+def grade(
+    course: Course, submissions: Path, out: Path, options: Options, progress: ProgressCallback
+) -> RunSummary:
     """Grade every notebook below a folder.
 
     Args:

@@ -16,7 +16,7 @@ from grader.course.course import Course
 from grader.grading.evidence_store import EvidenceStore
 from grader.grading.judge import MAX_BATCH, Verdict, judge
 from grader.grading.observing import Observing
-from grader.grading.progress import Progress, Standing
+from grader.grading.progress import Progress, ProgressCallback
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission
 from grader.reports.feedback import write_feedback
@@ -68,19 +68,19 @@ class RunSteps:
         before: Mapping[str, Any],
         selected: Sequence[Submission],
         options: Options,
-        progress: Progress,
+        progress: ProgressCallback,
         executor: Executor,
     ) -> None:
         self._executor = executor
         self._course, self._store, self._before, self._options = course, store, before, options
-        self._selected, self._progress = selected, progress
+        self._selected, self._show_progress = selected, progress
         self.broken: dict[str, list[str]] = defaultdict(list)  # whose facts a check broke on, by the cause
         stems = sorted({submission.assignment for submission in selected if submission.assignment})
         self._rubrics = {stem: course.rubric(stem) for stem in stems}
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
         self._shows = course.settings.feedback
         self._shown: dict[str, bool] | None = asdict(self._shows)
-        self._standing = Standing()
+        self._progress = Progress()
         self._run: dict[str, Any] = {}
         seeds = [] if options.force else store.seeds()
         # Students who have read feedback may know the inputs and hand in again: a run that has ended is over.
@@ -273,12 +273,12 @@ class RunSteps:
         )
 
     def _tell(self, **changes: Any) -> None:
-        self._standing = replace(self._standing, **changes)
-        self._progress(self._standing)
+        self._progress = replace(self._progress, **changes)
+        self._show_progress(self._progress)
 
     def _tell_done(self, *, in_error: bool) -> None:
         """Another submission was looked at, and stays known, though it may still wait to be judged."""
-        self._tell(done=self._standing.done + 1, errors=self._standing.errors + in_error)
+        self._tell(done=self._progress.done + 1, errors=self._progress.errors + in_error)
 
 
 def _now() -> str:

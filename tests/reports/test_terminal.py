@@ -14,7 +14,7 @@ from resuming import Class
 
 from grader import signals as interrupt
 from grader.cli.progress import class_progress
-from grader.grading.progress import Standing, pace
+from grader.grading.progress import Progress, pace
 
 
 @contextmanager
@@ -69,16 +69,16 @@ def test_the_pace_is_told_in_units_that_fit(done, left, seconds, told):
 def test_a_terminal_shows_how_far_a_run_is():
     """What is being done, how many of how many, the pace, the time left, who is in error; then it is gone."""
     shows = {
-        Standing(before=5, total=20): "starting",
-        Standing("observing the reference", before=5, total=20): "observing the reference",
-        Standing("grading", before=5, total=20): "5/25",
-        Standing("grading", before=5, total=20, done=10): r"15/25.*/s, 0:00:0\d left",
-        Standing("grading", before=5, total=20, done=10, errors=2): "2 in error",
+        Progress(before=5, total=20): "starting",
+        Progress("observing the reference", before=5, total=20): "observing the reference",
+        Progress("grading", before=5, total=20): "5/25",
+        Progress("grading", before=5, total=20, done=10): r"15/25.*/s, 0:00:0\d left",
+        Progress("grading", before=5, total=20, done=10, errors=2): "2 in error",
     }
     seen = ""
     with screen() as shown, class_progress("go on") as tell:
-        for standing, text in shows.items():
-            tell(standing)
+        for progress, text in shows.items():
+            tell(progress)
             with time_limit(10):
                 while not re.search(text, seen):
                     seen += shown()
@@ -88,7 +88,7 @@ def test_a_terminal_shows_how_far_a_run_is():
 def test_a_pipe_is_not_written_to(capfd):
     """Where nobody watches, nothing is shown."""
     with class_progress("go on") as tell:
-        tell(Standing("grading", before=5, total=20, done=10))
+        tell(Progress("grading", before=5, total=20, done=10))
     assert capfd.readouterr() == ("", "")
 
 
@@ -97,7 +97,7 @@ def test_an_interruption_knows_how_far_it_was(capfd):
     told = []
     with class_progress("the same command goes on") as tell:
         told.append(interrupt._sentences[0]())
-        tell(Standing("grading", before=5, total=20, done=10))
+        tell(Progress("grading", before=5, total=20, done=10))
         told.append(interrupt._sentences[0]())
     assert told == [
         "stopped before anything was graded; the same command begins again.",

@@ -33,7 +33,7 @@ _LOOKS = 3  # at a mutant that had too little of the machine
 
 #: Called with a stem, how many mutants were observed, and of how many. The first call has none; a mutant that
 #: survives the first seed is observed again with the other seeds.
-ProgressCallback = Callable[[str, int, int], None]
+MutantProgress = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -65,7 +65,7 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     *,
     question: str | None,
     jobs: int,
-    tell: ProgressCallback,
+    tell: MutantProgress,
     of: str | None = None,
 ) -> Iterator[MutationReport]:
     """Judge the mutants of assignments.
@@ -111,7 +111,7 @@ def stale_equals(
 class _Tester:
     """Tries the mutants of an assignment."""
 
-    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int, tell: ProgressCallback) -> None:
+    def __init__(self, course: Course, stem: str, zygote: Zygote, jobs: int, tell: MutantProgress) -> None:
         self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
         self._tell = tell
         self._rubric = replace(course.rubric(stem), pictures={}, shows={})
