@@ -9,13 +9,12 @@ untouched notebooks run, the four files of a stem exist, and ``assignments/`` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.assignment import Question
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.names import ANSWERS, CHECKS, MASTER
@@ -24,14 +23,13 @@ from grader.course.unfinished import blanks_of
 from grader.doctor.accept import accept
 from grader.doctor.assignment_report import AssignmentReport
 from grader.doctor.complaints import add_complaints, lists_to_accept
-from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer, answers_of
-from grader.doctor.misspelt_names import complaints_about_names, undefined_names
+from grader.doctor.misspelt_names import complaints_about_names
 from grader.doctor.mutation.run import stale_equals
-from grader.doctor.public_trial import PublicTrial, begin_untouched
 from grader.doctor.question_review import shared_functions
 from grader.doctor.reused_worker import ObserverPool
+from grader.doctor.trials import Trials
 from grader.grading.preload import modules_of_answers
 from grader.memory import FOLDER, Memory, contents, fingerprint
 from grader.sandbox.zygote import Zygote
@@ -75,23 +73,12 @@ def examine(  # noqa: PLR0913 - the options of the command
     with ExitStack() as stack:
         zygote = _Starting(stack, course, stems)
         observers = stack.enter_context(ObserverPool(zygote, jobs))
-        for stem in stems:
-            known = Memory(memory and memory / f"{stem}.json", forget=forget)
-            key = fingerprint("whole", question, list(seeds), contents(_files(course.root, stem)))
-            stored = None if accept_lists else known.recall(key)
-            if stored is not None:
-                yield AssignmentReport.from_json(stored)
-                continue
-            zygote.begin()
+        doctor = _Doctor(course, observers, zygote.begin, seeds, question, accept_lists)
+        remembered = (Memory(memory and memory / f"{stem}.json", forget=forget) for stem in stems)
+        begun = map(doctor.begin, stems, remembered)
+        for stem, finish in zip(stems, _one_ahead(begun), strict=True):
             progress(stem)
-            reduced, blanks = course.only_filled(stem)
-            doctor = _Doctor(reduced, stem, observers, seeds, known)
-            found, is_certain = doctor.examine(question, accept_lists=accept_lists)
-            found.blanks = [str(blank) for blank in blanks]
-            if is_certain and not found.complaints and not accept_lists:
-                known.remember(key, found.to_json())
-            known.save(everything=question is None and not blanks)
-            yield found
+            yield finish()
     if is_whole:
         yield _files_and_notebooks(course, memory)
 
@@ -167,79 +154,68 @@ class _Starting:
         return self._zygote.result()
 
 
-@dataclass
+def _one_ahead(begun: Iterator[Callable[[], AssignmentReport]]) -> Iterator[Callable[[], AssignmentReport]]:
+    """The same; the next has begun before the caller waits for the last, so that no worker is idle."""
+    waiting = next(begun, None)
+    while waiting is not None:
+        following = next(begun, None)
+        yield waiting
+        waiting = following
+
+
+@dataclass(frozen=True)
 class _Doctor:
-    """Examines an assignment."""
+    """Examines assignments; `start` starts the zygote, and `question` is the only question to examine."""
 
     course: Course
-    stem: str
     observers: ObserverPool
+    start: Callable[[], None]
     seeds: Sequence[int]
-    memory: Memory
+    question: str | None
+    accept_lists: bool
 
-    def examine(self, only: str | None, *, accept_lists: bool) -> tuple[AssignmentReport, bool]:
-        """What is found, and whether another look would find the same."""
-        questions = [q for q in self.course.assignment(self.stem).questions if only in {None, q.id}]
-        path, answers = self.course.answers_file(self.stem), self._answers(only)
-        not_run = {name for users in undefined_names(answers).values() for name in users}
-        is_whole = only is None and not blanks_of(self.course.root, self.stem)
-        untouched = self._untouched() if is_whole else list
-        judged = [*self._judged(questions, answers, not_run)]
-        found = AssignmentReport(self.stem)
-        if accept_lists:
+    def begin(self, stem: str, memory: Memory) -> Callable[[], AssignmentReport]:
+        """Begin to examine an assignment, unless its report is remembered; the function waits for the end."""
+        key = fingerprint("whole", self.question, list(self.seeds), contents(_files(self.course.root, stem)))
+        stored = None if self.accept_lists else memory.recall(key)
+        if stored is not None:
+            return lambda: AssignmentReport.from_json(stored)
+        self.start()
+        reduced, blanks = self.course.only_filled(stem)
+        is_whole = self.question is None and not blanks
+        trials = Trials(reduced, stem, self.observers, self.seeds, memory)
+        answers = answers_of(reduced, stem, self.question)
+        untouched = trials.begin_untouched() if is_whole else list
+        begun = trials.begin(answers, self.question)
+
+        def finish() -> AssignmentReport:
+            judged = [question() for question in begun]
+            report = self._report(reduced, stem, answers, judged)
+            report.complaints += untouched()
+            report.blanks = [str(blank) for blank in blanks]
+            is_certain = all(question.is_certain for question in judged)
+            if is_certain and not report.complaints and not self.accept_lists:
+                memory.remember(key, report.to_json())
+            memory.save(everything=is_whole)
+            return report
+
+        return finish
+
+    def _report(
+        self, course: Course, stem: str, answers: Sequence[Answer], judged: Sequence[JudgedQuestion]
+    ) -> AssignmentReport:
+        path, report = course.answers_file(stem), AssignmentReport(stem)
+        if self.accept_lists:
             accept(path, *lists_to_accept(judged))
-            before, answers = answers, self._answers(only)
-            judged = [one.of(answers) for one in judged]
-            found.accepted = _changed(before, answers)
-        found.complaints += left_in(self.course.check_file(self.stem))
-        found.complaints += complaints_about_names(answers, path)
-        for one in judged:
-            add_complaints(found, one)
-        found.complaints += stale_equals(self.course, self.stem, answers, only)
-        found.complaints += untouched()
-        return found, all(one.is_certain for one in judged)
-
-    def _answers(self, only: str | None) -> list[Answer]:
-        return answers_of(self.course, self.stem, only)
-
-    def _judged(
-        self, questions: Sequence[Question], answers: Sequence[Answer], not_run: Collection[str]
-    ) -> Iterator[JudgedQuestion]:
-        """The judged questions; while a question is judged, answers to the others are observed."""
-        begun = []
-        for question in questions:
-            own = [a for a in answers if a.question == question.id and a.name not in not_run]
-            begun.append(self._begin(question, own))
-        for finish in begun:
-            yield finish()
-
-    def _begin(self, question: Question, own: Sequence[Answer]) -> Callable[[], JudgedQuestion]:
-        """Begin to try everything that is known to answer a question; what is given waits for the end."""
-        hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.observers, self.memory)
-        public = PublicTrial(question, self.course.settings.limits, self.observers, self.memory)
-        notebooks = hidden.notebooks(own)
-        fails = {REFERENCE: frozenset[str](), DRAWS: frozenset[str]()}
-        tried = hidden.begin(notebooks, fails | {a.name: a.fails or frozenset() for a in own})
-        passes = {REFERENCE: True, STUB: False, **{a.name: a.public or a.fails is None for a in own}}
-        asked = {name: notebooks[name] for name in passes} if question.public_check else {}
-        told = public.begin(asked, passes)
-        return lambda: JudgedQuestion(
-            question=question,
-            checks=hidden.rubric.checks,
-            answers=own,
-            tried=tried(),
-            public_failures=told(),
-            pictures=hidden.rubric.pictures,
-            path=self.course.answers_file(self.stem),
-            seeds=self.seeds,
-            partial_credit=self.course.settings.partial_credit,
-        )
-
-    def _untouched(self) -> Callable[[], list[str]]:
-        limits = self.course.settings.limits
-        assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
-        points, seed = self.course.points(self.stem), self.seeds[0]
-        return begin_untouched(assignment, points, rubric.plan(seed), limits, self.observers, self.memory)
+            before, answers = answers, answers_of(course, stem, self.question)
+            judged = [question.of(answers) for question in judged]
+            report.accepted = _changed(before, answers)
+        report.complaints += left_in(course.check_file(stem))
+        report.complaints += complaints_about_names(answers, path)
+        for question in judged:
+            add_complaints(report, question)
+        report.complaints += stale_equals(course, stem, answers, self.question)
+        return report
 
 
 def _changed(before: Sequence[Answer], after: Sequence[Answer]) -> list[str]:
