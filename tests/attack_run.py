@@ -22,12 +22,12 @@ from rich.console import Console
 from tiny_course import write_notebook
 
 from grader.course.course import Course
-from grader.grading import observing
+from grader.grading import class_observer
 from grader.grading.run import Options, grade
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
+from grader.reports.terminal import RunSummary
 from grader.results.model import Result
-from grader.results.run_summary import RunSummary
 from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 from grader.text import printable
@@ -213,7 +213,7 @@ def _hand_in(submissions: Path, attacks: Sequence[Attack], around: World) -> Non
 @contextlib.contextmanager
 def _stopwatch(run: Run) -> Iterator[None]:
     """Take the time for which each notebook is observed."""
-    evidence = observing.Observing._evidence
+    evidence = class_observer.ClassObserver._evidence
 
     def timed(self: object, submission: Submission, **options: object) -> object:
         begun = time.monotonic()
@@ -223,7 +223,7 @@ def _stopwatch(run: Run) -> Iterator[None]:
             run.seconds[submission.relative] = time.monotonic() - begun
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(observing.Observing, "_evidence", timed)
+        patch.setattr(class_observer.ClassObserver, "_evidence", timed)
         yield
 
 

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from grader import signals as interrupt
-from grader.grading.progress import Progress, ProgressCallback, pace
+from grader.grading.options import Progress, ProgressCallback, pace
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from grader.course.assignment import Assignment, MasterCell
 from grader.course.pictures import picture_of
 from grader.course.reference import REFERENCE_LIMITS
 from grader.errors import CourseError
-from grader.graphs.png import png, width_of
+from grader.graphs.picture import png, width_of
 from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence

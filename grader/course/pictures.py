@@ -8,10 +8,8 @@ from functools import lru_cache
 
 from grader.course.rubric import Rubric
 from grader.graphs.diagram import diagram_of
-from grader.graphs.graph_facts import read_graph
-from grader.graphs.mermaid import mermaid
-from grader.graphs.model import Graph
-from grader.graphs.picture import Picture, draw
+from grader.graphs.model import Graph, read_graph
+from grader.graphs.picture import Picture, draw, mermaid
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import MalformedError, decode
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from grader.doctor.assignment_report import AssignmentReport, answer_messages, kill_matrices
 from grader.doctor.mutation.run import MutantProgress, MutationReport
 from grader.doctor.mutation.survivors import survivor_lines
-from grader.grading.progress import pace
+from grader.grading.options import pace
 
 _MAX_IN_ANSWERS = 20  # edits that survive in accepted answers only: those of the reference come first
 

@@ -10,10 +10,10 @@ from grader.course.course import Course
 from grader.grading.roster import read_roster
 from grader.grading.submission import Submission
 from grader.reports.class_report import report_html
+from grader.reports.terminal import RunSummary
 from grader.results.changes import record
 from grader.results.gradebook import gradebook
 from grader.results.model import Result
-from grader.results.run_summary import RunSummary
 from grader.results.store import ResultsStore
 from grader.text import printable, some
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from grader.notebooks.bindings import without_magics
+from grader.notebooks.definitions import without_magics
 
 _IMPORTING = {"__import__", "import_module"}
 _GETTING = {"getattr", "__getattribute__"}

@@ -17,8 +17,7 @@ from grader.course.course import Course
 from grader.course.reference import reference_cells
 from grader.course.rubric import Rubric
 from grader.grading.submission import Submission
-from grader.results.evidence_file import StoredEvidence
-from grader.results.store import ResultsStore
+from grader.results.store import ResultsStore, StoredEvidence
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 

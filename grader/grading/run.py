@@ -13,10 +13,10 @@ from typing import Any
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.grading.class_files import write_class
-from grader.grading.progress import ProgressCallback
-from grader.grading.run_steps import Options, Results, RunSteps, recognises
+from grader.grading.options import Options, ProgressCallback
+from grader.grading.run_steps import Results, RunSteps, recognises
 from grader.grading.submission import Key, Submission, find_submissions
-from grader.results.run_summary import RunSummary
+from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
 from grader.sandbox.executor import Settings, open_executor
 from grader.text import did_you_mean

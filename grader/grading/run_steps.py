@@ -7,16 +7,16 @@ import json
 import secrets
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
+from grader.grading.class_observer import ClassObserver
 from grader.grading.evidence_store import EvidenceStore
 from grader.grading.judge import MAX_BATCH, Verdict, judge
-from grader.grading.observing import Observing
-from grader.grading.progress import Progress, ProgressCallback
+from grader.grading.options import Options, Progress, ProgressCallback
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission
 from grader.reports.feedback import write_feedback
@@ -24,7 +24,6 @@ from grader.results.model import Provenance, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor, torch_version
-from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.version import __version__, code_hash
 
@@ -33,29 +32,6 @@ _MAX_SIZE = 3 << 20  # bytes of the answers in a batch; decoded they take ten ti
 
 #: Results by student and name.
 Results = dict[tuple[str, str], Result]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the person who grades may choose.
-
-    Attributes:
-        assignments: only these; empty for all.
-        students: only these; empty for all.
-        jobs: workers at a time, on this machine.
-        force: grade again what is already graded.
-        sandbox: False forgoes the sandbox.
-        limits: seconds for a cell, a question and a notebook.
-        scheduler: address of a Dask scheduler whose machines observe in the place of this one, or None.
-    """
-
-    assignments: Collection[str] = ()
-    students: Collection[str] = ()
-    jobs: int = 1
-    force: bool = False
-    sandbox: bool = True
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    scheduler: str | None = None
 
 
 class RunSteps:
@@ -112,7 +88,9 @@ class RunSteps:
             self._earlier_seeds,
         )
         tell = lambda doing: self._tell(doing=doing)  # noqa: E731
-        self._observing = Observing(self._course, self._rubrics, self._known, self._executor, limits, tell)
+        self._observing = ClassObserver(
+            self._course, self._rubrics, self._known, self._executor, limits, tell
+        )
 
     def stale(self, results: Results) -> list[Submission]:
         """The submissions without a result that grading would give again."""

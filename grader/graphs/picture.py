@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path
 
-from grader.graphs.diagram import diagram_of
-from grader.graphs.mermaid import mermaid
+from grader.graphs.diagram import Box, Diagram, diagram_of
 from grader.graphs.model import Graph
 from grader.graphs.summary import summary
 from grader.graphs.svg import svg
+
+_SHAPES = {
+    "result": ("[[", "]]"),
+    "leaf": ("([", "])"),
+    "constant": ("[", "]"),
+    "op": ("(", ")"),
+    "freed": ("{{", "}}"),
+    "stale": ("{{", "}}"),
+    "note": (">", "]"),
+}
+_LINES = {"gradient": "-->", "constant": "-.->", "memory": "-.-"}
+_CLASSES = {
+    "leaf": "stroke:#2f7fd6,stroke-width:2px",
+    "constant": "stroke:#888,stroke-dasharray:5 4",
+    "freed": "stroke:#d1383f,stroke-width:3px",
+    "stale": "stroke:#c26a00,stroke-width:3px,stroke-dasharray:8 3",
+    "note": "stroke:#888,stroke-dasharray:2 3",
+}
+_ZOOM = 2  # pixels of the file for one of the page: letters stay sharp on a fine screen
+_COLOURS = 32  # of line art with smooth edges; the file is a third of what it would be
+_INK, _PAPER = "#1a1a1a", "#ffffff"
 
 
 @dataclass(frozen=True)
@@ -36,3 +60,62 @@ def draw(graph: Graph, caption: str) -> Picture:
     """A graph as a picture."""
     diagram, said = diagram_of(graph), summary(graph)
     return Picture(caption, said, svg(diagram, said), mermaid(diagram))
+
+
+def mermaid(diagram: Diagram) -> str:
+    """The flowchart's text, without the fence around it."""
+    lines = ["flowchart TB"]
+    lines += [f"  n{place}{_shaped(box)}" for place, box in enumerate(diagram.boxes)]
+    lines += [f"  n{line.start} {_LINES[line.style]} n{line.end}" for line in diagram.lines]
+    for kind, style in _CLASSES.items():
+        of_kind = ",".join(f"n{place}" for place, box in enumerate(diagram.boxes) if box.kind == kind)
+        if of_kind:
+            lines += [f"  classDef {kind} {style}", f"  class {of_kind} {kind}"]
+    return "\n".join(lines)
+
+
+def _shaped(box: Box) -> str:
+    opening, closing = _SHAPES[box.kind]
+    words = [f"<b>{_text(w)}</b>" if n < box.strong else _text(w) for n, w in enumerate(box.words)]
+    return f'{opening}"{"<br/>".join(words)}"{closing}'
+
+
+def _text(word: str) -> str:
+    """A word in quotes is plain text to Mermaid but for these, and for a list or a heading in Markdown."""
+    return word.replace("&", "#amp;").replace("<", "#lt;").replace('"', "#quot;").replace("`", "'")
+
+
+def png(svg: str) -> bytes:
+    """An ``<svg>`` of ours as a PNG file, dark on white.
+
+    Args:
+        svg: as ``grader.graphs.svg`` writes it.
+    """
+    import resvg_py  # noqa: PLC0415 - instructors have it
+    from PIL import Image  # noqa: PLC0415 - comes with matplotlib
+
+    drawn = resvg_py.svg_to_bytes(
+        svg_string=svg.replace("currentColor", _INK),
+        background=_PAPER,
+        zoom=_ZOOM,
+        skip_system_fonts=True,
+        font_files=_fonts(),
+        monospace_family="DejaVu Sans Mono",
+    )
+    file = BytesIO()
+    Image.open(BytesIO(bytes(drawn))).convert("RGB").quantize(_COLOURS).save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def width_of(svg: str) -> int:
+    """How many pixels of a page an ``<svg>`` of ours is wide."""
+    found = re.search(r' width="(\d+)', svg)
+    return int(found[1]) if found else 0
+
+
+@cache
+def _fonts() -> list[str]:
+    import matplotlib as mpl  # noqa: PLC0415
+
+    folder = Path(mpl.__file__).parent / "mpl-data" / "fonts" / "ttf"
+    return [str(folder / f"DejaVuSansMono{face}.ttf") for face in ("", "-Bold")]

@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.checks.check import Check
 from grader.course.rubric import Rubric
-from grader.notebooks.handwriting import handwriting
+from grader.notebooks.definitions import handwriting
 from grader.notebooks.reader import Cell, NotebookError, read_notebook
 from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -14,15 +16,16 @@ from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_HTML, LEGEND_MARKDOWN
-from grader.reports.causes import Diagnosis, diagnoses_of
 from grader.reports.templates import HTML, MARKDOWN
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, Evidence
 from grader.scores import format_points
 from grader.text import coded, some, straight
 
 _MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
+
+_STOPPED = re.compile(r"(?:^|: )(?:[Ii]n .{1,200}`[^`]*` stopped|[Yy]our code stopped) ")
 
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
@@ -103,6 +106,55 @@ def _diagnoses(question: QuestionResult, told: bool) -> list[Diagnosis]:
     """The failed checks of a question by their cause; one by one where causes are not told."""
     failed = [check for check in question.checks if check.outcome != "passed"]
     return diagnoses_of(failed) if told else [Diagnosis(check) for check in failed]
+
+
+@dataclass
+class Diagnosis:
+    """What was found out, and the checks that failed because of it.
+
+    Attributes:
+        check: the first of them, as in a result.
+        same: the others that were told the same.
+        follows: those that could not be looked at because of something before them.
+    """
+
+    check: CheckResult
+    same: list[CheckResult] = field(default_factory=list)
+    follows: list[CheckResult] = field(default_factory=list)
+
+
+def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
+    """Failed checks by what they were told: the root cause first, and what follows from it below.
+
+    Code that was stopped or stopped itself comes first, for it may be why other checks failed; then what most
+    checks were told. What was not reached has no cause of its own, and belongs to the first.
+
+    Args:
+        checks: of one question, as in a result.
+    """
+    by_message: dict[str, Diagnosis] = {}
+    unreached: list[CheckResult] = []
+    for check in checks:
+        message = check.message or ""
+        if check.outcome == "passed":
+            continue
+        if check.failure in CONSEQUENCES:
+            unreached.append(check)
+        elif message and message in by_message:
+            by_message[message].same.append(check)
+        else:
+            by_message[message or check.id] = Diagnosis(check)
+    found = sorted(by_message.values(), key=_rank)
+    if found:
+        found[0].follows = unreached
+        return found
+    return [Diagnosis(unreached[0], unreached[1:])] if unreached else []
+
+
+def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
+    check = diagnosis.check
+    has_stopped = check.failure in ENDINGS or _STOPPED.search(check.message or "")
+    return (0 if has_stopped else 1), -len(diagnosis.same)
 
 
 def _coded(text: str) -> Markup:

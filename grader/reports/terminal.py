@@ -1,29 +1,56 @@
-"""What people see of a class on a terminal: a row for everybody or, of a large one, a summary."""
+"""What people see of a class on a terminal: a row for each submission or, of a large class, a summary."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from grader.results.changes import FILE_NAME as CHANGES
-from grader.results.changes import standing
+from grader.results.changes import Change, standing
 from grader.results.model import Result
 from grader.results.review import cases
 from grader.results.statistics import summarise
 from grader.scores import format_points, total
 from grader.text import inert, some
 
-if TYPE_CHECKING:
-    from grader.results.run_summary import RunSummary
-
 _MAX_WIDTH = 40
 _MAX_ROWS = 100  # of more nobody reads each
 _MAX_NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """What a run gave.
+
+    Attributes:
+        results: of every submission that was found and has been graded now or before.
+        absent: (student, stem) of the roster without a submission.
+        protection: what confined the students' code.
+        fresh: how many results are new.
+        without: folders in which there is no notebook.
+        note: what else the instructor should know, in a sentence, or None.
+        changes: results whose score or status is another than in the run before.
+        again: how many were judged again from what had been observed before; they are not new.
+        unlisted: students who handed in and are not on the roster, where there is one.
+        points: what each question is worth, of the assignments that a student is absent from.
+    """
+
+    results: list[Result]
+    absent: list[tuple[str, str]]
+    protection: str
+    fresh: int
+    without: list[str]
+    note: str | None = None
+    changes: list[Change] = field(default_factory=list)
+    again: int = 0
+    unlisted: list[str] = field(default_factory=list)
+    points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def print_class(run: RunSummary, out: Path) -> None:

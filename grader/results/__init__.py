@@ -6,6 +6,6 @@
 * Changes are found by comparing gradebooks, because the gradebook is written only when a run ends. The
   history is written before it, so a run that is killed in between finds its changes again, and does not
   write them twice.
-* Evidence is JSON whose first line says on what it depends (`evidence_file.py`), so that the rest need not
+* Evidence is JSON whose first line says on what it depends (`store.py`), so that the rest need not
   be read.
 """

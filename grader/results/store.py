@@ -6,25 +6,35 @@ import contextlib
 import json
 import os
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
-from grader.results.evidence_file import (
-    StoredEvidence,
-    evidence_text,
-    read_evidence,
-    read_fingerprint,
-)
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import Evidence
 from grader.text import did_you_mean
 
 RUN_SCHEMA = "autograd-grader/run/v1"
 _UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True)
+class StoredEvidence:
+    """What was observed of a notebook.
+
+    Attributes:
+        fingerprint: a hash of all that decides about it.
+        seed: of the inputs; None for what the course itself expects.
+        reference: the fingerprint of the reference that was observed on the same inputs, or None.
+    """
+
+    fingerprint: str
+    evidence: Evidence
+    seed: int | None = None
+    reference: str | None = None
 
 
 class ResultsStore:
@@ -210,3 +220,30 @@ def read_run(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return run if isinstance(run, dict) else {}
+
+
+def evidence_text(stored: StoredEvidence) -> str:
+    """The text of such a file."""
+    head = {"fingerprint": stored.fingerprint, "seed": stored.seed, "reference": stored.reference}
+    evidence = json.dumps(stored.evidence.to_json(), separators=(",", ":"))
+    return f'{json.dumps(head)[:-1]},\n"evidence":{evidence}}}\n'
+
+
+def read_fingerprint(path: Path) -> str | None:
+    """The fingerprint that a file tells; None where there is none."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
+        return str(head["fingerprint"])
+    except (KeyError, OSError, TypeError, ValueError):
+        return None
+
+
+def read_evidence(path: Path) -> StoredEvidence | None:
+    """What a file tells; None where there is none, or none that can be read."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        evidence = Evidence.from_json(stored["evidence"])
+        return StoredEvidence(stored["fingerprint"], evidence, stored["seed"], stored["reference"])
+    except (AttributeError, KeyError, OSError, TypeError, ValueError):
+        return None

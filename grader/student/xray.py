@@ -9,8 +9,7 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from grader.graphs.graph_facts import read_graph
-from grader.graphs.model import Graph, Named
+from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import Picture, draw
 from grader.graphs.summary import summary
 from grader.graphs.svg import LEGEND_HTML

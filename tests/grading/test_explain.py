@@ -7,7 +7,7 @@ import pytest
 from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT, write_notebook
 
-from grader.notebooks.handwriting import MAX_PLACES, handwriting
+from grader.notebooks.definitions import MAX_PLACES, handwriting
 from grader.notebooks.reader import Cell
 from grader.reports.format_facts import MAX_ENTRIES, compared
 from grader.sandbox import executor

@@ -18,7 +18,7 @@ from grader.doctor.examine import examine
 from grader.errors import CourseError
 from grader.grading.judge import judge
 from grader.graphs.diagram import MAX_LINES, Box, Diagram, Line, diagram_of
-from grader.graphs.graph_facts import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
+from grader.graphs.model import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.graphs.picture import draw
 from grader.graphs.svg import LEGEND_HTML, svg
 from grader.notebooks.reader import Cell

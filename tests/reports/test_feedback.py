@@ -9,8 +9,7 @@ import pytest
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
-from grader.reports.causes import diagnoses_of
-from grader.reports.feedback import feedback_html, feedback_markdown
+from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 from grader.sandbox.evidence import Failure, NoFacts, no_facts
 from grader.scores import apportioned

@@ -6,7 +6,7 @@ import pytest
 from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, question, result
 from test_report_page import computed, contrast, luminance
 
-from grader.graphs.graph_facts import read_graph
+from grader.graphs.model import read_graph
 from grader.graphs.picture import draw
 from grader.reports.feedback import feedback_html
 

@@ -20,10 +20,9 @@ from grader.reports import terminal as class_table
 from grader.reports.charts import histogram, parts_of_bar
 from grader.reports.class_report import report_html
 from grader.reports.feedback import failed_cells
-from grader.reports.terminal import print_class
+from grader.reports.terminal import RunSummary, print_class
 from grader.results.model import Flag, Provenance, Result
 from grader.results.review import cases
-from grader.results.run_summary import RunSummary
 from grader.results.statistics import Told, counted, summarise
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, Failure, no_facts
 from grader.scores import apportioned

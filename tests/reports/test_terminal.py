@@ -14,7 +14,7 @@ from resuming import Class
 
 from grader import signals as interrupt
 from grader.cli.progress import class_progress
-from grader.grading.progress import Progress, pace
+from grader.grading.options import Progress, pace
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
-from grader.reports.terminal import print_class
+from grader.reports.terminal import RunSummary, print_class
 from grader.results.changes import Change, changes, history, standing
-from grader.results.run_summary import RunSummary
 
 HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
 AT = datetime(2026, 11, 22, tzinfo=UTC)

@@ -12,7 +12,7 @@ from grader.checks.diagnosis import diagnose
 from grader.course.course import Course
 from grader.course.reference import REFERENCE_LIMITS, observe_reference, reference_cells
 from grader.grading.judge import judge
-from grader.notebooks.bindings import bound
+from grader.notebooks.definitions import bound
 from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe
 from grader.student.check import check

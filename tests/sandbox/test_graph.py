@@ -3,7 +3,7 @@
 import pytest
 from observing import look, probe
 
-from grader.graphs.graph_facts import read_graph
+from grader.graphs.model import read_graph
 from grader.graphs.picture import draw
 from grader.graphs.summary import summary
 

@@ -16,7 +16,7 @@ from grader.integrations.export import (
     moodle,
 )
 from grader.results.model import Result
-from grader.results.stored import read_results, still_handed_in, was_stopped
+from grader.results.reader import read_results, still_handed_in, was_stopped
 from grader.text import some
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {

@@ -31,7 +31,7 @@ from grader.sandbox.plan import TimeLimits
 _CHANGED = "the notebook was changed or removed while it was graded; grade again"
 
 
-class Observing:
+class ClassObserver:
     """Evidence of a class: known, or observed by an executor.
 
     Args:

@@ -1,10 +1,35 @@
-"""How far a run is."""
+"""What the caller of ``grade`` gives: its options, and a callback that is told the progress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from datetime import timedelta
+
+from grader.sandbox.plan import TimeLimits
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the person who grades may choose.
+
+    Attributes:
+        assignments: only these; empty for all.
+        students: only these; empty for all.
+        jobs: workers at a time, on this machine.
+        force: grade again what is already graded.
+        sandbox: False forgoes the sandbox.
+        limits: seconds for a cell, a question and a notebook.
+        scheduler: address of a Dask scheduler whose machines observe in the place of this one, or None.
+    """
+
+    assignments: Collection[str] = ()
+    students: Collection[str] = ()
+    jobs: int = 1
+    force: bool = False
+    sandbox: bool = True
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
