@@ -1,4 +1,4 @@
-"""The lazy module in place of torch._dynamo: it is loaded when something is compiled, and not before."""
+"""The lazy modules in place of torch's compiler and symbolic shapes: they are loaded when asked for."""
 
 import subprocess
 import sys
@@ -8,10 +8,13 @@ import pytest
 from observing import look, probe
 
 from grader.sandbox.plan import TimeLimits
+from grader.sandbox.zygote import Zygote
 
 PATIENT = TimeLimits(cell=60, question=120, notebook=240)
-IS_LAZY = "type(torch._dynamo).__name__ == '_LazyDynamo'"
-# What optimizers, checkpoints and torch.func ask; a release of torch that asks for more loads it.
+SHAPES = "torch.fx.experimental.symbolic_shapes"
+DYNAMO_IS_LAZY = "type(torch._dynamo).__name__ == '_LazyDynamo'"
+SHAPES_ARE_LAZY = f"type(sys.modules['{SHAPES}']).__name__ == '_LazyShapes'"
+# What the questions are about; a release of torch that asks for more loads a lazy module.
 ASKING = {
     "every optimizer": """
         base = torch.optim.Optimizer
@@ -56,23 +59,51 @@ ASKING = {
         Double.apply(x).sum().backward()
         """,
 }
+# The same about shapes that are plain numbers.
+VECTORS = """
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    (x * 2).backward(torch.ones(3))
+    assert x.grad.tolist() == [2, 2, 2]
+    assert torch.autograd.grad(x * 2, x, torch.ones(3))[0].tolist() == [2, 2, 2]
+    torch.autograd.grad(x * 2, x, torch.ones(4, 3), is_grads_batched=True)
+    torch.autograd.functional.hessian(torch.sum, x)
+    torch.autograd.functional.vjp(torch.sin, x, torch.ones(3)), torch.func.jacrev(torch.sin)(x)
+    torch._check(True)
+    """
 COMPILING = """
     f = torch.compile(lambda x: x.sin() + 1, backend="eager")
     assert f(torch.zeros(2)).tolist() == [1, 1]
     """
+MISMATCH = """
+    def told(shape):
+        try:
+            torch.ones(3, requires_grad=True).mul(2).backward(torch.ones(shape))
+        except RuntimeError as error:
+            return str(error)
+    """
+#: What holds when the shapes are loaded.
+LOADED_SHAPES = (
+    f"assert not {SHAPES_ARE_LAZY} and shapes is sys.modules['{SHAPES}'] is {SHAPES}",
+    f"assert shapes.sym_eq.__module__ == shapes.expect_true.__module__ == '{SHAPES}'",
+    "assert refused == [told(2), told((3, 1))]",
+)
+LONG = pytest.mark.long
 
 
 def run(*parts):
-    """Run statements in a fresh Python whose torch has the lazy module."""
+    """Run statements in a fresh Python whose torch has the lazy modules."""
     start = "import sys, torch\nfrom grader.sandbox.worker import lazy_imports\nlazy_imports.install()\n"
     code = start + "\n".join(map(dedent, parts))
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_what_compiles_nothing_does_not_load_it():
-    """Whatever the questions are about runs without the compiler, and comes out right."""
-    run(*(part for what, code in ASKING.items() for part in (code, f"assert {IS_LAZY}, {what!r}")))
+def test_what_asks_for_neither_loads_neither():
+    """What the questions are about runs without the compiler, and gradients of vectors without sympy."""
+    others = (part for what, code in ASKING.items() for part in (code, f"assert {DYNAMO_IS_LAZY}, {what!r}"))
+    run(
+        VECTORS, ASKING["torch.autograd"], f"assert {SHAPES_ARE_LAZY} and 'sympy' not in sys.modules", *others
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +111,7 @@ def test_what_compiles_nothing_does_not_load_it():
     [
         "import torch._dynamo.config",
         *(
-            pytest.param(asking, marks=pytest.mark.long)
+            pytest.param(asking, marks=LONG)
             for asking in (
                 COMPILING,
                 "from torch._dynamo import optimize",
@@ -92,19 +123,42 @@ def test_what_compiles_nothing_does_not_load_it():
         ),
     ],
 )
-def test_whatever_else_is_asked_loads_it(asking):
-    """The lazy module becomes the package itself, whichever way it is asked for."""
+def test_whatever_asks_for_the_compiler_loads_it(asking):
+    """The lazy module becomes the package itself, whichever way it is asked for; it loads the shapes, too."""
     run(
-        "before = torch._dynamo",
+        MISMATCH,
+        f"before, shapes, refused = torch._dynamo, sys.modules['{SHAPES}'], [told(2), told((3, 1))]",
+        f"assert {SHAPES_ARE_LAZY}",
         asking,
-        f"assert not {IS_LAZY} and before is torch._dynamo is sys.modules['torch._dynamo']",
+        f"assert not {DYNAMO_IS_LAZY} and before is torch._dynamo is sys.modules['torch._dynamo']",
         "assert torch._dynamo.disable.__module__ == 'torch._dynamo.decorators'",
         "assert torch._dynamo.config is sys.modules['torch._dynamo.config']",
         "assert torch._dynamo.compiled_autograd is sys.modules['torch._dynamo.compiled_autograd']",
+        *LOADED_SHAPES,
     )
 
 
-@pytest.mark.long
+@LONG
+@pytest.mark.parametrize(
+    "asking",
+    [
+        f"from {SHAPES} import ShapeEnv",
+        f"import {SHAPES} as shapes; shapes.guard_int(3)",
+        f"from {SHAPES} import sym_eq; assert sym_eq([2, (3,)], [2, (3,)])",
+    ],
+)
+def test_whatever_asks_for_shapes_loads_them(asking):
+    """The lazy module becomes the real one, whichever way it is asked for; what is refused stays refused."""
+    run(
+        MISMATCH,
+        f"shapes, refused = sys.modules['{SHAPES}'], [told(2), told((3, 1))]",
+        f"assert {SHAPES_ARE_LAZY} and 'Mismatch in shape' in refused[0]",
+        asking,
+        *LOADED_SHAPES,
+    )
+
+
+@LONG
 def test_the_compiler_finds_torchs_own_functions_marked():
     """What an optimizer was given before something was compiled is asked for again afterwards."""
     run(
@@ -117,7 +171,7 @@ def test_the_compiler_finds_torchs_own_functions_marked():
     )
 
 
-@pytest.mark.long
+@LONG
 def test_a_package_that_could_not_be_loaded_is_tried_again():
     """After a failure, as for want of memory, optimizers are still served, and the next try may succeed."""
     run(
@@ -133,7 +187,7 @@ def test_a_package_that_could_not_be_loaded_is_tried_again():
         loader.exec_module = real
         """,
         ASKING["every optimizer"],
-        f"assert {IS_LAZY}",
+        f"assert {DYNAMO_IS_LAZY}",
         COMPILING,
     )
 
@@ -173,7 +227,13 @@ def test_what_a_notebook_does_imports_nothing_more(zygote):
     assert look(zygote, dedent(cell), limits=PATIENT, f="student.f()")["f"] == []
 
 
-def test_workers_start_without_the_compiler(zygote):
-    """What a worker is forked from has the lazy module, where a worker can read files."""
-    seen = look(zygote, "def f(torch):\n    return type(torch._dynamo).__name__", f="student.f(torch)")
-    assert seen["f"] == "_LazyDynamo"
+def test_workers_start_without_them():
+    """What a worker is forked from has the lazy modules, where a worker can read files."""
+    cell = f"""
+        import sys, torch
+        def f():
+            modules = torch._dynamo, sys.modules["{SHAPES}"]
+            return [type(module).__name__ for module in modules], "sympy" in sys.modules
+        """
+    with Zygote() as zygote:
+        assert look(zygote, dedent(cell), f="student.f()")["f"] == (["_LazyDynamo", "_LazyShapes"], False)
