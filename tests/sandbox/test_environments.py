@@ -220,6 +220,7 @@ def test_root_that_may_not_change_its_user_is_refused(place):
     must_refuse(seen, "root", "ordinary user")
 
 
+@pytest.mark.long
 def test_a_container_with_one_user_is_refused(place):
     """Where root is the only user there is, no worker can become another: it says so."""
     alone = ["unshare", "--user", "--map-root-user"]
@@ -271,10 +272,11 @@ main(prog_name="grader")
 @pytest.mark.parametrize(
     ("system", "options"),
     [
-        ("darwin", []),
         ("win32", ["--no-sandbox"]),
-        pytest.param("darwin", ["--no-sandbox"], marks=pytest.mark.long),
-        pytest.param("win32", [], marks=pytest.mark.long),
+        *(
+            pytest.param(system, options, marks=pytest.mark.long)
+            for system, options in (("darwin", []), ("darwin", ["--no-sandbox"]), ("win32", []))
+        ),
     ],
 )
 def test_another_system_is_refused(place, system, options):

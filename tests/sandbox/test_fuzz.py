@@ -68,7 +68,7 @@ def documents():
     return [*(Draft(stem).document for stem in STEMS), json.loads(files.format_3(Draft("01_leaves")))]
 
 
-@some_and_many(100, 2500)
+@some_and_many(50, 2500)
 def test_a_spoiled_notebook(number, course, documents, tmp_path):
     """A notebook with a few things wrong is read, recognised and searched, or refused with a sentence."""
     path = tmp_path / "01_leaves.ipynb"
@@ -125,7 +125,7 @@ def test_a_spoiled_frame(number, heard):
     fuzz(number, example)
 
 
-@some_and_many(400, 4000)
+@some_and_many(200, 4000)
 def test_spoiled_facts(number, heard):
     """An answer with a few values wrong is malformed, or facts of which every helper makes a verdict."""
     answers, _ = heard
@@ -179,7 +179,7 @@ def helpers(seen, expected):
         assert isinstance(expected, Raised | str) or describe(expected)
 
 
-@some_and_many(30, 1000)
+@some_and_many(12, 1000)
 def test_spoiled_evidence_is_judged(number, course, heard):
     """The hidden checks judge facts with a few values wrong: every check has a verdict and says why."""
     _, references = heard

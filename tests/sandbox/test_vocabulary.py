@@ -114,21 +114,26 @@ def output(program: str, *arguments: str) -> dict:
     return json.loads(ended.stdout)
 
 
-def test_the_worker_offers_exactly_the_vocabulary():
+@pytest.fixture(scope="module")
+def worker():
+    """What a worker says about its words."""
+    return output(INSIDE)
+
+
+def test_the_worker_offers_exactly_the_vocabulary(worker):
     """The worker has each word of grader.inside, the real thing, no other word, and nothing of the grader."""
-    found = output(INSIDE)
-    assert found["words"] == sorted(probe_source.VOCABULARY)
-    assert found["real"] == [True] * 4
-    assert set(found["words"]) - set(found["callable"]) == {"torch", "nn", "F", "math"}
-    assert found["grader"] == []
+    assert worker["words"] == sorted(probe_source.VOCABULARY)
+    assert worker["real"] == [True] * 4
+    assert set(worker["words"]) - set(worker["callable"]) == {"torch", "nn", "F", "math"}
+    assert worker["grader"] == []
 
 
-def test_an_editor_is_told_the_words_of_the_worker():
+def test_an_editor_is_told_the_words_of_the_worker(worker):
     """`grader/inside.pyi` has each word, with the arguments that it takes inside."""
     stub = ast.parse((ROOT / "grader" / "inside.pyi").read_text(encoding="utf-8"))
     functions = [node for node in stub.body if isinstance(node, ast.FunctionDef) and node.name != "inside"]
     told = {node.name: _parameters(node.args) for node in functions}
-    assert told == output(INSIDE)["parameters"]
+    assert told == worker["parameters"]
     assert all(ast.get_docstring(node) for node in functions)
 
 
