@@ -49,9 +49,11 @@ def refuse(**_):
 
 dask_worker.Zygote = refuse
 """
-MORTAL = """
+#: A zygote that is no process.
+NO_ZYGOTE = """
 import os
 from grader.sandbox import dask_executor, dask_worker
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 class Zygote:
@@ -64,13 +66,9 @@ class Zygote:
         pass
 
 dask_worker.Zygote = Zygote
-dask_worker.observe = lambda *_: os.kill(os.getpid(), 9)
 """
-FRAGILE = """
-from grader.sandbox import dask_worker
-from grader.sandbox.evidence import Evidence
-from grader.sandbox.zygote import ZygoteGoneError
-
+MORTAL = f"{NO_ZYGOTE}\ndask_worker.observe = lambda *_: os.kill(os.getpid(), 9)\n"
+FRAGILE = f"""{NO_ZYGOTE}
 faults = [True, True, False, True, True, True]
 
 def observe(*_):
@@ -91,6 +89,13 @@ def dask(tmp_path_factory):
     with DaskCluster(tmp_path_factory.mktemp("dask")) as started:
         started.worker("one")
         started.worker("two")
+        yield started
+
+
+@pytest.fixture(scope="module")
+def unused(tmp_path_factory):
+    """A scheduler without workers, to which nobody has sent a notebook."""
+    with DaskCluster(tmp_path_factory.mktemp("unused")) as started:
         yield started
 
 
@@ -203,15 +208,13 @@ def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
     assert (ended.exit_code, "pip install '.[cluster]'" in ended.stderr) == (2, True)
 
 
-def test_a_scheduler_without_workers_is_not_waited_for(tmp_path, monkeypatch):
+def test_a_scheduler_without_workers_is_not_waited_for(unused, monkeypatch):
     """Some seconds, then the sentence that says how to start a worker."""
     monkeypatch.setattr(dask_executor, "_WORKERS_SECONDS", 0.2)
-    with DaskCluster(tmp_path) as empty, time_limit(30):
-        with pytest.raises(
-            GraderError, match=r"no Dask worker is connected to .*dask worker tcp://"
-        ) as error:
-            DaskExecutor(empty.address, SETTINGS).__enter__()
-        assert error.value.exit_status == 2
+    sentence = r"no Dask worker is connected to .*dask worker tcp://"
+    with time_limit(30), pytest.raises(GraderError, match=sentence) as error:
+        DaskExecutor(unused.address, SETTINGS).__enter__()
+    assert error.value.exit_status == 2
 
 
 @pytest.mark.parametrize(
@@ -243,13 +246,15 @@ def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
         dask.stop(odd)
 
 
-def test_a_worker_without_grader_is_refused(tmp_path):
+def test_a_worker_without_grader_is_refused(unused):
     """It is named; what it cannot import is said."""
-    with DaskCluster(tmp_path) as cluster:
-        bare = cluster.worker("bare", preload=NO_GRADER)
-        sentence = f"the Dask worker {bare.address} has no grader, or another one than 1.0.0"
-        with pytest.raises(GraderError, match=sentence), DaskExecutor(cluster.address, SETTINGS):
+    bare = unused.worker("bare", preload=NO_GRADER)
+    sentence = f"the Dask worker {bare.address} has no grader, or another one than 1.0.0"
+    try:
+        with pytest.raises(GraderError, match=sentence), DaskExecutor(unused.address, SETTINGS):
             pass
+    finally:
+        unused.stop(bare)
 
 
 @pytest.mark.long
