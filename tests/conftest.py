@@ -54,9 +54,21 @@ def zygote():
             yield started
 
 
+def share(zygote, patch):
+    """Let grading and the doctor use a zygote instead of starting their own, seconds each time."""
+    for module in (doctor, lesson_pictures, mutation_testing, probe_run, executor):
+        patch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
+    return zygote
+
+
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
-    """Lets grading and the doctor use the one zygote instead of starting their own, seconds each time."""
-    for module in (doctor, lesson_pictures, mutation_testing, probe_run, executor):
-        monkeypatch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
-    return zygote
+    """The one zygote, which grading and the doctor use in this test."""
+    return share(zygote, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def zygote_of_all(zygote):
+    """The same for all tests of a module, and for its fixtures."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield share(zygote, patch)

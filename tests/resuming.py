@@ -19,12 +19,13 @@ from tiny_course import HALF, RIGHT, write_course, write_notebook
 from grader.cli import main
 
 SEED = 5
-#: A cell that takes all of its time, and holds on to every exception that should stop it.
+#: A cell that sleeps for all of its time, and holds on to every exception that should stop it.
 STUBBORN = """
+import time
 while True:
     try:
         while True:
-            pass
+            time.sleep(60)
     except BaseException:
         pass
 """

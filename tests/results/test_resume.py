@@ -27,15 +27,13 @@ def out(klass):
 
 
 @pytest.fixture(scope="module")
-def whole(klass):
-    """What an undisturbed run leaves, and how long it takes."""
+def whole(klass, zygote_of_all):
+    """What an undisturbed run leaves."""
     out = klass.new_out()
-    begun = time.monotonic()
-    with klass.running(out) as process:
-        told, complaints = process.communicate(timeout=120)
-    assert (process.returncode, complaints) == (0, "")
-    assert "13 graded, 0 in error, 13 new" in told
-    return results(out), time.monotonic() - begun
+    ended = klass.finish(out)
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    assert "13 graded, 0 in error, 13 new" in ended.stdout
+    return results(out)
 
 
 def kill(process):
@@ -47,7 +45,6 @@ def kill(process):
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("shared_zygote")
 def test_a_killed_run_is_completed_by_the_next(klass, out, whole):
     """Killed in the middle of observing, of writing, at its end: it gives what an undisturbed run gives."""
     for place in ("evidence/*/*.json", "feedback/*/*.md", "gradebook.csv"):
@@ -55,7 +52,7 @@ def test_a_killed_run_is_completed_by_the_next(klass, out, whole):
             assert wait_until(lambda place=place: any(out.glob(place)), process)
             kill(process)
     assert klass.finish(out).exit_code == 0
-    assert not differences(out, whole[0])
+    assert not differences(out, whole)
 
 
 def moment(chance, out, files, seconds):
@@ -68,26 +65,27 @@ def moment(chance, out, files, seconds):
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("shared_zygote")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_any_moment(klass, whole, seed):
     """Ten kills, up to three a run: nothing is torn, lost, doubled or left behind."""
-    expected, seconds = whole
     chance, kills = random.Random(seed), []
+    begun = time.monotonic()
+    with klass.running(klass.new_out()) as process:
+        process.communicate(timeout=120)
+    seconds = time.monotonic() - begun
     while len(kills) - kills.count("completed") < 10:
         out = klass.new_out()
         for _ in range(chance.randint(1, 3)):
-            words, is_now = moment(chance, out, len(expected), seconds)
+            words, is_now = moment(chance, out, len(whole), seconds)
             with klass.running(out) as process:
                 if wait_until(is_now, process):
                     kill(process)
                     kills.append(words)
         assert klass.finish(out).exit_code == 0, kills
-        assert not differences(out, expected), kills
+        assert not differences(out, whole), kills
         kills.append("completed")
 
 
-@pytest.mark.usefixtures("shared_zygote")
 @pytest.mark.parametrize(("number", "status"), [pytest.param(*STOPS[0], marks=pytest.mark.long), STOPS[1]])
 def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, number, status):
     """Ctrl-C or SIGTERM, for the whole group, while a cell loops: a sentence, and no process is left."""
@@ -105,7 +103,7 @@ def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, num
         r"grader: stopped after \d+ of 13 notebooks; the same command goes on\.\n", complaint
     ), complaint
     assert klass.finish(out).exit_code == 0
-    assert not differences(out, whole[0])
+    assert not differences(out, whole)
 
 
 def catches(process, number):
@@ -159,7 +157,6 @@ def test_without_a_sandbox_nobody_is_left_either(klass, out):
             assert witness.sees_all_go()
 
 
-@pytest.mark.usefixtures("shared_zygote")
 def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
     """Nobody is blamed for it, and the same command goes on."""
     with klass.running(out) as process:
@@ -170,7 +167,7 @@ def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
     assert len(complaint.splitlines()) == 1
     assert "The same command goes on" in complaint
     assert klass.finish(out).exit_code == 0
-    assert not differences(out, whole[0])
+    assert not differences(out, whole)
 
 
 @pytest.fixture(scope="module")
@@ -178,8 +175,8 @@ def quiet_class(tmp_path_factory):
     return Class(tmp_path_factory.mktemp("quiet"), loop=False)
 
 
-@pytest.fixture
-def whole_and_quiet(quiet_class, shared_zygote):
+@pytest.fixture(scope="module")
+def whole_and_quiet(quiet_class, zygote_of_all):
     """What an undisturbed run leaves, without a notebook that takes its time."""
     out = quiet_class.new_out()
     assert quiet_class.finish(out).exit_code == 0
