@@ -7,7 +7,8 @@ there is no torch: whoever uses a placeholder here is told so at once.
 
 from typing import Any, TypeVar
 
-from grader.course.probe_source import PLACEHOLDERS, ProbeSource
+from grader.course.probe_source import ProbeSource
+from grader.course.probe_words import PLACEHOLDERS
 
 Definition = TypeVar("Definition")
 

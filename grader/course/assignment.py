@@ -16,57 +16,56 @@ from typing import Literal
 #: The id of an end task: a question that is judged like the others, and is not part of the score.
 END_TASK = "end"
 
-
-#: The ids of questions, as a part of a pattern.
+#: A pattern of question ids.
 IDENTITY = rf"q[1-9]\d*|{END_TASK}"
 
-
 _HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
-
 
 Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
 
 
 def heading_of(source: str) -> tuple[str, str] | None:
-    """The id and the title of the question that a markdown cell begins, or None where it begins none."""
-    found = _HEADING.match(source)
-    return (found["question"] or END_TASK, found["title"].strip()) if found else None
+    """The id and the title of the question that a markdown cell begins, or None."""
+    heading = _HEADING.match(source)
+    return (heading["question"] or END_TASK, heading["title"].strip()) if heading else None
 
 
 def name_of(identity: str) -> str:
-    """What people read in the place of a question's id."""
+    """The name of a question that people read."""
     return "End task" if identity == END_TASK else identity
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a master says about a question."""
+    """A question of a master.
+
+    Attributes:
+        id: `q1`, `q2`, ... in the order of the notebook.
+        function: the name of the function or class which the student completes.
+        stub: the source of the cell as students get it.
+        answer: the source of the cell with the reference answer, without markers.
+        public_check: the source of the check cell, if there is one.
+        afterword: what a student reads once the question is solved, with code between backticks.
+        place: where its cell begins in the master, if it comes from a master.
+    """
 
     id: str
-    """`q1`, `q2`, ... in the order of the notebook."""
     title: str
     function: str
-    """The name of the function or class which the student completes."""
     stub: str
-    """The source of the cell as students get it."""
     answer: str
-    """The source of the cell with the reference answer, without markers."""
     public_check: str | None
-    """The source of the check cell, or None where a question has no public check."""
     afterword: str | None = None
-    """What a student reads once the question is solved, with code between backticks."""
     place: Place | None = field(default=None, compare=False)
-    """Where its cell begins in the master, if it comes from a master."""
 
     @property
     def is_end_task(self) -> bool:
-        """Whether it is not part of the score."""
         return self.id == END_TASK
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something of a question stands in a master; as text, it begins an error. Lines count from 1."""
+    """A line of a question in a master, counted from 1; as text, the beginning of an error."""
 
     path: Path
     line: int
@@ -85,33 +84,33 @@ class MasterCell:
     """A cell of a master; a `task` is the markdown cell with a question's heading.
 
     A `drawn` cell ends in `xray(...)`: students get the picture and, below it, the cell's first comment.
-    Students read an `afterword` once the question is solved.
+
+    Attributes:
+        question: the id of the question which a task, question, check or afterword cell belongs to.
+        line: where its source begins in the master, counted from 1.
+        claims: the ids of the claims about PyTorch that a cell of text teaches.
     """
 
     role: Role
     source: str
     question: str | None = None
-    """The question which a task, question or check cell belongs to."""
     line: int = field(default=1, compare=False)
-    """Where its source begins in the master, counted from 1."""
     claims: tuple[str, ...] = ()
-    """The claims about PyTorch that a cell of text teaches, by their ids."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Everything a master says."""
+    """A master; in `cells`, a question cell holds the reference answer, without markers."""
 
     stem: str
     path: Path
     title: str
     questions: tuple[Question, ...]
     cells: tuple[MasterCell, ...]
-    """All cells in order; a question cell holds the reference answer, without markers."""
 
     @property
     def reference(self) -> tuple[str, ...]:
-        """The code cells of the reference solution: all but the checks, answers in place."""
+        """The code cells of the reference solution: all but the checks."""
         return tuple(cell.source for cell in self.cells if cell.role in ("code", "question"))
 
     @property
@@ -121,13 +120,13 @@ class Assignment:
 
     @property
     def handed_out(self) -> tuple[str, ...]:
-        """The same with the stubs in place."""
+        """The code cells of the reference solution with stubs in place of answers."""
         stubs = {question.id: question.stub for question in self.questions}
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
         return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
 
     def only(self, questions: Collection[str]) -> Assignment:
-        """The same with some of its questions only, by their ids."""
+        """The assignment with some of its questions only, by their ids."""
         return replace(
             self,
             questions=tuple(question for question in self.questions if question.id in questions),
@@ -140,9 +139,9 @@ class Assignment:
         These are all cells but the answers to other questions whose function no needed cell names.
         """
         code = [cell for cell in self.cells if cell.role in ("code", "question")]
-        needed, before = {question}, set[str]()
-        while needed != before:
-            before = set(needed)
+        needed, previous = {question}, set[str]()
+        while needed != previous:
+            previous = set(needed)
             text = "\n".join(cell.source for cell in code if cell.question in {None, *needed})
             needed |= {q.id for q in self.questions if re.search(rf"\b{q.function}\b", text)}
         stubs = {q.id: q.stub for q in self.questions} if stub else {}

@@ -1,13 +1,15 @@
-"""Author's files, read as text or as syntax, and the blanks that `new` put into them.
+"""Author's files as text and as syntax: their blanks, and which of their statements need each other.
 
-A blank reads ``[FILL IN: what belongs here]``. In code it is a syntax error on purpose: nothing that still
-has a blank runs by accident. An error names file and line.
+A blank reads ``[FILL IN: what belongs here]``. In code it is a syntax error on purpose: code that still has a
+blank never runs by accident. An error names file and line.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import symtable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -50,14 +52,14 @@ def read_syntax(path: Path) -> ast.Module:
 
 
 def not_python(error: SyntaxError) -> str:
-    """What Python says of a line that it cannot read, and the line."""
+    """Python's message about a line that it cannot read, and the line."""
     line = (error.text or "").strip()
     return f"this is not valid Python ({error.msg}){f': `{line}`' if line else ''}"
 
 
 @dataclass(frozen=True)
 class Blank:
-    """A place that waits for its author: the file, the line counted from 1, and what belongs there."""
+    """A blank: its file, its line counted from 1, and what belongs there."""
 
     path: Path
     line: int
@@ -73,13 +75,13 @@ def has_blank(text: str) -> bool:
 
 
 def without_blanks(text: str) -> str:
-    """The same with a name of its own in the place of each blank, so that it can be parsed; lines stay."""
+    """The text with a name of its own in the place of each blank, so that it can be parsed; lines stay."""
     numbers = count(1)
     return _BLANK.sub(lambda _: f"FILL_IN_{next(numbers)}", text)
 
 
 def blanks_in(path: Path) -> list[Blank]:
-    """The blanks of a file, in order; none if it cannot be read, which other code complains about."""
+    """The blanks of a file, in order; none if it cannot be read, which `read_text` complains about."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -88,3 +90,68 @@ def blanks_in(path: Path) -> list[Blank]:
         Blank(path, text.count("\n", 0, match.start()) + 1, match["wanted"].strip())
         for match in _BLANK.finditer(text)
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A statement at the top of a file: the names it defines, and the names of the file or Python it uses."""
+
+    node: ast.stmt
+    defines: frozenset[str]
+    needs: frozenset[str]
+
+    @classmethod
+    def of(cls, node: ast.stmt) -> Statement:
+        """The statement of a node; the arguments of a check are probes that it needs."""
+        table = symtable.symtable(ast.unparse(node), "<names>", "exec")
+        defines = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+        needs = global_names(table)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            needs |= {argument.arg for argument in node.args.args}
+        return cls(node, frozenset(defines), frozenset(needs))
+
+    def lines(self, file_lines: Sequence[str]) -> Sequence[str]:
+        """Its lines among those of its file, decorators included."""
+        decorators: list[ast.expr] = getattr(self.node, "decorator_list", [])
+        first = min([self.node.lineno, *(decorator.lineno for decorator in decorators)])
+        return file_lines[first - 1 : self.node.end_lineno]
+
+
+def global_names(table: symtable.SymbolTable) -> set[str]:
+    """The names that code takes from outside its own functions and classes."""
+    symbols = (symbol for scope in scopes(table) for symbol in scope.get_symbols())
+    return {symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()}
+
+
+def scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """A scope and all scopes inside it."""
+    yield table
+    for child in table.get_children():
+        yield from scopes(child)
+
+
+def closure(statements: Sequence[Statement], names: Iterable[str]) -> set[str]:
+    """Some names and all that their definitions need, directly or not.
+
+    Statements that define no name are always needed.
+    """
+    wanted: set[str] = set()
+    new = set(names).union(*(s.needs for s in statements if not s.defines))
+    while new:
+        wanted |= new
+        new = set().union(*(s.needs for s in statements if s.defines & new)) - wanted
+    return wanted
+
+
+def needed(statements: Sequence[Statement], names: Iterable[str]) -> list[Statement]:
+    """The statements that some names need, in their order."""
+    wanted = closure(statements, names)
+    return [statement for statement in statements if not statement.defines or statement.defines & wanted]
+
+
+def without(statements: Sequence[Statement], left_out: Sequence[Statement]) -> list[Statement]:
+    """The statements without some of them, and without all that need what these define."""
+    missing = frozenset[str]().union(*(statement.defines for statement in left_out))
+    kept = [statement for statement in statements if statement not in left_out]
+    needing = [statement for statement in kept if statement.needs & missing]
+    return without(kept, needing) if needing else kept

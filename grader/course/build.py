@@ -1,4 +1,4 @@
-"""What students get, derived from the masters: notebooks, and their public checks as Otter tests."""
+"""Writes what students get from the masters: notebooks, and their public checks as Otter tests."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,10 +52,7 @@ they will agree."""
 def student_notebook(assignment: Assignment, points: Points, pictures: Pictures = NONE) -> NotebookNode:
     """The notebook as students get it: stubs, no outputs, public checks in the metadata.
 
-    Args:
-        assignment: its master.
-        points: of each question; shown under its heading.
-        pictures: by the index of the cell that draws it; a cell without a picture is left out.
+    A cell that draws, and has no entry in `pictures`, is left out.
 
     Raises:
         CourseError: a question is worth nothing yet.
@@ -70,9 +67,9 @@ def student_notebook(assignment: Assignment, points: Points, pictures: Pictures 
         _markdown(assignment, "title", first.source),
         _code(assignment, "setup", _SETUP.format(stem=assignment.stem)),
         *(
-            _student_cell(assignment, points, pictures, place, cell)
-            for place, cell in enumerate(rest, start=1)
-            if cell.role != "afterword" and (cell.role != "drawn" or place in pictures)
+            _student_cell(assignment, points, pictures, index, cell)
+            for index, cell in enumerate(rest, start=1)
+            if cell.role != "afterword" and (cell.role != "drawn" or index in pictures)
         ),
         _markdown(assignment, "hand in", _HAND_IN.format(stem=assignment.stem)),
     ]
@@ -85,15 +82,15 @@ def student_notebook(assignment: Assignment, points: Points, pictures: Pictures 
 
 
 def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
-    """Write the notebooks and Otter tests of assignments, each file complete or not at all.
+    """Write `NN_name.ipynb` and `tests/NN_name/qK.py` of each assignment, each file complete or not at all.
 
     Args:
-        assignments: their masters.
-        folder: where `NN_name.ipynb` and `tests/NN_name/qK.py` go.
+        assignments: the assignments.
+        folder: where the files go.
         points: of the questions, by stem and id.
 
     Returns:
-        The files that were written; a file that already says the same is left alone.
+        The files that changed.
 
     Raises:
         CourseError: a question is worth nothing yet, or a picture cannot be drawn.
@@ -117,13 +114,13 @@ def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[st
     Files of an assignment with blanks, built before it had them, may stay.
     """
     built = _files(assignments, folder, points)
-    found = [*folder.glob("*.ipynb"), *folder.glob("tests/*/*.py")]
-    stray = (path for path in found if path not in built and not blanks_of(folder.parent, stem_of(path)))
+    existing = [*folder.glob("*.ipynb"), *folder.glob("tests/*/*.py")]
+    stray = (path for path in existing if path not in built and not blanks_of(folder.parent, stem_of(path)))
     return _changed(built) + sorted(stray)
 
 
 def stem_of(path: Path) -> str:
-    """The assignment that a file which `build` wrote belongs to."""
+    """The stem of the assignment that a built file belongs to."""
     return path.stem if path.suffix == ".ipynb" else path.parent.name
 
 
@@ -145,13 +142,13 @@ def _changed(built: Mapping[Path, str]) -> list[Path]:
 
 
 def _student_cell(
-    assignment: Assignment, points: Points, pictures: Pictures, place: int, cell: MasterCell
+    assignment: Assignment, points: Points, pictures: Pictures, index: int, cell: MasterCell
 ) -> NotebookNode:
     if cell.role == "drawn":
-        return _markdown(assignment, str(place), pictures[place].markdown)
+        return _markdown(assignment, str(index), pictures[index].markdown)
     if cell.question is None:
-        write = _code if cell.role == "code" else _markdown
-        return write(assignment, str(place), cell.source)
+        new_cell = _code if cell.role == "code" else _markdown
+        return new_cell(assignment, str(index), cell.source)
     name = f"{cell.role} {cell.question}"
     match cell.role:
         case "task":
@@ -165,28 +162,24 @@ def _student_cell(
             return _code(assignment, name, f'grader.check("{cell.question}")')
 
 
-def _markdown(assignment: Assignment, place: str, source: str) -> NotebookNode:
-    cell: NotebookNode = new_markdown_cell(source, id=_cell_id(assignment, place))  # type: ignore[no-untyped-call]
+def _markdown(assignment: Assignment, name: str, source: str) -> NotebookNode:
+    cell: NotebookNode = new_markdown_cell(source, id=_cell_id(assignment, name))  # type: ignore[no-untyped-call]
     return cell
 
 
-def _code(assignment: Assignment, place: str, source: str) -> NotebookNode:
-    cell: NotebookNode = new_code_cell(source, id=_cell_id(assignment, place))  # type: ignore[no-untyped-call]
+def _code(assignment: Assignment, name: str, source: str) -> NotebookNode:
+    cell: NotebookNode = new_code_cell(source, id=_cell_id(assignment, name))  # type: ignore[no-untyped-call]
     return cell
 
 
-def _cell_id(assignment: Assignment, place: str) -> str:
-    """Return the id of a cell, the same in every build, so that a diff shows only what changed."""
-    return hashlib.sha256(f"{assignment.stem} {place}".encode()).hexdigest()[:12]
+def _cell_id(assignment: Assignment, name: str) -> str:
+    """The id of a cell, the same in every build, so that a diff shows only what changed."""
+    return hashlib.sha256(f"{assignment.stem} {name}".encode()).hexdigest()[:12]
 
 
 def _public_tests(assignment: Assignment, points: Points) -> Iterator[tuple[Question, str]]:
-    """Yield each question that has a public check, with the source of its Otter test."""
+    """Each question that has a public check, with the source of its Otter test."""
     for question in assignment.questions:
-        if question.public_check is not None:
-            yield (
-                question,
-                otter_test(
-                    question.id, question.public_check, points.get(question.id, 0.0), question.afterword
-                ),
-            )
+        check, worth = question.public_check, points.get(question.id, 0.0)
+        if check is not None:
+            yield question, otter_test(question.id, check, worth, question.afterword)

@@ -1,7 +1,7 @@
-"""Where and why an author's file broke, and what was there instead of what it asked for.
+"""Where and why an author's file broke, and which facts there are instead of those it asked for.
 
 ``seen["gradient"]`` raises ``KeyError: 'gradient'``, which names neither ``seen`` nor its keys. Python keeps
-the position of the failed expression; what it was applied to is looked up once more, and nothing is called.
+the position of the failed expression; its operands are looked up once more, and nothing is called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grader.errors import CourseError
 from grader.sandbox.facts import Other, Raised, Tensor
 from grader.text import did_you_mean, printable
 
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 _IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
 _FIELDS = [field.name for field in fields(Tensor)]
 
@@ -32,18 +32,18 @@ def cause_of(error: BaseException, folder: Path) -> str:
 
     The line is the last one in a file of `folder`, the author's, that the error passed through.
     """
-    own = str(error) or "no text"
-    if isinstance(error, CourseError) and own.startswith(str(folder)):  # it says where
-        return own
+    text = str(error) or "no text"
+    if isinstance(error, CourseError) and text.startswith(str(folder)):  # it names file and line
+        return text
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
         return f"{error.filename}, line {error.lineno}: {not_python(error)}"
-    said = own if isinstance(error, AssertionError | CourseError) else f"{type(error).__name__}: {own}"
-    place = _last_place(error, folder)
-    if place is None:
-        return said
-    there = available_facts(error, folder)
-    where = f"{place.tb_frame.f_code.co_filename}, line {place.tb_lineno}"
-    return f"{where}: {said}; {there}" if there else f"{where}: {said}"
+    message = text if isinstance(error, AssertionError | CourseError) else f"{type(error).__name__}: {text}"
+    entry = _last_entry(error, folder)
+    if entry is None:
+        return message
+    facts = available_facts(error, folder)
+    where = f"{entry.tb_frame.f_code.co_filename}, line {entry.tb_lineno}"
+    return f"{where}: {message}; {facts}" if facts else f"{where}: {message}"
 
 
 def place_of(cause: str) -> str:
@@ -52,39 +52,38 @@ def place_of(cause: str) -> str:
 
 
 def available_facts(error: BaseException, folder: Path) -> str:
-    """What there is where an author's file asked for something else; empty where nothing can be said."""
-    place = _last_place(error, folder)
-    known = isinstance(error, AssertionError | CourseError)  # it says all there is
-    return "" if place is None or known else missing_fact(error, place)
+    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing is certain."""
+    entry = _last_entry(error, folder)
+    is_enough = isinstance(error, AssertionError | CourseError)
+    return "" if entry is None or is_enough else _missing_fact(error, entry)
 
 
-def _last_place(error: BaseException, folder: Path) -> TracebackType | None:
-    """The last place of a traceback that lies in a file of this folder."""
-    found, place = None, error.__traceback__
-    while place is not None:
-        if Path(place.tb_frame.f_code.co_filename).parent == folder:
-            found = place
-        place = place.tb_next
-    return found
+def _last_entry(error: BaseException, folder: Path) -> TracebackType | None:
+    """The last entry of a traceback that lies in a file of this folder."""
+    last, entry = None, error.__traceback__
+    while entry is not None:
+        if Path(entry.tb_frame.f_code.co_filename).parent == folder:
+            last = entry
+        entry = entry.tb_next
+    return last
 
 
-def missing_fact(error: BaseException, place: TracebackType) -> str:
-    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing can be said."""
-    frame = place.tb_frame
+def _missing_fact(error: BaseException, entry: TracebackType) -> str:
+    frame = entry.tb_frame
     if isinstance(error, NameError) and error.name:
         meant = did_you_mean(error.name, {*frame.f_locals, *frame.f_globals, *dir(builtins)})
         return meant if meant.endswith("?") else ""
     missing = _IMPORTED.match(str(error)) if isinstance(error, ImportError) else None
     if missing:
         return did_you_mean(missing["name"], [*filter(_is_public, dir(sys.modules.get(missing["module"])))])
-    wanted = _wanted(error, place)
-    for expression in wanted:
+    operands = _failed_operands(error, entry)
+    for operand in operands:
         try:
-            told = _told(ast.unparse(expression), _value(expression, frame), error, len(wanted))
-        except Exception:  # noqa: BLE001, S112 - it was only to be looked up
+            clause = _clause(ast.unparse(operand), _value(operand, frame), error, len(operands))
+        except Exception:  # noqa: BLE001, S112 - a lookup may fail in any way
             continue
-        if told:
-            return told
+        if clause:
+            return clause
     return ""
 
 
@@ -92,19 +91,19 @@ def _is_public(name: str) -> bool:
     return not name.startswith("_")
 
 
-def _wanted(error: BaseException, place: TracebackType) -> list[ast.expr]:
-    """The expressions that the failed operation was applied to."""
+def _failed_operands(error: BaseException, entry: TracebackType) -> list[ast.expr]:
+    """The operands of the operation that failed."""
     try:
-        text = Path(place.tb_frame.f_code.co_filename).read_text(encoding="utf-8")
+        text = Path(entry.tb_frame.f_code.co_filename).read_text(encoding="utf-8")
         tree = ast.parse(without_blanks(text))
     except (OSError, ValueError, SyntaxError):
         return []
-    where = [*place.tb_frame.f_code.co_positions()][place.tb_lasti // 2]
+    position = [*entry.tb_frame.f_code.co_positions()][entry.tb_lasti // 2]
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(error, ValueError):
-            if any(_position(target) == where for target in node.targets):
+            if any(_position(target) == position for target in node.targets):
                 return [node.value]
-        elif isinstance(node, ast.expr) and _position(node) == where:
+        elif isinstance(node, ast.expr) and _position(node) == position:
             return _operands(node)
     return []
 
@@ -129,7 +128,7 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 
 def _value(expression: ast.expr, frame: FrameType) -> Any:
-    """What an expression stands for that only looks something up; LookupError for any other."""
+    """The value of an expression that only looks something up; LookupError for any other expression."""
     match expression:
         case ast.Name(name):
             return {**vars(builtins), **frame.f_globals, **frame.f_locals}[name]
@@ -142,51 +141,51 @@ def _value(expression: ast.expr, frame: FrameType) -> Any:
     raise LookupError
 
 
-def _told(text: str, value: Any, error: BaseException, operands: int) -> str:
-    """What is said of an operand; empty where it cannot be the cause."""
+def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
+    """A clause about an operand; empty where it cannot be the cause."""
     if isinstance(value, Sides) and not isinstance(error, AttributeError):
         value = value.expected
     match value:
         case Sides():
-            said = f"{text} has seen and expected"
+            clause = f"{text} has seen and expected"
         case None:
-            said = f"{text} is None here: assert first that it is not, with a message"
+            clause = f"{text} is None here: assert first that it is not, with a message"
         case Tensor():
-            said = _told_of_tensor(text, error)
+            clause = _clause_about_tensor(text, error)
         case Raised() as caught:
             kind = printable(caught.type)
-            said = f"{text} is an error that attempt caught, a {kind}: ask for it with raised(...)"
+            clause = f"{text} is an error that attempt caught, a {kind}: ask for it with raised(...)"
         case Other(kind):
-            said = f"{text} is an object of the class {printable(kind)}, of which no facts are known"
+            clause = f"{text} is an object of the class {printable(kind)}, of which no facts are known"
         case dict() as facts if operands == 1:
-            said = _told_of_dict(text, facts, error)
+            clause = _clause_about_dict(text, facts, error)
         case list() | tuple() as facts if operands == 1:
-            said = f"{text} is a {type(facts).__name__} of {len(facts)}"
+            clause = f"{text} is a {type(facts).__name__} of {len(facts)}"
         case _:
-            said = ""
-    return said
+            clause = ""
+    return clause
 
 
-def _told_of_tensor(text: str, error: BaseException) -> str:
+def _clause_about_tensor(text: str, error: BaseException) -> str:
     name = getattr(error, "name", None)
     if isinstance(name, str):
         return f"{text} is a tensor, {did_you_mean(name, _FIELDS)}"
     return f"{text} is a tensor, whose numbers stand in {text}.value"
 
 
-def _told_of_dict(text: str, value: dict[str, Any], error: BaseException) -> str:
+def _clause_about_dict(text: str, value: dict[str, Any], error: BaseException) -> str:
     name = getattr(error, "name", None)
     if name in value:
         return f"{text} is a dict: write {text}[{name!r}]"
     asked = name if isinstance(name, str) else next(iter(error.args), "")
-    if len(value) > _MOST_NAMES and isinstance(asked, str):
+    if len(value) > _MAX_NAMES and isinstance(asked, str):
         return f"{text} has {len(value)} entries, {did_you_mean(asked, value)}"
     return f"{text} has {', '.join(_names(value)) or 'no entries'}"
 
 
 def _names(value: dict[str, Any]) -> Iterator[str]:
     for number, name in enumerate(value):
-        if number == _MOST_NAMES:
+        if number == _MAX_NAMES:
             yield f"and {len(value) - number} more"
             return
         yield printable(str(name))

@@ -25,9 +25,9 @@ def read_check_file(path: Path) -> ast.Module:
         CourseError: it cannot be read or has mistakes; the text names each with its line.
     """
     tree = ast.Module(filled_statements(path), type_ignores=[])
-    found = sorted({complaint for rule in _RULES for complaint in rule(tree)})
-    if found:
-        raise CourseError("\n".join(f"{path}, line {line}: {said}" for line, said in found))
+    complaints = sorted({complaint for rule in _RULES for complaint in rule(tree)})
+    if complaints:
+        raise CourseError("\n".join(f"{path}, line {line}: {message}" for line, message in complaints))
     return tree
 
 
@@ -44,10 +44,10 @@ def left_in(path: Path) -> list[str]:
 def _without_message(tree: ast.Module) -> Iterator[_Complaint]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert) and node.msg is None:
-            said = "this assert has no message; a student reads it"
+            message = "this assert has no message; a student reads it"
             if isinstance(node.test, ast.Tuple):
-                said += ". In parentheses with its message it is a pair, which is always true: remove them"
-            yield node.lineno, said
+                message += ". In parentheses with its message it is a pair, which is always true: remove them"
+            yield node.lineno, message
 
 
 def _import_of_torch(tree: ast.Module) -> Iterator[_Complaint]:
@@ -57,8 +57,8 @@ def _import_of_torch(tree: ast.Module) -> Iterator[_Complaint]:
         is_plain = isinstance(node, ast.Import)
         modules = [alias.name for alias in node.names] if is_plain else [getattr(node, "module", None) or ""]
         if any(module.partition(".")[0] == "torch" for module in modules):
-            said = f"`{ast.unparse(node)}`: checks run where there is no torch"
-            yield node.lineno, f"{said}; write `from grader.inside import torch`, for probes"
+            message = f"`{ast.unparse(node)}`: checks run where there is no torch"
+            yield node.lineno, f"{message}; write `from grader.inside import torch`, for probes"
 
 
 def _defined_twice(tree: ast.Module) -> Iterator[_Complaint]:
@@ -66,8 +66,8 @@ def _defined_twice(tree: ast.Module) -> Iterator[_Complaint]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if node.name in first:
-                said = f"{node.name} is defined in line {first[node.name]} already, and would replace it"
-                yield node.lineno, f"{said}; give one of them another name"
+                message = f"{node.name} is defined in line {first[node.name]} already, and would replace it"
+                yield node.lineno, f"{message}; give one of them another name"
             first.setdefault(node.name, node.lineno)
 
 
@@ -102,8 +102,8 @@ def _checks_by_another_name(tree: ast.Module) -> Iterator[_Complaint]:
         decorators = set(map(decorator_name, function.decorator_list))
         is_idle = function.name not in used and not decorators & _TRAVELS
         if is_idle and not function.name.startswith("test_") and parameters and parameters <= probes:
-            said = f"{function.name} takes probes, and nobody calls it: a check's name begins with test_"
-            yield function.lineno, said
+            message = f"{function.name} takes probes, and nobody calls it: a check's name begins with test_"
+            yield function.lineno, message
 
 
 def _comparisons(tree: ast.Module) -> Iterator[_Complaint]:
@@ -114,7 +114,6 @@ def _comparisons(tree: ast.Module) -> Iterator[_Complaint]:
 
 
 def _attributes_of_probes(tree: ast.Module) -> Iterator[_Complaint]:
-    """Checks ask an observation for what was seen and what is expected, and for nothing else."""
     for check in _checks(tree):
         probes = {argument.arg for argument in _parameters(check)}
         names = [node for node in ast.walk(check) if isinstance(node, ast.Name)]

@@ -1,4 +1,4 @@
-"""The course: every assignment with its rubric, found by the layout of the folders."""
+"""A course: its assignments and their rubrics, found by the layout of the folders."""
 
 from __future__ import annotations
 
@@ -31,11 +31,7 @@ class Course:
 
     @classmethod
     def find(cls, start: Path | None = None) -> Course:
-        """The course at or above a folder (by default the current one), else the course this package lies in.
-
-        Raises:
-            GraderError: there is none.
-        """
+        """The course at or above a folder, by default the current one; else the course of this package."""
         here = (start or Path.cwd()).resolve()
         for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
             stems = _masters(folder)
@@ -61,10 +57,10 @@ class Course:
         return {}
 
     def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
-        """The course with one assignment and, if `questions` names ids, with only these of its questions.
+        """The course with only this assignment and, if `questions` names ids, only these of its questions.
 
         Raises:
-            CourseError: its files contradict themselves; looked at only where questions are named.
+            CourseError: the assignment's files contradict themselves; they are read only for `questions`.
         """
         reduced = replace(self, stems=(stem,))
         if questions is not None:
@@ -74,12 +70,12 @@ class Course:
         return reduced
 
     def only_finished(self) -> Course:
-        """The course without the assignments that still have blanks; perhaps without any."""
+        """The course without the assignments that still have blanks."""
         stems = tuple(stem for stem in self.stems if not blanks_of(self.root, stem))
         return self if stems == self.stems else replace(self, stems=stems)
 
     def finished(self, wanted: Collection[str] = ()) -> Course:
-        """The same, but an unfinished assignment that was asked for by name is an error.
+        """The course without unfinished assignments.
 
         Raises:
             CourseError: an assignment in `wanted` has blanks, or every assignment has.
@@ -91,7 +87,7 @@ class Course:
         return reduced
 
     def only_filled(self, stem: str) -> tuple[Course, list[Blank]]:
-        """The course with one assignment, reduced to the questions that can be judged, and all its blanks.
+        """The course with only this assignment and its questions that can be judged; and all its blanks.
 
         Such a question has no blank in its cell of the master, and at least one hidden check without a blank.
         Its other checks and its answers may have blanks; these are left out.
@@ -109,37 +105,37 @@ class Course:
 
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
-        """The names each assignment asks for, by stem."""
+        """The names that students complete, by stem."""
         return {stem: [q.function for q in a.questions] for stem, a in self.assignments.items()}
 
     @cached_property
     def settings(self) -> Settings:
-        """What its instructor chose; CourseError where ``course.toml`` says something it may not."""
+        """The instructor's settings; CourseError where ``course.toml`` breaks a rule."""
         return read_settings(self.root / FILE_NAME, self._questions)
 
     def _questions(self) -> dict[str, Collection[str] | None]:
-        """The ids of every master's questions; None if it cannot be read, which others complain about."""
-        known: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
+        """The ids of every master's questions; None if the master cannot be read."""
+        ids: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
         with suppress(CourseError):
             for stem, assignment in self.assignments.items():
-                unknown = questions_left_out(assignment.path)
-                known[stem] = [*(q.id for q in assignment.questions if not q.is_end_task), *unknown]
-        return known
+                left_out = questions_left_out(assignment.path)
+                ids[stem] = [*(q.id for q in assignment.questions if not q.is_end_task), *left_out]
+        return ids
 
     def check_file(self, stem: str) -> Path:
-        """Where an assignment's hidden checks are."""
+        """The path of an assignment's hidden checks."""
         return self.root / CHECKS.format(stem)
 
     def answers_file(self, stem: str) -> Path:
-        """Where an assignment's known answers are."""
+        """The path of an assignment's known answers."""
         return self.root / ANSWERS.format(stem)
 
     def rubric(self, stem: str) -> Rubric:
-        """The hidden checks of an assignment with the points that are set; CourseError for a broken rule."""
+        """The rubric of an assignment, with the points of the settings; CourseError for a broken rule."""
         if stem not in self.known_rubrics:
             assignment = self.assignment(stem)
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
-            self.known_rubrics[stem] = _worth(rubric, self.settings.points.get(stem, {}))
+            self.known_rubrics[stem] = _with_points(rubric, self.settings.points.get(stem, {}))
         return self.known_rubrics[stem]
 
     @cached_property
@@ -147,7 +143,7 @@ class Course:
         return {}
 
     def points(self, stem: str) -> dict[str, float]:
-        """What every question of an assignment is worth, by its id; an end task is worth nothing."""
+        """The points of every question of an assignment, by id, without the end task."""
         return {
             q.id: self.rubric(stem).max_score(q.id)
             for q in self.assignment(stem).questions
@@ -155,19 +151,19 @@ class Course:
         }
 
     def all_points(self) -> dict[str, dict[str, float]]:
-        """What every question is worth, by stem and id."""
+        """The points of every question, by stem and id."""
         return {stem: self.points(stem) for stem in self.stems}
 
     def fingerprint(self, stem: str) -> str:
         """SHA-256 of all that decides an assignment's verdicts: master, checks, helpers, points, grader."""
-        hashed = hashlib.sha256(f"{__version__} {code_hash()}".encode())
+        digest = hashlib.sha256(f"{__version__} {code_hash()}".encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
         for path in (self.assignment(stem).path, self.check_file(stem), helpers):
             if path.is_file():
-                hashed.update(hashlib.sha256(path.read_bytes()).digest())
-        chosen = [self.settings.partial_credit, self.settings.points.get(stem, {})]
-        hashed.update(json.dumps(chosen, sort_keys=True).encode())
-        return hashed.hexdigest()
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+        settings = [self.settings.partial_credit, self.settings.points.get(stem, {})]
+        digest.update(json.dumps(settings, sort_keys=True).encode())
+        return digest.hexdigest()
 
     def select(self, wanted: Collection[str]) -> tuple[str, ...]:
         """The stems asked for, or all; GraderError if there is no such assignment."""
@@ -181,13 +177,13 @@ def _masters(root: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in root.glob(MASTER.format("[0-9][0-9]_*"))))
 
 
-def _worth(rubric: Rubric, points: Mapping[str, float]) -> Rubric:
-    """A rubric whose checks' points are scaled to what their questions shall be worth."""
-    worth = {check.id: check.points for check in rubric.checks}
-    for question, wanted in points.items():
-        own = rubric.checks_of(question)
-        if not own:
-            continue  # it is not written yet
-        shares = apportioned([check.points for check in own], wanted)
-        worth.update({check.id: share for check, share in zip(own, shares, strict=True)})
-    return replace(rubric, checks=tuple(replace(check, points=worth[check.id]) for check in rubric.checks))
+def _with_points(rubric: Rubric, points: Mapping[str, float]) -> Rubric:
+    """The rubric with the points of its checks scaled, so that questions are worth `points`."""
+    by_check = {check.id: check.points for check in rubric.checks}
+    for question, worth in points.items():
+        checks = rubric.checks_of(question)
+        if not checks:
+            continue  # the question is not written yet
+        shares = apportioned([check.points for check in checks], worth)
+        by_check.update({check.id: share for check, share in zip(checks, shares, strict=True)})
+    return replace(rubric, checks=tuple(replace(check, points=by_check[check.id]) for check in rubric.checks))

@@ -1,4 +1,4 @@
-"""Pictures of autograd graphs between the lines of a notebook, drawn when it is built.
+"""Pictures of autograd graphs in a notebook, drawn when it is built.
 
 A master's cell tagged ``drawn`` ends in ``xray(loss=loss, w=w)``. Students get its picture, which needs
 nothing installed. The demonstrations before it run in a worker, as in a student's notebook.
@@ -31,7 +31,7 @@ from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.sandbox.zygote import Zygote
 
 Pictures = Mapping[int, "LessonPicture"]
-"""The pictures of an assignment, by the place of their cell."""
+"""The pictures of an assignment, by the index of their cell."""
 NONE: Pictures = MappingProxyType({})
 
 _NAMED = "tensors_of_this_picture"
@@ -43,10 +43,10 @@ class LessonPicture:
     """A picture.
 
     Attributes:
-        caption: what its author says of it.
+        caption: the author's text below it.
         call: what draws it on a student's machine: ``xray(loss=loss)``.
-        summary: what it shows, in a sentence, for readers who cannot see it.
-        width: in pixels, at which its letters are as large as the text beside it.
+        summary: a sentence for readers who cannot see it.
+        width: in pixels; its letters are then as large as the text around it.
         png: the file, in base64.
     """
 
@@ -58,7 +58,7 @@ class LessonPicture:
 
     @property
     def markdown(self) -> str:
-        """The text of the cell that shows it; Colab shows no other form of a picture in such a cell."""
+        """The text of its cell; Colab shows no other form of a picture in a cell of text."""
         alternative = escape(f"{self.caption} {self.summary}")
         return (
             f'<img width="{self.width}" alt="{alternative}" src="data:image/png;base64,{self.png}">\n\n'
@@ -68,9 +68,9 @@ class LessonPicture:
 
 @contextmanager
 def drawing(root: Path) -> Iterator[Callable[[Assignment], Pictures]]:
-    """A function that draws an assignment's pictures; it starts a worker only for pictures not drawn before.
+    """A function that draws an assignment's pictures; the course's folder, `root`, remembers them.
 
-    The folder of the course, `root`, remembers them.
+    A worker is started only for pictures that were not drawn before.
     """
     memory = Memory(root / FOLDER / "pictures.json")
     with ExitStack() as stack:
@@ -86,38 +86,35 @@ def _pictures(assignment: Assignment, zygote: Callable[[], Zygote], memory: Memo
     Raises:
         CourseError: a cell fails, or there is nothing to draw; the text names file and line.
     """
-    found = {}
-    for place, cell in enumerate(assignment.cells):
+    pictures = {}
+    for index, cell in enumerate(assignment.cells):
         if cell.role == "drawn":
-            before = [one.source for one in assignment.cells[:place] if one.role == "code"]
+            before = [earlier.source for earlier in assignment.cells[:index] if earlier.role == "code"]
             key = fingerprint("drawn", before, cell.source)
-            known = memory.recall(key)
-            found[place] = LessonPicture(**known) if known else _drawn(assignment, before, cell, zygote())
-            if not known:
-                memory.remember(key, asdict(found[place]))
-    return found
+            stored = memory.recall(key)
+            picture = LessonPicture(**stored) if stored else _drawn(assignment, before, cell, zygote())
+            if not stored:
+                memory.remember(key, asdict(picture))
+            pictures[index] = picture
+    return pictures
 
 
 def _drawn(assignment: Assignment, before: list[str], cell: MasterCell, zygote: Zygote) -> LessonPicture:
     *statements, last = ast.parse(cell.source).body
     call = ast.unparse(last)
-    own = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
+    drawn_cell = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
     probe = PlannedProbe("drawn", _PROBE, 0, REFERENCE_LIMITS.question, picture=True)
-    asked = ProbePlan({_NAMED: "pass"}, {_NAMED: (probe,)})
-    evidence = observe(zygote, cells_of([*before, "\n".join(own)]), asked, REFERENCE_LIMITS)
-    where = f"{assignment.path}, line {cell.line}"
+    plan = ProbePlan({_NAMED: "pass"}, {_NAMED: (probe,)})
+    evidence = observe(zygote, cells_of([*before, "\n".join(drawn_cell)]), plan, REFERENCE_LIMITS)
     picture = picture_of(evidence, "drawn", "")
     if evidence.cells or picture is None:
-        raise CourseError(f"{where}: {call} shows nothing. {_why(evidence)}")
+        raise CourseError(f"{assignment.path}, line {cell.line}: {call} shows nothing. {_why(evidence)}")
     lines = takewhile(lambda line: line.startswith("#"), cell.source.splitlines())
     caption = " ".join(line.lstrip("# ") for line in lines)
-    return LessonPicture(caption, call, picture.summary, width_of(picture.svg), _in_base64(png(picture.svg)))
+    file = base64.b64encode(png(picture.svg)).decode("ascii")
+    return LessonPicture(caption, call, picture.summary, width_of(picture.svg), file)
 
 
 def _why(evidence: Evidence) -> str:
-    said = " ".join(FailedCell.of(cell).sentence for cell in evidence.cells)
-    return said or "Name tensors, or modules with parameters."
-
-
-def _in_base64(file: bytes) -> str:
-    return base64.b64encode(file).decode("ascii")
+    failures = " ".join(FailedCell.of(cell).sentence for cell in evidence.cells)
+    return failures or "Name tensors, or modules with parameters."

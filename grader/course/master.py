@@ -1,7 +1,7 @@
 """Reads a master: its cells, as jupytext reads them, and the assignment they make.
 
-Importing jupytext and reading a master takes half a second. Where the doctor has a memory, it remembers the
-cells, too, by the master's text.
+Importing jupytext and reading a master takes half a second, so a folder with a doctor's memory also remembers
+cells, by the master's text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from grader.memory import FOLDER, Memory
 _STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
 _TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
 _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
-_JUPYTERS_OWN = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")  # of which some is no Python
+_JUPYTER_SYNTAX = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")
 
 
 def cells_of_master(path: Path, text: str) -> list[dict[str, Any]]:
@@ -48,13 +48,13 @@ def cells_of_master(path: Path, text: str) -> list[dict[str, Any]]:
     if cells is None:
         cells = _read(text)
         memory.remember(key, cells)
-        with suppress(OSError):  # a folder that cannot be written to only costs the half second again
+        with suppress(OSError):  # without a memory, reading takes the half second again
             memory.save(everything=True)
     return cells
 
 
 def _read(text: str) -> list[dict[str, Any]]:
-    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and often all is known
+    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed
 
     parts = ("cell_type", "source", "metadata")
     return [{part: cell[part] for part in parts} for cell in jupytext.reads(text, fmt="py:percent").cells]
@@ -83,7 +83,7 @@ def read_assignment(path: Path) -> Assignment:
 
 
 def _is_blank(cell: MasterCell) -> bool:
-    """Whether a code cell has a blank; in prose it does no harm."""
+    """Whether a code cell has a blank; in prose a blank does no harm."""
     return cell.role in {"code", "question", "check"} and has_blank(cell.source)
 
 
@@ -98,13 +98,13 @@ def _read_cells(path: Path) -> list[MasterCell]:
 
 
 def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-    """Where the source of each cell begins; if jupytext rewrote it, where its first line does."""
+    """The line at which each cell's source begins, or its first line, if jupytext rewrote the source."""
     end = 0
     for cell in cells:
         first = cell["source"].partition("\n")[0]
-        found = text.find(cell["source"], end) if cell["cell_type"] == "code" else -1
-        begin = max(found if found >= 0 else text.find(first, end), end)
-        end = begin + len(cell["source"] if found >= 0 else first)
+        position = text.find(cell["source"], end) if cell["cell_type"] == "code" else -1
+        begin = max(position if position >= 0 else text.find(first, end), end)
+        end = begin + len(cell["source"] if position >= 0 else first)
         yield text.count("\n", 0, begin) + 1
 
 
@@ -144,19 +144,19 @@ def _markdown_cell(path: Path, source: str, tags: list[str], line: int) -> Maste
 
 
 def _require_python(path: Path, line: int, source: str) -> None:
-    """Refuse a demonstration that does not parse, unless it has Jupyter's own syntax."""
+    """Refuse a demonstration that does not parse, unless it has Jupyter's syntax."""
     try:
         ast.parse(source)
     except SyntaxError as error:
-        if _JUPYTERS_OWN.search(source) is None:
-            place = line + (error.lineno or 1) - 1
-            raise CourseError(f"{path}, line {place}: {not_python(error)}.") from error
+        if _JUPYTER_SYNTAX.search(source) is None:
+            failed_line = line + (error.lineno or 1) - 1
+            raise CourseError(f"{path}, line {failed_line}: {not_python(error)}.") from error
 
 
 def _require_drawing(path: Path, line: int, source: str) -> None:
-    """Refuse a cell that is to be drawn and does not say what, or what a reader shall see in it."""
+    """Refuse a cell tagged `drawn` without a comment for its caption, or without a call of `xray`."""
     _require_python(path, line, source)
-    is_python = _JUPYTERS_OWN.search(source) is None  # else it may not parse, and build cannot run it
+    is_python = _JUPYTER_SYNTAX.search(source) is None  # else it may not parse, and build cannot run it
     match ast.parse(source).body if is_python else []:
         case [*_, ast.Expr(ast.Call(func=ast.Name("xray"), args=[], keywords=[_, *_]))] if source[0] == "#":
             return
@@ -167,35 +167,34 @@ def _require_drawing(path: Path, line: int, source: str) -> None:
 
 
 def _title(path: Path, number: int, cells: list[MasterCell]) -> str:
-    found = _TITLE.match(cells[0].source) if cells and cells[0].role == "prose" else None
-    if found is None or int(found["number"]) != number:
+    title = _TITLE.match(cells[0].source) if cells and cells[0].role == "prose" else None
+    if title is None or int(title["number"]) != number:
         raise CourseError(f"{path}: begin with a markdown cell whose first line is `# {number}. Title`.")
-    return found["title"].strip()
+    return title["title"].strip()
 
 
 def _questions(path: Path, cells: list[MasterCell], left_out: Collection[str]) -> Iterator[Question]:
-    owned: dict[str, list[MasterCell]] = {}
+    by_question: dict[str, list[MasterCell]] = {}
     for cell in cells:
         if cell.question is not None:
-            owned.setdefault(cell.question, []).append(cell)
-    numbered = [identity for identity in owned if identity != END_TASK]
+            by_question.setdefault(cell.question, []).append(cell)
+    numbered = [identity for identity in by_question if identity != END_TASK]
     in_order = [f"q{number}" for number in range(1, len(numbered) + 1)]
-    if list(owned) not in (in_order, [*in_order, END_TASK]) or not numbered:
-        found = ", ".join(owned) or "none"
+    if list(by_question) not in (in_order, [*in_order, END_TASK]) or not numbered:
         raise CourseError(
-            f"{path}: its questions are {found}; number them q1, q2, ... in the order of their cells,"
-            " with the end task behind them."
+            f"{path}: its questions are {', '.join(by_question) or 'none'}; number them q1, q2, ... in the"
+            " order of their cells, with the end task behind them."
         )
-    functions: dict[str, str] = {}
-    for identity, own in owned.items():
+    first_users: dict[str, str] = {}
+    for identity, question_cells in by_question.items():
         if identity in left_out:
             continue
-        question = _question(path, identity, [cell for cell in own if not _is_blank(cell)])
-        first = functions.setdefault(question.function, identity)
+        question = _question(path, identity, [cell for cell in question_cells if not _is_blank(cell)])
+        first = first_users.setdefault(question.function, identity)
         if first != identity:
             raise CourseError(
-                f"{path}, line {own[1].line}, {identity}: `{question.function}` is what {first} asks for"
-                " already; give it another name."
+                f"{path}, line {question_cells[1].line}, {identity}: `{question.function}` is what {first}"
+                " asks for already; give it another name."
             )
         yield question
 
@@ -203,21 +202,21 @@ def _questions(path: Path, cells: list[MasterCell], left_out: Collection[str]) -
 def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
     roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
     allowed = (["task", "question"], ["task", "question", "check"])
-    if roles not in (*allowed, *([*some, "afterword"] for some in allowed)):
+    if roles not in (*allowed, *([*order, "afterword"] for order in allowed)):
         raise CourseError(
             f"{where}: its cells are {', '.join(roles)}; write, in this order, one markdown cell that"
             f" begins `## {name_of(identity)} · Title`, one cell tagged `question {identity}`,"
             f" at most one tagged `check {identity}`, and at most one text tagged `afterword {identity}`."
         )
     title = cells[0].source.partition("\n")[0].partition(" · ")[2].strip()
-    asked = cells[1]
+    cell = cells[1]
     check = next((cell for cell in cells if cell.role == "check"), None)
     afterword = next((cell.source for cell in cells if cell.role == "afterword"), None)
     source = check.source if check else None
-    question = read_question(Place(path, asked.line, identity), title, asked.source, source, afterword)
+    question = read_question(Place(path, cell.line, identity), title, cell.source, source, afterword)
     if check:
-        cell = Place(path, check.line, identity)
-        validate_check(cell, check.source, question.function, has_afterword=afterword is not None)
+        place = Place(path, check.line, identity)
+        validate_check(place, check.source, question.function, has_afterword=afterword is not None)
     return question
 
 

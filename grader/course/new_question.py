@@ -1,4 +1,4 @@
-"""A new question: what each of an assignment's files says of it, with inputs guessed from parameter names."""
+"""A new question's part of each of an assignment's files, with inputs guessed from parameter names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from grader.course.names import ANSWERS, CHECKS, MASTER
-from grader.course.probe_source import PLACEHOLDERS
+from grader.course.probe_words import PLACEHOLDERS
 from grader.errors import GraderError
 from grader.text import inert
 
@@ -24,7 +24,7 @@ _CELL = r"(\w+_)?(cell|rnn|gru|lstm)"
 _NUMBER = r"lr|tau|alpha|beta|eps|scale|slope|momentum|p"
 _COUNT = r"k|n|T|steps|epochs|number"
 
-#: What is drawn for a parameter whose whole name matches, the first that does. Sizes: 5 samples, 3 inputs,
+#: What is drawn for a parameter, by the first pattern that matches its name. Sizes: 5 samples, 3 inputs,
 #: 4 hidden, 2 outputs.
 _DRAWS = {
     _CELL: "nn.GRUCell(3, 4)",
@@ -54,33 +54,33 @@ def optimizers_of(parameters: Sequence[str]) -> list[str]:
 
 
 def modules_of(parameters: Sequence[str]) -> list[str]:
-    """Those that are modules."""
+    """The parameters that are modules, by their names."""
     return [name for name in parameters if re.fullmatch(f"{_MODULE}|{_CELL}", name)]
 
 
 def trained_modules(parameters: Sequence[str]) -> dict[str, str]:
     """The module that each optimizer learns: `opt_d` the discriminator, a single `opt` the first module."""
-    found = {}
+    trained = {}
     for name in optimizers_of(parameters):
         ending = name.partition("_")[2]
         for module in modules_of(parameters):
             if module.startswith(ending) or module.endswith(f"_{ending}"):
-                found[name] = module
+                trained[name] = module
                 break
-    return found
+    return trained
 
 
 def tensors_of(parameters: Sequence[str]) -> list[str]:
-    """Those that hold tensors: all but numbers."""
+    """The parameters that hold tensors: all but numbers."""
     return [name for name in parameters if not re.fullmatch(f"{_NUMBER}|{_COUNT}", name)]
 
 
 def drawn_inputs(parameters: Sequence[str]) -> dict[str, str]:
     """An expression for each parameter, optimizers last; a blank where its name does not tell."""
-    own = modules_of(parameters)
-    known = trained_modules(parameters)
-    ordered = [*(name for name in parameters if name not in known), *known]
-    return {name: _draw(name, known.get(name), has_module=bool(own)) for name in ordered}
+    has_module = bool(modules_of(parameters))
+    trained = trained_modules(parameters)
+    ordered = [*(name for name in parameters if name not in trained), *trained]
+    return {name: _draw(name, trained.get(name), has_module=has_module) for name in ordered}
 
 
 def _draw(name: str, module: str | None, *, has_module: bool) -> str:
@@ -119,7 +119,7 @@ class NewQuestion:
                 )
         return cls(function, parameters)
 
-    def part(self, place: str, question: str) -> str:
+    def part(self, kind: str, question: str) -> str:
         """The question's part of a file: of MASTER, CHECKS or ANSWERS, for an id such as ``q2``."""
         draws = drawn_inputs(self.parameters)
         examples = {
@@ -138,38 +138,36 @@ class NewQuestion:
             "examples": _assigned(draws if has_modules else examples),
             "nn": "\n    from torch import nn" if has_modules else "",
         }
-        text = _template(self._template(place), values | self._steps())
-        return f"from grader.inside import nn\n{text}" if has_modules and place == CHECKS else text
+        text = _filled_template(self._template(kind), values | self._steps())
+        return f"from grader.inside import nn\n{text}" if has_modules and kind == CHECKS else text
 
-    def _template(self, place: str) -> str:
+    def _template(self, kind: str) -> str:
         if self.function[:1].isupper():
-            return f"{_NAMES[place]}_class"
-        has_steps = place == CHECKS and optimizers_of(self.parameters)
-        return f"{_NAMES[place]}_{'step' if has_steps else 'question'}"
+            return f"{_NAMES[kind]}_class"
+        has_steps = kind == CHECKS and optimizers_of(self.parameters)
+        return f"{_NAMES[kind]}_{'step' if has_steps else 'question'}"
 
     def _steps(self) -> dict[str, str]:
-        """What is said of its optimizers, and of the modules they train."""
+        """The values of templates about optimizers and the modules they train."""
         modules = modules_of(self.parameters)
         optimizers = optimizers_of(self.parameters)
         made = {name: "made" if len(optimizers) == 1 else f"made_by_{name}" for name in optimizers}
-        parameters = trained_modules(self.parameters)
-        listened = [
-            f"updates({', '.join([name, *(f'{one}={one}' for one in filter(None, [parameters.get(name)]))])})"
+        trained = trained_modules(self.parameters)
+        watched = {
+            name: f"{name}, {trained[name]}={trained[name]}" if name in trained else name
             for name in optimizers
-        ]
+        }
         changing = [
             *(", ".join(f'"{name}.*:{part}"' for part in _LEARNS) for name in modules),
             *(f'"{name}"' for name in optimizers),
         ]
-        told = [f'"{name}": {self.function}_called["{one}"]' for name, one in made.items()]
-        asserts = [f"for case in cases({{{', '.join(told)}}}):", '    assert_updates(case, each="step")']
+        by_name = [f'"{name}": {self.function}_called["{fact}"]' for name, fact in made.items()]
+        asserts = [f"for case in cases({{{', '.join(by_name)}}}):", '    assert_updates(case, each="step")']
         return {
-            "updates": _indented(
-                f"    {one} as {name}," for one, name in zip(listened, made.values(), strict=True)
-            ),
+            "updates": _indented(f"    updates({watched[name]}) as {made[name]}," for name in optimizers),
             "made": "".join(f'"{name}": {name}, ' for name in made.values()),
             "asserts": _indented(asserts),
-            "changing": _indented(f"    {one}," for one in changing),
+            "changing": _indented(f"    {path}," for path in changing),
         }
 
 
@@ -181,10 +179,10 @@ def _indented(lines: Iterable[str]) -> str:
     return "".join(f"    {line}\n" for line in lines)
 
 
-def _template(name: str, values: Mapping[str, str]) -> str:
+def _filled_template(name: str, values: Mapping[str, str]) -> str:
     return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")).substitute(values)
 
 
-def file_head(place: str, stem: str) -> str:
-    """How a file begins, before its first question."""
-    return _template(_NAMES[place], {"stem": stem, "number": str(int(stem[:2]))})
+def file_head(kind: str, stem: str) -> str:
+    """The beginning of a file (MASTER, CHECKS or ANSWERS), before its first question."""
+    return _filled_template(_NAMES[kind], {"stem": stem, "number": str(int(stem[:2]))})

@@ -17,51 +17,55 @@ def names_used(probe: Probe) -> list[tuple[str, str, int]]:
 
     A helper counts if the probe passes its own argument on to it by position.
     """
-    return list(_asked(probe.source, 0, frozenset()))
+    return list(_taken_from_argument(probe.source, 0, frozenset()))
 
 
-def _asked(source: ProbeSource, place: int, done: frozenset[str]) -> Iterator[tuple[str, str, int]]:
-    """What a definition takes from its argument at a place."""
+def _taken_from_argument(
+    source: ProbeSource, position: int, done: frozenset[str]
+) -> Iterator[tuple[str, str, int]]:
+    """Each name that a definition takes from its argument at this position, with file and line."""
     tree = source.tree
     if not isinstance(tree, ast.FunctionDef) or source.name in done:
         return
     arguments = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
-    if place >= len(arguments) or not _is_only_read(tree, arguments[place]):
+    if position >= len(arguments) or not _is_only_read(tree, arguments[position]):
         return
-    student, helpers = arguments[place], {needed.name: needed for needed in source.dependencies}
+    student, helpers = arguments[position], {helper.name: helper for helper in source.dependencies}
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ast.Name(name), attribute, ast.Load()) if name == student:
                 yield attribute, source.path, node.lineno
             case ast.Call(ast.Name(name), given) if name in helpers:
-                for at, argument in enumerate(given):
+                for index, argument in enumerate(given):
                     if isinstance(argument, ast.Name) and argument.id == student:
-                        yield from _asked(helpers[name], at, done | {source.name})
+                        yield from _taken_from_argument(helpers[name], index, done | {source.name})
 
 
 def _is_only_read(function: ast.FunctionDef, name: str) -> bool:
-    """Whether a name means the argument wherever it stands: nothing else is given this name."""
+    """Whether a name means the argument everywhere in a function: nothing else is given this name."""
     nodes = [node for node in ast.walk(function) if node is not function]
-    others = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    assigned = {
+        node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
     inner = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
-    taken = {
+    parameters = {
         argument.arg for node in inner for argument in ast.walk(node.args) if isinstance(argument, ast.arg)
     }
-    return name not in others | taken
+    return name not in assigned | parameters
 
 
 def names_defined(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
-    """The names that a notebook defines before its student writes anything; None if that cannot be known.
+    """The names that an untouched notebook defines; None if that cannot be known.
 
     Args:
-        cells: the code cells that students get besides stubs.
-        functions: what students complete.
+        cells: the code cells besides stubs.
+        functions: the functions that students complete.
     """
     names = set(functions)
     for cell in cells:
         try:
             tree = ast.parse(cell)
-        except SyntaxError:  # Jupyter's own syntax
+        except SyntaxError:  # Jupyter's syntax
             return None
         for node in ast.walk(tree):
             match node:
@@ -75,7 +79,7 @@ def names_defined(cells: Iterable[str], functions: Collection[str]) -> set[str] 
 
 
 def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
-    """The id of the question whose function a probe or picture names, unless its author gave one.
+    """The id of the question whose function a probe or picture names, unless its author gave an id.
 
     Raises:
         CourseError: it names no question or several, or a name that is not among `given`, if that is known.
@@ -83,23 +87,23 @@ def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection
     kind = "picture" if isinstance(probe, PictureProbe) else "probe"
     where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
     _require_known(probe, given)
-    known = {question.function: question.id for question in questions}
+    ids = {question.function: question.id for question in questions}
     if probe.question is not None:
-        if probe.question not in known.values():
+        if probe.question not in ids.values():
             raise CourseError(
                 f"{where} belongs to {probe.question}, which the assignment has not, only"
-                f" {', '.join(known.values())}"
+                f" {', '.join(ids.values())}"
             )
         return probe.question
-    named = sorted(known[attribute] for attribute in probe.attributes if attribute in known)
+    named = sorted(ids[attribute] for attribute in probe.attributes if attribute in ids)
     if len(named) != 1:
-        found = " and ".join(named) or "no question"
-        raise CourseError(f'{where} names {found}; say which it belongs to: @{kind}(question="q1")')
+        names = " and ".join(named) or "no question"
+        raise CourseError(f'{where} names {names}; say which it belongs to: @{kind}(question="q1")')
     return named[0]
 
 
 def _require_known(probe: Probe, given: Collection[str] | None) -> None:
-    """Refuse a probe that takes a name from the notebook which nothing there gives."""
+    """Refuse a probe that takes a name from the notebook which the notebook does not define."""
     for name, path, line in names_used(probe):
         if given is not None and name not in given:
             raise CourseError(

@@ -18,44 +18,18 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from grader.course.definitions import global_names
+from grader.course.author_file import global_names
+from grader.course.probe_words import PLACEHOLDERS
 from grader.errors import CourseError
 from grader.text import did_you_mean
 
 Definition = ast.FunctionDef | ast.ClassDef
 _Placed = ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword
 
-#: Builtins that reach files, other code or the terminal have no business in a probe.
+#: Builtins that reach files, other code or the terminal.
 _REFUSED_BUILTINS = {"open", "eval", "exec", "compile", "__import__", "input", "breakpoint"}
 _BUILTINS = set(dir(builtins)) - _REFUSED_BUILTINS
 _KEY = "__travelling__"
-
-
-#: What a probe may name; the worker's toolbox offers exactly these, and grader/inside.pyi explains them.
-VOCABULARY = (
-    "torch",
-    "nn",
-    "F",
-    "math",
-    "snap",
-    "state",
-    "attempt",
-    "warned",
-    "spy",
-    "mark",
-    "alive",
-    "nodes",
-    "reaches",
-    "freed",
-    "graph",
-    "graph_at",
-    "saved",
-    "untouched",
-    "updates",
-    "gradients",
-    "vjp",
-    "reseed",
-)
 
 
 @dataclass(frozen=True)
@@ -63,13 +37,12 @@ class ProbeSource:
     """A function or class that is sent to the worker.
 
     Attributes:
-        name: of the definition.
         text: its source without decorators, docstrings and comments.
         dependencies: the ``@inside`` definitions it names directly.
         words: the words of ``grader.inside`` that it uses.
         attributes: every attribute name it uses; a probe's question follows from them.
-        path: the file it was written in; stays outside.
-        tree: what `text` says, with the lines of that file; stays outside.
+        path: the author's file; stays outside.
+        tree: the syntax of `text`, with the lines of that file; stays outside.
     """
 
     name: str
@@ -83,34 +56,33 @@ class ProbeSource:
     @classmethod
     def of(cls, definition: Any) -> ProbeSource:
         """The source of a function or class; checks the rule once and remembers the result."""
-        known = vars(definition).get(_KEY)
-        if isinstance(known, cls):
-            return known
+        remembered = vars(definition).get(_KEY)
+        if isinstance(remembered, cls):
+            return remembered
         tree = _definition_tree(definition)
         names = global_names(symtable.symtable(ast.unparse(tree), "<probe>", "exec")) - {tree.name}
         dependencies = _dependencies(definition, tree, names)
-        travelling = cls(
+        source = cls(
             name=tree.name,
             text=ast.unparse(tree),
             dependencies=dependencies,
-            words=frozenset(names & PLACEHOLDERS.keys()) - {needed.name for needed in dependencies},
+            words=frozenset(names & PLACEHOLDERS.keys()) - {helper.name for helper in dependencies},
             attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
             path=inspect.getsourcefile(definition) or "",
             tree=tree,
         )
-        setattr(definition, _KEY, travelling)
-        return travelling
+        setattr(definition, _KEY, source)
+        return source
 
     def line_in_file(self, line: int, column: int) -> int:
         """The file's line for a position in `text`: a line counted from 1, a column in bytes from 0."""
         pairs = zip(ast.walk(ast.parse(self.text).body[0]), ast.walk(self.tree), strict=False)
-        places = sorted(
-            (here.lineno, here.col_offset, there.lineno)
-            for here, there in pairs
-            if isinstance(here, _Placed) and isinstance(there, _Placed)
+        positions = sorted(
+            (sent.lineno, sent.col_offset, written.lineno)
+            for sent, written in pairs
+            if isinstance(sent, _Placed) and isinstance(written, _Placed)
         )
-        found: int = places[max(bisect_right(places, (line, column, 1 << 31)) - 1, 0)][2]
-        return found
+        return int(positions[max(bisect_right(positions, (line, column, 1 << 31)) - 1, 0)][2])
 
     def closure(self, *others: ProbeSource) -> dict[str, ProbeSource]:
         """This definition, the others and all their dependencies by name, dependencies first.
@@ -118,37 +90,38 @@ class ProbeSource:
         Raises:
             CourseError: a definition would replace another one, or a word that another one uses.
         """
-        found: dict[str, ProbeSource] = {}
-        for needed in (*others, *self.dependencies):
-            for name, other in needed.closure().items():
-                if found.setdefault(name, other) != other:
+        parts: dict[str, ProbeSource] = {}
+        for helper in (*others, *self.dependencies):
+            for name, other in helper.closure().items():
+                if parts.setdefault(name, other) != other:
                     raise CourseError(
                         f"{self.path}, line {self.tree.lineno}: {self.name} uses two different @inside"
                         f" definitions named {name}: rename one"
                     )
-        found[self.name] = self
-        for part in found.values():
-            for name in sorted(part.words & found.keys()):
+        parts[self.name] = self
+        for part in parts.values():
+            for name in sorted(part.words & parts.keys()):
                 raise CourseError(
                     f"{part.path}, line {part.tree.lineno}: {part.name} uses {name} of grader.inside, and an"
-                    f" @inside definition in {found[name].path} hides it: rename that"
+                    f" @inside definition in {parts[name].path} hides it: rename that"
                 )
-        return found
+        return parts
 
 
 def _definition_tree(definition: Any) -> Definition:
-    """The bare syntax tree of a definition; complains about what cannot travel, with its line."""
+    """The syntax of a definition without docstrings and decorators; CourseError for what cannot travel."""
     lines, first = inspect.getsourcelines(definition)
     tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     ast.increment_lineno(tree, first - 1)
     where = _where(definition, tree)
     if not isinstance(tree, Definition):
         raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
-    ours = {"probe", "picture", "inside"}
-    others = [d for d in tree.decorator_list if decorator_name(d) not in ours]
+    others = [d for d in tree.decorator_list if decorator_name(d) not in {"probe", "picture", "inside"}]
     if others:
-        said = f"{_where(definition, others[0])} has the decorator @{ast.unparse(others[0])}"
-        raise CourseError(f"{said}, which stays outside: remove it")
+        raise CourseError(
+            f"{_where(definition, others[0])} has the decorator @{ast.unparse(others[0])}, which stays"
+            " outside: remove it"
+        )
     word = vars(inspect.getmodule(definition)).get(tree.name)
     if tree.name in _BUILTINS or (word is not None and word is PLACEHOLDERS.get(tree.name)):
         raise CourseError(f"{where} hides what is called {tree.name} inside: give it another name")
@@ -164,8 +137,10 @@ def _definition_tree(definition: Any) -> Definition:
 
 def _refuse_statement(node: ast.AST, definition: Any) -> None:
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
-        said = f"{_where(definition, node)} says `{ast.unparse(node)}`"
-        raise CourseError(f"{said}: a probe names only what grader.inside offers")
+        raise CourseError(
+            f"{_where(definition, node)} says `{ast.unparse(node)}`: a probe names only what grader.inside"
+            " offers"
+        )
     if isinstance(node, ast.Assert):
         raise CourseError(
             f"{_where(definition, node)} asserts something: inside there are facts only; assert in the check"
@@ -202,7 +177,7 @@ def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:
-    """Look up every global name; complain about the first that may not travel."""
+    """The definitions behind global names; CourseError for the first name that cannot travel."""
     dependencies = []
     namespace = inspect.getmodule(definition).__dict__
     for name in sorted(names):
@@ -211,14 +186,14 @@ def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[P
             continue
         if name not in namespace and name in _BUILTINS:
             continue
-        travelling = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
-        if not isinstance(travelling, ProbeSource) or travelling.name != name:
+        helper = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
+        if not isinstance(helper, ProbeSource) or helper.name != name:
             uses = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
             raise CourseError(
                 f"{_where(definition, next(uses, tree))} uses {name}, which does not travel to the worker: "
                 f"{_advice(name, definition)}"
             )
-        dependencies.append(travelling)
+        dependencies.append(helper)
     return tuple(dependencies)
 
 
@@ -237,31 +212,3 @@ def _advice(name: str, definition: Any) -> str:
         return "make it a local, or mark its definition @inside (above this one)"
     known = {*PLACEHOLDERS, *(n for n, value in namespace.items() if _KEY in getattr(value, "__dict__", ()))}
     return f"it is defined nowhere, {did_you_mean(name, known)}"
-
-
-class Placeholder:
-    """Stands for something that exists inside the worker only; it can be named and subclassed, not used."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Placeholder:
-        if attribute.startswith("__"):
-            raise AttributeError(attribute)
-        return Placeholder(f"{self._name}.{attribute}")
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        # ``class Marked(nn.Module)`` may stand at the top of a check file; it is built inside.
-        return ()
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(
-            f"{self._name} exists only in the worker: use it in a @probe or an @inside function, "
-            "and let the check compare the facts that come back",
-        )
-
-    def __repr__(self) -> str:
-        return f"<{self._name}, inside the worker>"
-
-
-PLACEHOLDERS = {word: Placeholder(word) for word in VOCABULARY}

@@ -17,7 +17,7 @@ from grader.errors import CourseError
 if TYPE_CHECKING:
     from grader.checks.observation import Observation
 
-#: The names in a check file's namespace under which its probes and pictures stand, in their order there.
+#: The names of a check file's module that hold its probes and pictures, in their order there.
 _PROBES, _PICTURES = "__probes__", "__pictures__"
 
 _SEPARATOR = "\n\n"  # between the definitions of a bundle
@@ -40,8 +40,7 @@ class Probe:
 
     Attributes:
         name: the function's name, and the fixture's.
-        source: its definition.
-        question: the id that its author gave, else it follows from the stub that the probe names.
+        question: the id that its author gave; else the stub that the probe names decides.
         seconds: the longest it may take.
         alone: whether it gets a worker of its own.
         oracle: an ``@inside`` function that replaces the reference's answer.
@@ -60,12 +59,12 @@ class Probe:
 
     @property
     def bundle(self) -> str:
-        """Everything a worker has to define to run this probe on a submission; never the oracle."""
+        """All definitions that a worker needs to run this probe on a submission; never the oracle."""
         return self._bundle(oracle=False)
 
     @property
     def bundle_with_oracle(self) -> str:
-        """The same for the reference, whose answer the oracle replaces."""
+        """All definitions for the reference, whose answer the oracle replaces."""
         return self._bundle(oracle=True)
 
     def _bundle(self, *, oracle: bool) -> str:
@@ -93,7 +92,7 @@ class Probe:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Attribute names the probe and its helpers use; those of the student's functions are among them."""
+        """Attribute names that the probe and its helpers use, the student's functions among them."""
         return frozenset().union(*(part.attributes for part in self.parts()))
 
     def seed(self, run_seed: int, stem: str) -> int:
@@ -104,11 +103,9 @@ class Probe:
 
 @dataclass(frozen=True)
 class PictureProbe(Probe):
-    """A probe without a verdict: it returns a ``graph``, which is drawn for the student.
+    """A probe without a verdict: it returns a ``graph``, which is drawn for the student above its `caption`.
 
-    Attributes:
-        caption: the docstring's first line, which stands below the picture.
-        reference: whether the reference's picture may be shown beside the student's.
+    Where `reference` is true, the reference's picture may be shown beside the student's.
     """
 
     caption: str
@@ -128,19 +125,19 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
 ) -> Any:
     """Make a function a probe, and its name a pytest fixture that holds what was seen and expected.
 
-    The function takes one argument, by custom ``student``, whose attributes are the names the
-    notebook defined. It draws its inputs first, calls the student's function, and returns facts.
+    The function takes one argument, by custom ``student``, whose attributes are the names of the notebook. It
+    draws its inputs first, calls the student's function, and returns facts.
 
     Args:
         function: the probe, when the decorator is used without arguments.
         question: the question it belongs to, where the stub it names does not tell.
         seconds: the longest it may take, in seconds.
         alone: run it in a worker of its own.
-        oracle: an ``@inside`` function that replaces the reference's answer when the expected
-            facts are observed.
+        oracle: an ``@inside`` function that replaces the reference's answer when the expected facts are
+            observed.
         fixed: it draws nothing at random, and that is meant; else the doctor complains.
         cases: an ``@inside`` function that returns a dict of tuples by name. The probe is called with
-            ``student`` and each of the tuples, and its facts are what it returned, or the error it raised, by
+            ``student`` and each of the tuples; its facts are the returned facts, or the raised errors, by
             these names: ``for case in cases(probe)`` reads them.
 
     Raises:
@@ -174,14 +171,14 @@ def picture(
     reference: bool = False,
     seconds: float = PICTURE_SECONDS,
 ) -> Any:
-    """Make a function a picture: a probe that returns ``graph(...)`` and that nobody judges.
+    """Make a function a picture: a probe that returns ``graph(...)`` and that no check judges.
 
-    It is asked after all probes, so it can change no verdict. If it fails, there is no picture.
+    It runs after all probes, so it can change no verdict. If it fails, there is no picture.
 
     Args:
         function: the picture, when the decorator is used without arguments. Its docstring's first line is
             the caption students read.
-        question: the question it belongs to, where the stub it names does not tell.
+        question: as of a probe.
         reference: the reference's picture gives nothing away, and may be shown beside the student's.
         seconds: the longest it may take, in seconds; more than two are not given.
 
@@ -209,14 +206,12 @@ def _refuse_other_arguments(kind: str, function: Callable[..., Any]) -> None:
 
 def pictures_defined(check_file: ModuleType) -> dict[str, PictureProbe]:
     """The pictures a check file defined, by name."""
-    pictures: dict[str, PictureProbe] = vars(check_file).get(_PICTURES, {})
-    return pictures
+    return dict(vars(check_file).get(_PICTURES, {}))
 
 
 def probes_defined(check_file: ModuleType) -> dict[str, Probe]:
     """The probes a check file defined, by name."""
-    probes: dict[str, Probe] = vars(check_file).get(_PROBES, {})
-    return probes
+    return dict(vars(check_file).get(_PROBES, {}))
 
 
 def _fixture(name: str) -> Any:

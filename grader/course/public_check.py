@@ -1,7 +1,7 @@
 """The public check of a question: written from a cell of the master as a file for Otter, and read again.
 
-It speaks to a student in three voices: the docstring says what must hold, the failed line what was asked, and
-the message of the assert what was seen and why it matters. Nothing is run here.
+A student reads three texts: the docstring says what must hold, the failed line what was asked, and the
+message of the assert what was seen and why it matters. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ points = {points:g}
 
 @dataclass(frozen=True)
 class PublicTest:
-    """One test function: what must hold, in a sentence, and what it may say else, values left out."""
+    """A test function: what must hold, in a sentence, and its messages, values left out."""
 
     title: str
     messages: tuple[str, ...]
@@ -45,10 +45,9 @@ class PublicCheck:
 
     Attributes:
         source: the test file, in Otter's exception format.
-        points: what the question is worth.
-        function: the name it tests, or None where it takes everything.
-        tests: its test functions, in order.
-        afterword: what is said once it passes, with code between backticks; or None.
+        points: of the question.
+        function: the name it tests; None where it takes all names.
+        afterword: the text once it passes, with code between backticks.
     """
 
     source: str
@@ -59,16 +58,13 @@ class PublicCheck:
 
 
 def validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
-    """Refuse a check cell which Otter could not run, or which would leave a student without words.
+    """Refuse a check cell that Otter cannot run, or that leaves a student without a text; CourseError.
 
     Args:
         where: the question, and where the check cell begins.
         source: the source of the check cell.
         function: the name of the function or class which the check gets.
         has_afterword: whether students read an afterword once the question is solved.
-
-    Raises:
-        CourseError: the text says what to mend.
     """
     statements = parse(where, "check cell", source)
     tests = [node for node in statements if isinstance(node, ast.FunctionDef) and _is_plain_test(node)]
@@ -98,22 +94,15 @@ def _validate(cell: Place, test: ast.FunctionDef, function: str) -> None:
 
 
 def otter_test(identity: str, source: str, points: float, afterword: str | None = None) -> str:
-    """The test file of a valid check cell, in Otter's exception format.
-
-    Args:
-        identity: the question's id, by which `grader.check` finds the file.
-        source: the source of the check cell.
-        points: what the question is worth.
-        afterword: what a student reads once the check passes, with code between backticks; or None.
-    """
+    """The test file of a question's valid check cell, in Otter's exception format."""
     lines = source.splitlines()
     tests = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     for test in reversed(tests):
         for statement in sorted(_asserts(test), key=lambda node: node.lineno, reverse=True):
             _set_message_apart(lines, statement)
         lines[test.lineno - 1 : test.lineno - 1] = _decorator(ast.get_docstring(test) or "", afterword)
-    said = f"afterword = {_literal(afterword)}\n" if afterword else ""
-    return _TEST_FILE.format(identity=identity, points=points, afterword=said, checks="\n".join(lines))
+    assignment = f"afterword = {_literal(afterword)}\n" if afterword else ""
+    return _TEST_FILE.format(identity=identity, points=points, afterword=assignment, checks="\n".join(lines))
 
 
 def _asserts(test: ast.FunctionDef) -> Iterator[ast.Assert]:
@@ -133,7 +122,7 @@ def _decorator(title: str, afterword: str | None) -> list[str]:
 
 
 def _set_message_apart(lines: list[str], statement: ast.Assert) -> None:
-    """Let an assert's message begin on the next line: Otter shows the line that failed, then what it said."""
+    """Let an assert's message begin on the next line: Otter shows the failed line, then the message."""
     message, number = statement.msg, statement.lineno - 1
     if message is None or message.lineno != statement.lineno:
         return
@@ -164,12 +153,12 @@ def read_public_check(where: str, source: str) -> PublicCheck:
             f"{where}: its public check is damaged. Get the notebook anew from where the course is handed"
             " out, and copy your functions into it."
         )
-    asked = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
+    parameters = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
     points, afterword = _assigned(body, "points"), _assigned(body, "afterword")
     return PublicCheck(
         source,
         float(points) if isinstance(points, int | float) else 0.0,
-        asked[0] if asked else None,
+        parameters[0] if parameters else None,
         tuple(PublicTest(_title(test), tuple(_messages(test))) for test in tests),
         afterword if isinstance(afterword, str) else None,
     )

@@ -1,7 +1,4 @@
-"""Takes a master's question cell apart into stub and answer.
-
-The course wrote it, so ``ast`` may parse it; a student's code is parsed by nothing here.
-"""
+"""Splits a master's question cell into stub and answer."""
 
 import ast
 from enum import Enum
@@ -15,7 +12,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 class _Part(NamedTuple):
-    """The answer or the stub of a cell, and the line of the cell on which each of its lines stands."""
+    """The answer or the stub of a cell; `lines` has the line of the cell for each line of `source`."""
 
     name: str
     source: str
@@ -31,12 +28,12 @@ class _Marker(Enum):
 def read_question(
     where: Place, title: str, cell: str, check: str | None, afterword: str | None = None
 ) -> Question:
-    """Take a question cell apart into answer and stub.
+    """Split a question cell, markers included, into answer and stub.
 
     Args:
         where: the question, and where its cell begins.
         title: from its heading.
-        cell: the source of the cell tagged `question`, markers included.
+        cell: the source of the cell tagged `question`.
         check: the source of the cell tagged `check`, if there is one.
         afterword: the text of the cell tagged `afterword`, if there is one.
 
@@ -44,14 +41,13 @@ def read_question(
         CourseError: the cell breaks the format of a master, or contradicts itself.
     """
     answer, stub = _split(where, cell)
-    asked, given = _definition(where, stub), _definition(where, answer)
-    if not _agree(_signatures(asked), _signatures(given)):
+    definition = _definition(where, stub)
+    if not _agree(_signatures(definition), _signatures(_definition(where, answer))):
         raise CourseError(f"{where}: stub and answer have different signatures; make them the same.")
-    if ast.get_docstring(asked) is None:
-        raise CourseError(
-            f"{where}: `{asked.name}` has no docstring in the stub; say what it takes and returns."
-        )
-    return Question(where.question, title, asked.name, stub.source, answer.source, check, afterword, where)
+    name = definition.name
+    if ast.get_docstring(definition) is None:
+        raise CourseError(f"{where}: `{name}` has no docstring in the stub; say what it takes and returns.")
+    return Question(where.question, title, name, stub.source, answer.source, check, afterword, where)
 
 
 def parse(where: Place, part: str, source: str) -> list[ast.stmt]:
@@ -68,7 +64,7 @@ def _parse(where: Place, part: _Part) -> list[ast.stmt]:
 
 
 def _split(where: Place, source: str) -> tuple[_Part, _Part]:
-    """Return answer and stub of a question cell, which share every line outside the markers."""
+    """The answer and the stub of a question cell, which share every line outside the markers."""
     answer: list[tuple[int, str]] = []
     stub: list[tuple[int, str]] = []
     previous = _Marker.END
@@ -124,15 +120,14 @@ def _definition(where: Place, part: _Part) -> Definition:
     raise CourseError(f"{where}: the {part.name} must be exactly one `def` or `class`, alone in its cell.")
 
 
-def _agree(asked: dict[str, str], given: dict[str, str]) -> bool:
+def _agree(stub: dict[str, str], answer: dict[str, str]) -> bool:
     """Whether both definitions look the same to callers; a method that only one has does not matter."""
-    return next(iter(asked)) == next(iter(given)) and all(
-        asked[name] == given[name] for name in asked.keys() & given
-    )
+    is_same_name = next(iter(stub)) == next(iter(answer))
+    return is_same_name and all(stub[name] == answer[name] for name in stub.keys() & answer)
 
 
 def _signatures(definition: Definition) -> dict[str, str]:
-    """Return how to call a function, or a class and its own methods, by name."""
+    """The signature of a function, or of a class and its own methods, by name."""
     if isinstance(definition, ast.FunctionDef):
         return {definition.name: f"def {ast.unparse(definition.args)}"}
     bases = ", ".join(ast.unparse(base) for base in definition.bases)

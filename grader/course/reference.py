@@ -1,4 +1,4 @@
-"""The reference solution and the stubs of an assignment as notebooks, and what a worker is asked of them."""
+"""The reference solution and the stubs of an assignment as notebooks, and the plans of their probes."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
 
 def reference_cells(course: Course, stem: str) -> tuple[Cell, ...]:
     """The code cells of an assignment's master, answers in place."""
-    sources = course.assignment(stem).reference
-    return cells_of(sources)
+    return cells_of(course.assignment(stem).reference)
 
 
 def stub_cells(course: Course, stem: str) -> tuple[Cell, ...]:
     """The code cells of an assignment as they are handed out."""
-    sources = course.assignment(stem).handed_out
-    return cells_of(sources)
+    return cells_of(course.assignment(stem).handed_out)
 
 
 def plan_for_stubs(rubric: Rubric, seed: int) -> ProbePlan:
-    """What to ask the stubs: all that an answer is asked, because nothing counts as a stub."""
-    asked = rubric.plan(seed)
-    return replace(asked, stubs=dict.fromkeys(asked.stubs, "pass"))
+    """The probes of the stubs: all probes of an answer, because nothing counts as a stub."""
+    plan = rubric.plan(seed)
+    return replace(plan, stubs=dict.fromkeys(plan.stubs, "pass"))
 
 
 def plan_for_oracles(rubric: Rubric, seed: int) -> ProbePlan:
-    """What to ask the reference itself where an oracle answers in its place."""
-    asked, of_oracles = rubric.plan(seed), {p.name for p in rubric.probes.values() if p.oracle}
-    probes = {f: tuple(p for p in probes if p.name in of_oracles) for f, probes in asked.probes.items()}
-    return replace(asked, probes=probes)
+    """The probes for which an oracle replaces the reference's answer, without the oracle."""
+    plan, with_oracle = rubric.plan(seed), {p.name for p in rubric.probes.values() if p.oracle}
+    probes = {f: tuple(p for p in probes if p.name in with_oracle) for f, probes in plan.probes.items()}
+    return replace(plan, probes=probes)
 
 
 def observe_reference(

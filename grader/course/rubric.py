@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
 from grader.course.assignment import Question
@@ -19,7 +19,7 @@ from grader.course.cause import cause_of
 from grader.course.check_file import read_check_file
 from grader.course.probe_names import names_defined, question_of
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
-from grader.course.unfinished import import_filled, is_whole
+from grader.course.unfinished import filled_statements, import_statements, is_whole
 from grader.errors import CourseError
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.scores import total
@@ -28,16 +28,11 @@ from grader.text import did_you_mean
 
 @dataclass(frozen=True)
 class Rubric:
-    """Everything a check file says.
+    """The content of a check file.
 
     Attributes:
-        stem: of the assignment.
         path: the check file.
-        questions: of the assignment.
-        checks: in the order of the file.
-        probes: by name.
         asks: the id of each probe's question.
-        pictures: by name.
         shows: the id of each picture's question.
         handed_out: the code cells that students get besides stubs.
     """
@@ -53,11 +48,11 @@ class Rubric:
     handed_out: tuple[str, ...] = ()
 
     def checks_of(self, question: str) -> list[Check]:
-        """The checks of a question."""
+        """The checks of a question, by its id."""
         return [check for check in self.checks if check.question == question]
 
     def only(self, questions: Collection[str]) -> Rubric:
-        """The same with some of the questions only, by their ids, and what belongs to them."""
+        """The rubric with some of the questions only, by their ids, and what belongs to them."""
         asks = {name: question for name, question in self.asks.items() if question in questions}
         shows = {name: question for name, question in self.shows.items() if question in questions}
         return replace(
@@ -71,35 +66,33 @@ class Rubric:
         )
 
     def max_score(self, question: str) -> float:
-        """What a question is worth: the sum of its checks' points."""
+        """The sum of the points of a question's checks."""
         return total(check.points for check in self.checks_of(question))
 
     def plan(self, seed: int, *, only: str | None = None, oracle: bool = False) -> ProbePlan:
-        """What to ask a notebook.
+        """The probes of a notebook.
 
         Args:
             seed: the run's secret seed.
-            only: the id of a question, to ask nothing about the others.
+            only: the id of a question, to leave out the probes of the others.
             oracle: True for the reference, whose answer an oracle may replace.
         """
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
-        asked: dict[str, list[PlannedProbe]] = {question.function: [] for question in questions}
+        planned: dict[str, list[PlannedProbe]] = {question.function: [] for question in questions}
         questions_of = {**self.asks, **self.shows}
         for probe in [*self.probes.values(), *self.pictures.values()]:
             function = functions.get(questions_of[probe.name])
             if function is not None:
-                asked[function].append(self._assigned(probe, function, seed, oracle=oracle))
+                planned[function].append(self._planned(probe, function, seed, oracle=oracle))
         return ProbePlan(
             stubs={question.function: question.stub for question in questions},
-            probes={function: tuple(probes) for function, probes in asked.items()},
-            handed_out=self.handed_out
-            if only is None
-            else (),  # asked about a question, a notebook has only its cells
+            probes={function: tuple(probes) for function, probes in planned.items()},
+            handed_out=() if only else self.handed_out,  # a notebook for a question has only its cells
         )
 
-    def _assigned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> PlannedProbe:
-        """An oracle probe of the reference gets a worker of its own, the oracle in the answer's place."""
+    def _planned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> PlannedProbe:
+        """A probe with its seed; one with an oracle runs in a worker of its own."""
         replaced = oracle and probe.oracle is not None
         return PlannedProbe(
             name=probe.name,
@@ -127,7 +120,8 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
     shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
-    checks = tuple(_check(test, asks, _last_lines(tree), path) for test in tests)
+    last_lines = {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
+    checks = tuple(_check(test, asks, last_lines, path) for test in tests)
     stem = path.stem.removeprefix("test_")
     rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
     if not blanks_in(path):  # with a blank, a probe or question may still wait for its check
@@ -151,46 +145,41 @@ def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
     with importing(path):
         name = path.stem  # the course's own check file
-        return importlib.import_module(name) if is_whole(path) else import_filled(path)  # noqa: TID251
+        if is_whole(path):
+            return importlib.import_module(name)  # noqa: TID251
+        return sys.modules.get(name) or import_statements(path, filled_statements(path))
 
 
 @contextmanager
 def importing(path: Path) -> Iterator[None]:
-    """For the import of a check file: its folder comes first, and what goes wrong is a CourseError."""
+    """Prepare the import of a check file: its folder comes first, and an error becomes a CourseError."""
     folder = str(path.parent)
-    sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
+    sys.path[:] = [folder, *(entry for entry in sys.path if entry != folder)]
     for name in (path.stem, "inside"):  # another course's files of the same names
         loaded = sys.modules.get(name)
         if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
             del sys.modules[name]
     try:
         yield
-    except Exception as error:  # whatever goes wrong in it is for its author to mend
+    except Exception as error:  # the author has to mend any error in it
         cause = cause_of(error, path.parent)
-        told = cause if cause.startswith(str(path.parent)) else f"{path} cannot be imported: {cause}"
-        raise CourseError(told) from error
+        names_file = cause.startswith(str(path.parent))
+        raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 
 
-def _last_lines(tree: ast.Module) -> dict[str, int]:
-    """Where the last statement of each function begins."""
-    return {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
-def _check(test: object, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
-    """The check a test function is."""
-    assert inspect.isfunction(test)
+def _check(test: FunctionType, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
+    """The check of a test function."""
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
     where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
     if unknown or not used:
         what = f"{unknown[0]}; {did_you_mean(unknown[0], asks)}" if unknown else "no probe"
         raise CourseError(f"{where} takes {what}; take probes of this file")
-    belongs = {asks[name] for name in used}
-    if len(belongs) > 1:
+    questions = {asks[name] for name in used}
+    if len(questions) > 1:
         raise CourseError(f"{where} judges probes of several questions; split it")
     title, hint = title_and_hint(test)
     if hint and len(hint) > MAX_HINT:
         raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")
-    return Check(
-        test.__name__, title, hint, points_of(test), belongs.pop(), used, last_lines.get(test.__name__, 0)
-    )
+    name = test.__name__
+    return Check(name, title, hint, points_of(test), questions.pop(), used, last_lines.get(name, 0))

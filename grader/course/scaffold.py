@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.course.names import ANSWERS, CHECKS, MASTER, free_name
 from grader.course.new_question import NewQuestion, file_head
-from grader.course.probe_source import PLACEHOLDERS
+from grader.course.probe_words import PLACEHOLDERS
 from grader.course.scaffold_text import next_question, with_part
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.files import write_atomic, write_exclusive
@@ -21,12 +21,12 @@ from grader.text import inert
 
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
 _TAKEN_NAMES = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
-_PLACES = (MASTER, CHECKS, ANSWERS)
+_KINDS = (MASTER, CHECKS, ANSWERS)
 
 
 @dataclass(frozen=True)
 class Scaffold:
-    """What is to be written; unless the assignment `is_new`, its files get further questions."""
+    """Questions to write; unless the assignment `is_new`, its files get them as further questions."""
 
     root: Path
     stem: str
@@ -41,7 +41,7 @@ class Scaffold:
 
         Args:
             root: the course's folder.
-            stem: the name of the assignment, as in ``09_branches``.
+            stem: the assignment, as in ``09_branches``.
             function: the name of a function of ``x`` that students complete.
             questions: each a function and its parameters, such as ``total:losses,weights``; with these, the
                 assignment may exist. With neither, the function has the assignment's name.
@@ -51,15 +51,15 @@ class Scaffold:
         """
         is_new = not (questions and _is_begun(root, stem))
         name = _free_name(root, stem) if is_new else stem[3:]
-        asked = tuple(NewQuestion.parse(text) for text in [*filter(None, [function]), *questions])
-        asked = asked or (NewQuestion(name),)
-        names = [question.function for question in asked]
-        for wanted in names:
+        parsed = tuple(NewQuestion.parse(text) for text in [*filter(None, [function]), *questions])
+        parsed = parsed or (NewQuestion(name),)
+        functions = [question.function for question in parsed]
+        for wanted in functions:
             _require_name(wanted, name)
             _require_new_function(root, wanted)
-            if names.count(wanted) > 1:
+            if functions.count(wanted) > 1:
                 raise GraderError(f"two questions ask for {wanted}: give each a function of its own")
-        return cls(root, stem, asked, is_new)
+        return cls(root, stem, parsed, is_new)
 
     def write(self) -> list[Path]:
         """Write all files or none; an existing file keeps its text.
@@ -88,26 +88,26 @@ class Scaffold:
         return [path for path, _ in written]
 
     def _texts(self) -> list[tuple[Path, str | None, str]]:
-        """Each file, what it says now, and what it shall say."""
+        """Each file, its text now (None if it is missing), and its new text."""
         first = 1 if self.is_new else next_question(self._read(MASTER) or "")
-        return [(self.root / place.format(self.stem), *self._text(place, first)) for place in _PLACES]
+        return [(self.root / kind.format(self.stem), *self._text(kind, first)) for kind in _KINDS]
 
-    def _text(self, place: str, first: int) -> tuple[str | None, str]:
-        before = None if self.is_new else self._read(place)
-        text = file_head(place, self.stem) if before is None else before
+    def _text(self, kind: str, first: int) -> tuple[str | None, str]:
+        before = None if self.is_new else self._read(kind)
+        text = file_head(kind, self.stem) if before is None else before
         try:
             for number, question in enumerate(self.questions, start=first):
-                text = with_part(place, text, question.part(place, f"q{number}"))
+                text = with_part(kind, text, question.part(kind, f"q{number}"))
         except SyntaxError as error:
-            path = self.root / place.format(self.stem)
+            path = self.root / kind.format(self.stem)
             raise CourseError(
                 f"{path}, line {error.lineno}: {error.msg}; mend that, so that a question can be added"
             ) from error
         return before, text
 
-    def _read(self, place: str) -> str | None:
-        """What a file says, None where it is missing."""
-        path = self.root / place.format(self.stem)
+    def _read(self, kind: str) -> str | None:
+        """The text of a file, None where it is missing."""
+        path = self.root / kind.format(self.stem)
         try:
             return path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -117,7 +117,7 @@ class Scaffold:
 
 
 def _take_back(written: Sequence[tuple[Path, str | None]]) -> None:
-    """Let files be what they were."""
+    """Restore files, each with its text of before."""
     for path, before in written:
         with suppress(OSError):
             path.unlink() if before is None else write_atomic(path, before.encode())

@@ -22,23 +22,25 @@ def next_question(master: str) -> int:
     return 1 + max((int(number) for number in _QUESTION.findall(master)), default=0)
 
 
-def with_part(place: str, text: str, part: str) -> str:
-    """A file's text with a further question's part; in a master, before the prose that closes it.
+def with_part(kind: str, text: str, part: str) -> str:
+    """The text of a file (MASTER, CHECKS or ANSWERS) with a further question's part.
+
+    In a master the part stands before the closing prose.
 
     Raises:
         SyntaxError: a file of checks or answers is not Python, apart from its blanks.
     """
-    if place == MASTER:
+    if kind == MASTER:
         cells = [match.end() for match in _LAST_CELL.finditer(text)]
         end = cells[-1] if cells else len(text)
         closing = text[end:]
         return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
-    needed = [*_imports(file_head(place, "00_any")), *_imports(part)]
+    needed = [*_imports(file_head(kind, "00_any")), *_imports(part)]
     return f"{_with_imports(text, needed).rstrip()}\n\n\n{_without_imports(part)}"
 
 
 def _with_imports(text: str, needed: Sequence[Import]) -> str:
-    """The text with every import that is needed; names join those of the same module."""
+    """The text with every needed import; names join those of the same module."""
     for wanted in needed:
         if not any(
             _module(node) == _module(wanted) and _names(node) >= _names(wanted) for node in _imports(text)
@@ -53,18 +55,18 @@ def _without_imports(part: str) -> str:
 
 
 def _with_import(text: str, wanted: Import) -> str:
-    lines, there = text.splitlines(keepends=True), _imports(text)
-    for node in there:
+    lines, imports = text.splitlines(keepends=True), _imports(text)
+    for node in imports:
         if _module(node) == _module(wanted) is not None:
             names = _names(node) | _names(wanted)
             lines[node.lineno - 1 : node.end_lineno] = [_import_line(_module(node) or "", names)]
             return "".join(lines)
-    last = max((node.end_lineno or 0 for node in there), default=_docstring_end(text))
+    last = max((node.end_lineno or 0 for node in imports), default=_docstring_end(text))
     return "".join([*lines[:last], f"{ast.unparse(wanted)}\n", *lines[last:]])
 
 
 def _module(node: Import) -> str | None:
-    """What an import takes names from; None for ``import torch``."""
+    """The module that an import takes names from; None for ``import torch``."""
     return node.module if isinstance(node, ast.ImportFrom) else None
 
 
@@ -74,11 +76,11 @@ def _names(node: Import) -> set[str]:
 
 def _import_line(module: str, names: set[str]) -> str:
     """As the formatter writes it."""
-    listed = sorted(names, key=lambda name: (name.lower() == name, name))  # classes before functions
-    line = f"from {module} import {', '.join(listed)}\n"
+    in_order = sorted(names, key=lambda name: (name.lower() == name, name))  # classes before functions
+    line = f"from {module} import {', '.join(in_order)}\n"
     if len(line) <= _WIDTH:
         return line
-    return f"from {module} import (\n{''.join(f'    {name},' + chr(10) for name in listed)})\n"
+    return f"from {module} import (\n{''.join(f'    {name},' + chr(10) for name in in_order)})\n"
 
 
 def _imports(text: str) -> list[Import]:

@@ -25,13 +25,7 @@ Questions = Mapping[str, Collection[str] | None]
 
 @dataclass(frozen=True)
 class Feedback:
-    """What students see besides titles, outcomes and points.
-
-    Attributes:
-        diagnoses: what was seen where a check failed.
-        hints: the advice of a failed check's author.
-        xrays: pictures of autograd graphs.
-    """
+    """What students see besides titles, outcomes and points: `xrays` are pictures of autograd graphs."""
 
     diagnoses: bool = True
     hints: bool = True
@@ -40,7 +34,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Settings:
-    """What an instructor may choose for a course.
+    """An instructor's choices for a course.
 
     Attributes:
         partial_credit: the largest part of its points that a question with a failed check can earn, 0 to 1.
@@ -58,9 +52,7 @@ class Settings:
 def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
     """Read a ``course.toml``; without the file, the defaults.
 
-    Args:
-        path: the file.
-        questions: called for the course's questions if the file sets points.
+    `questions` is called if the file sets points.
 
     Raises:
         CourseError: the file cannot be read, or has an entry or a value that is not allowed.
@@ -98,14 +90,13 @@ def _settings(file: _Table, questions: Callable[[], Questions]) -> Settings:
 def _points(table: _Table, questions: Callable[[], Questions]) -> dict[str, dict[str, float]]:
     if not table.content:
         return {}
-    asked = questions()
-    table.allow(*asked)
+    by_stem = questions()
+    table.allow(*by_stem)
     points: dict[str, dict[str, float]] = {}
     for stem in table.content:
-        worth = table.table(stem)
-        known = asked[stem]
-        worth.allow(*(worth.content if known is None else known))
-        points[stem] = {question: worth.number(question, *_POINTS) for question in worth.content}
+        of_stem, ids = table.table(stem), by_stem[stem]
+        of_stem.allow(*(of_stem.content if ids is None else ids))
+        points[stem] = {question: of_stem.number(question, *_POINTS) for question in of_stem.content}
     return points
 
 
@@ -135,49 +126,49 @@ class _Table:
         for key in self.content:
             if key not in keys:
                 near = get_close_matches(key, keys, n=1, cutoff=0.5)
-                meant = f"; did you mean {near[0]}?" if near else ""
-                known = f"here may be {', '.join(keys)}" if keys else "nothing may be here"
-                where, place = self._where(key), self._place(key)
-                raise CourseError(f"{where}: {place!r} means nothing ({known}){meant or ': remove it'}")
+                advice = f"; did you mean {near[0]}?" if near else ": remove it"
+                allowed = f"here may be {', '.join(keys)}" if keys else "nothing may be here"
+                where, name = self._where(key), self._full_name(key)
+                raise CourseError(f"{where}: {name!r} means nothing ({allowed}){advice}")
 
     def table(self, key: str) -> _Table:
         """The table below a key, empty where there is none."""
-        found = self.content.get(key, {})
-        if not isinstance(found, dict):
-            raise self._refused(key, found, f"a section, [{self._place(key)}]")
-        return _Table(self.path, self._place(key), found, self.text)
+        value = self.content.get(key, {})
+        if not isinstance(value, dict):
+            raise self._refused(key, value, f"a section, [{self._full_name(key)}]")
+        return _Table(self.path, self._full_name(key), value, self.text)
 
     def number(self, key: str, least: float, most: float, default: float = math.nan) -> float:
         """The number of a key, within its bounds."""
-        found = self.content.get(key, default)
-        if type(found) not in (int, float) or not least <= found <= most:  # a bool is no number here
-            raise self._refused(key, found, f"a number from {least:g} to {most:g}")
-        return float(found)
+        value = self.content.get(key, default)
+        if type(value) not in (int, float) or not least <= value <= most:  # a bool is no number here
+            raise self._refused(key, value, f"a number from {least:g} to {most:g}")
+        return float(value)
 
     def switch(self, key: str) -> bool:
-        """What a key is switched to."""
-        found = self.content[key]
-        if type(found) is not bool:
-            raise self._refused(key, found, "true or false")
-        return found
+        """The value of a key, true or false."""
+        value = self.content[key]
+        if type(value) is not bool:
+            raise self._refused(key, value, "true or false")
+        return value
 
-    def _place(self, key: str) -> str:
+    def _full_name(self, key: str) -> str:
         return f"{self.name}.{key}" if self.name else key
 
     def _where(self, key: str) -> str:
-        """The file, and the line of an entry where it stands as it mostly does: below its section's head."""
-        section, place = "", self._place(key)
+        """The file, and the line of an entry if it stands below its section's head, as most entries do."""
+        section, wanted = "", self._full_name(key)
         for number, line in enumerate(self.text.splitlines(), start=1):
             head = re.match(r"\s*\[([^][]+)\]", line)
-            name = re.match(r"\s*([^=#]+?)\s*=", line)
+            entry = re.match(r"\s*([^=#]+?)\s*=", line)
             if head:
                 section = _plain(head[1])
-            found = section if head else ".".join(filter(None, [section, _plain(name[1])])) if name else ""
-            if found == place or found.startswith(f"{place}."):
+            name = section if head else ".".join(filter(None, [section, _plain(entry[1])])) if entry else ""
+            if name == wanted or name.startswith(f"{wanted}."):
                 return f"{self.path}, line {number}"
         return str(self.path)
 
-    def _refused(self, key: str, found: object, allowed: str) -> CourseError:
-        shown = {True: "true", False: "false"}[found] if isinstance(found, bool) else repr(found)
+    def _refused(self, key: str, value: object, allowed: str) -> CourseError:
+        shown = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
         cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        return CourseError(f"{self._where(key)}: {self._place(key)} is {cut}, but has to be {allowed}")
+        return CourseError(f"{self._where(key)}: {self._full_name(key)} is {cut}, but has to be {allowed}")

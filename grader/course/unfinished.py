@@ -1,4 +1,4 @@
-"""An assignment with blanks: what is filled in of it, read as if the rest were not there.
+"""An assignment with blanks: its definitions without blanks, read as if the others were not there.
 
 Each blank is first replaced by a name, so that the file parses. Then each definition that has a blank is left
 out, with all definitions that need it. A question whose cell in the master has a blank is left out of
@@ -13,19 +13,22 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from grader.course.assignment import IDENTITY
-from grader.course.author_file import Blank, blanks_in, has_blank, read_syntax, read_text, without_blanks
-from grader.course.definitions import Statement, without
+from grader.course.author_file import (
+    Blank,
+    Statement,
+    blanks_in,
+    has_blank,
+    read_syntax,
+    read_text,
+    without,
+    without_blanks,
+)
 from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.errors import CourseError
 
-if TYPE_CHECKING:
-    pass
-
-_SHOWN = 3
-
+_MAX_SHOWN = 3
 
 _CELL = re.compile(r"(?m)^# %%.*$")
 _QUESTION_TAG = re.compile(rf'"question ({IDENTITY})"')
@@ -34,20 +37,16 @@ _FUNCTION = re.compile(r"(?m)^(?:def|class) (\w+)")
 
 def blanks_of(root: Path, stem: str) -> list[Blank]:
     """The blanks of an assignment: of its master, its hidden checks and its known answers."""
-    return [blank for place in (MASTER, CHECKS, ANSWERS) for blank in blanks_in(root / place.format(stem))]
+    return [blank for kind in (MASTER, CHECKS, ANSWERS) for blank in blanks_in(root / kind.format(stem))]
 
 
 def require_finished(root: Path, stem: str) -> None:
-    """Refuse an assignment that has blanks.
-
-    Raises:
-        CourseError: it has; the text names the first of them, each with its file and line.
-    """
+    """Refuse an assignment that has blanks; the CourseError names the first of them with file and line."""
     blanks = blanks_of(root, stem)
     if not blanks:
         return
-    shown = "".join(f"\n  {blank}" for blank in blanks[:_SHOWN])
-    more = f"\n  and {len(blanks) - _SHOWN} more" if len(blanks) > _SHOWN else ""
+    shown = "".join(f"\n  {blank}" for blank in blanks[:_MAX_SHOWN])
+    more = f"\n  and {len(blanks) - _MAX_SHOWN} more" if len(blanks) > _MAX_SHOWN else ""
     count = "one blank" if len(blanks) == 1 else f"{len(blanks)} blanks"
     raise CourseError(
         f"{stem} still has {count}; put your text or code in the place of [FILL IN: ...], brackets"
@@ -62,21 +61,16 @@ def filled_statements(path: Path) -> list[ast.stmt]:
         CourseError: the file cannot be read, or is not Python apart from its blanks; the text names the line.
     """
     text, nodes = read_text(path), read_syntax(path).body
-    waiting = {function for function in _questions(path).values() if function is not None}
-    if not waiting and not has_blank(text):
+    unwritten = {function for function in _questions(path).values() if function is not None}
+    if not unwritten and not has_blank(text):
         return nodes
     lines, statements = text.splitlines(), [*map(Statement.of, nodes)]
-    left_out = [s for s in statements if has_blank("\n".join(s.lines(lines))) or _asks_about(s.node, waiting)]
+    left_out = [s for s in statements if has_blank("\n".join(s.lines(lines))) or _asks_for(s.node, unwritten)]
     return [statement.node for statement in without(statements, left_out)]
 
 
-def import_filled(path: Path) -> ModuleType:
-    """Import a check file without its blanks under its own name, unless it is imported already."""
-    return sys.modules.get(path.stem) or import_statements(path, filled_statements(path))
-
-
 def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
-    """Import some of a check file's statements instead of all, under its name; raises what they raise."""
+    """Import some of a check file's statements instead of all, under its name; raises their errors."""
     module = sys.modules[path.stem] = ModuleType(path.stem)
     module.__file__ = str(path)
     _remember_source(path)
@@ -93,7 +87,7 @@ def is_whole(path: Path) -> bool:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return True  # as others complain
+        return True  # reading the file complains
     return not has_blank(text) and all(function is None for function in _questions(path).values())
 
 
@@ -108,37 +102,34 @@ def questions_asked(path: Path) -> set[str]:
 
 
 def _questions(path: Path) -> dict[str, str | None]:
-    return _read_questions(_master(path))
-
-
-def _master(path: Path) -> Path:
-    return path.parent.parent.parent / MASTER.format(path.stem.removeprefix("test_"))
+    """The questions of the master that a check file or a file of answers belongs to."""
+    return _read_questions(path.parent.parent.parent / MASTER.format(path.stem.removeprefix("test_")))
 
 
 def _read_questions(master: Path) -> dict[str, str | None]:
-    """By the id of each question the function it asks for, where its cell has a blank, else None."""
+    """For each question's id the function that it asks for, if its cell has a blank, else None."""
     try:
         text = master.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return {}
-    found: dict[str, str | None] = {}
-    ends = [match.start() for match in _CELL.finditer(text)]
-    for begin, end in zip(ends, [*ends[1:], len(text)], strict=True):
+    questions: dict[str, str | None] = {}
+    begins = [match.start() for match in _CELL.finditer(text)]
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         cell = text[begin:end]
         if tag := _QUESTION_TAG.search(cell.partition("\n")[0]):
             function = _FUNCTION.search(cell)
-            found[tag[1]] = (function[1] if function else "") if has_blank(cell) else None
-    return found
+            questions[tag[1]] = (function[1] if function else "") if has_blank(cell) else None
+    return questions
 
 
-def _asks_about(statement: ast.stmt, waiting: set[str]) -> bool:
-    """Whether a definition asks its first argument for a function that is not written, as a probe does."""
+def _asks_for(statement: ast.stmt, functions: set[str]) -> bool:
+    """Whether a definition asks its first argument for one of some functions, as a probe does."""
     if not isinstance(statement, ast.FunctionDef) or not statement.args.args:
         return False
     student = statement.args.args[0].arg
     return any(
         isinstance(node, ast.Attribute)
-        and node.attr in waiting
+        and node.attr in functions
         and isinstance(node.value, ast.Name)
         and node.value.id == student
         for node in ast.walk(statement)
@@ -147,6 +138,6 @@ def _asks_about(statement: ast.stmt, waiting: set[str]) -> bool:
 
 def _remember_source(path: Path) -> None:
     """Let ``inspect`` find the sources of definitions: it parses the whole file for those of classes."""
-    text, known = without_blanks(path.read_text(encoding="utf-8")), path.stat()
+    text, status = without_blanks(path.read_text(encoding="utf-8")), path.stat()
     lines = text.splitlines(keepends=True)
-    linecache.cache[str(path)] = (known.st_size, known.st_mtime, lines, str(path))
+    linecache.cache[str(path)] = (status.st_size, status.st_mtime, lines, str(path))

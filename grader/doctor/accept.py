@@ -1,4 +1,4 @@
-"""Writes the checks that wrong answers fail into their file, for ``doctor --accept``."""
+"""Writes the checks that wrong answers fail into the file of answers, for ``doctor --accept``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] =
         fails: the checks that each wrong answer fails, by its name.
         public: the names of wrong answers that pass their public check.
     """
-    lines = [line.encode() for line in io.StringIO(read_text(path)).readlines()]  # those that Python counts
+    lines = [line.encode() for line in io.StringIO(read_text(path)).readlines()]  # as Python counts lines
     for name, node in reversed([*_wrong_answers(filled_statements(path))]):
         if name in fails:
-            parts = [_cut(lines, part)[1].decode() for part in _written(node)]
+            parts = [_cut(lines, part)[1].decode() for part in _arguments(node)]
             call = _call(node, parts, fails[name], public=name in public)
             before, _, after = _cut(lines, node)
             indent = len(before) - len(before.lstrip())
@@ -38,7 +38,7 @@ def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] =
 
 
 def _importing_edit(text: str) -> str:
-    """The text with ``edit`` among what it takes of ``grader.answers``, where it says ``edit(...)``."""
+    """The text with ``edit`` imported from ``grader.answers``, where it says ``edit(...)``."""
     tree = ast.parse(without_blanks(text))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     taken = [node for node in imports if node.module == "grader.answers"]
@@ -54,7 +54,7 @@ def _importing_edit(text: str) -> str:
 
 
 def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """The names of the wrong answers, and the expressions that say what they fail."""
+    """The names of the wrong answers, and the expressions that say which checks they fail."""
     for node in statements:
         mark, edits = mark_of(node), edits_call(node)
         if mark is not None and is_wrong(mark) and isinstance(node, Named):
@@ -66,14 +66,14 @@ def _wrong_answers(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.ex
 
 
 def _cut(lines: Sequence[bytes], node: ast.expr) -> tuple[bytes, bytes, bytes]:
-    """An expression between the text before it on its first line and behind it on its last line."""
-    own = b"".join(lines[node.lineno - 1 : node.end_lineno])
+    """The text before an expression on its first line, the expression, and the text behind its end."""
+    whole = b"".join(lines[node.lineno - 1 : node.end_lineno])
     after = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset :]
-    return own[: node.col_offset], own[node.col_offset : len(own) - len(after)], after
+    return whole[: node.col_offset], whole[node.col_offset : len(whole) - len(after)], after
 
 
-def _written(node: ast.expr) -> list[ast.expr]:
-    """What the author has written of it, which stays."""
+def _arguments(node: ast.expr) -> list[ast.expr]:
+    """The author's arguments, which stay."""
     return node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, ast.Tuple) else []
 
 
@@ -89,11 +89,11 @@ class _Brackets:
         return self.opening + ", ".join(map(str, self.items)) + self.closing
 
 
-def _call(node: ast.expr, written: list[str], fails: list[str], *, public: bool) -> _Brackets:
-    """``wrong(...)`` or ``edit(...)`` with what was written and what was observed."""
+def _call(node: ast.expr, arguments: list[str], fails: list[str], *, public: bool) -> _Brackets:
+    """``wrong(...)`` or ``edit(...)`` with the author's arguments and the observed outcome."""
     keywords = node.keywords if isinstance(node, ast.Call) else []
     stops = [_quoted(ast.literal_eval(keyword.value)) for keyword in keywords if keyword.arg == "stops"]
-    items: list[str | _Brackets] = [*written, *(f"stops={error}" for error in stops)]
+    items: list[str | _Brackets] = [*arguments, *(f"stops={error}" for error in stops)]
     items += [_Brackets("fails=[", [*map(_quoted, fails)], "]"), *(["public=True"] if public else [])]
     is_mark = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "wrong"
     return _Brackets("wrong(" if is_mark else "edit(", items, ")")
@@ -108,19 +108,20 @@ def _laid_out(item: str | _Brackets, indent: int, begins: int, tail: int) -> str
 
     Args:
         item: the code.
-        indent: of the line it begins on.
-        begins: its column there.
-        tail: how many characters follow it.
+        indent: of the line on which the code begins.
+        begins: its column on this line.
+        tail: the number of characters that follow the code.
     """
     if isinstance(item, str) or _fits(str(item), begins + tail):
         return str(item)
     inner, all_items = indent + _STEP, ", ".join(map(str, item.items))
-    body = [f"{_laid_out(one, inner, inner, tail=1)}," for one in item.items]
+    body = [f"{_laid_out(part, inner, inner, tail=1)}," for part in item.items]
     if item.opening.endswith("(") and _fits(all_items, inner):
         body = [all_items]
     lines = [item.opening, *(" " * inner + line for line in body), " " * indent + item.closing]
     return "\n".join(lines)
 
 
-def _fits(text: str, beside: int) -> bool:
-    return "\n" not in text and beside + len(text) <= _WIDTH
+def _fits(text: str, others: int) -> bool:
+    """Whether a text fits on a line with so many other characters."""
+    return "\n" not in text and others + len(text) <= _WIDTH

@@ -1,4 +1,4 @@
-"""Known answers that are written as edits of another answer, and the functions they stand for."""
+"""Known answers that are written as edits of another answer, and their sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.course.author_file import not_python
 from grader.errors import CourseError
 
 _MARKS = ("accepted_edits", "wrong_edits")
-_HOW = (
+_FORM = (
     'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
     " with literals, and edit(...) where the answer fails checks"
 )
@@ -24,21 +24,20 @@ _LINE_ENDS = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, t
 
 @dataclass(frozen=True)
 class Edited:
-    """An answer as its author wrote it: what to replace in another.
+    """An answer that is written as an edit of another answer.
 
     Attributes:
-        name: of the answer.
         line: of its name.
         replacements: pairs of old and new text, made in this order.
         why: the author's reason; the answer's docstring.
-        said: the author's other entries by name: ``fails``, ``stops``, ``public``.
+        options: the author's other entries by name: ``fails``, ``stops``, ``public``.
     """
 
     name: str
     line: int
     replacements: tuple[tuple[str, str], ...]
     why: str
-    said: dict[str, Any]
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Original:
 
 
 def edits_call(node: ast.stmt) -> ast.Call | None:
-    """The call of ``wrong_edits`` or ``accepted_edits`` that a statement is."""
+    """The call of ``wrong_edits`` or ``accepted_edits`` in a statement, or None."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in _MARKS:
             return call
@@ -63,7 +62,7 @@ def edits_in(call: ast.Call, file: object) -> list[Edited]:
     match call.args:
         case [_, ast.Dict(keys=names, values=edits)]:
             return [_edited(name, edit, file) for name, edit in zip(names, edits, strict=True)]
-    raise CourseError(f"{file}, line {call.lineno}: {_HOW}")
+    raise CourseError(f"{file}, line {call.lineno}: {_FORM}")
 
 
 def _edited(key: ast.expr | None, value: ast.expr, file: object) -> Edited:
@@ -71,9 +70,9 @@ def _edited(key: ast.expr | None, value: ast.expr, file: object) -> Edited:
     try:
         name = ast.literal_eval(key) if key else None
         parts = [ast.literal_eval(part) for part in _parts(value)]
-        said = {k.arg or "": ast.literal_eval(k.value) for k in _keywords(value)}
+        options = {k.arg or "": ast.literal_eval(k.value) for k in _keywords(value)}
     except ValueError:
-        name, parts, said = None, [], {}
+        name, parts, options = None, [], {}
     match parts:
         case [str(old), str(new), str(why)]:
             pairs: Any = [(old, new)]
@@ -81,10 +80,10 @@ def _edited(key: ast.expr | None, value: ast.expr, file: object) -> Edited:
             pass
         case _:
             pairs, why = [], ""
-    is_whole = pairs and all(map(_is_pair, pairs)) and set(said) <= {"fails", "stops", "public"}
+    is_whole = pairs and all(map(_is_pair, pairs)) and set(options) <= {"fails", "stops", "public"}
     if not is_whole or not isinstance(name, str) or not name.isidentifier():
-        raise CourseError(f"{file}, line {line}: {_HOW}")
-    return Edited(name, line, tuple(map(tuple, pairs)), why, said)
+        raise CourseError(f"{file}, line {line}: {_FORM}")
+    return Edited(name, line, tuple(map(tuple, pairs)), why, options)
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:
@@ -106,21 +105,21 @@ def _is_pair(pair: Any) -> bool:
 
 
 def edited_source(original: Original, edited: Edited, file: object) -> str:
-    """The function or class that an edit stands for, under the edit's name.
+    """The function or class that an edit makes, under the edit's name.
 
     The old text must stand exactly once in the original, as whole words, outside of comments and docstrings.
     Several replacements are made one after the other.
 
     Raises:
-        CourseError: the old text stands there never or several times, or the result is no such function.
+        CourseError: the old text stands there never or several times, or the edit leaves no such function.
     """
     where = f"{file}, line {edited.line}: {edited.name}"
     source = original.source
     for old, new in edited.replacements:
-        found = _found(old, source)
-        if len(found) != 1:
-            raise CourseError(f"{where}: `{old}` stands {_times(len(found), old, original)}")
-        source = source[: found[0]] + new + source[found[0] + len(old) :]
+        positions = _positions(old, source)
+        if len(positions) != 1:
+            raise CourseError(f"{where}: `{old}` stands {_times(len(positions), old, original)}")
+        source = source[: positions[0]] + new + source[positions[0] + len(old) :]
     try:
         definition = _definition(source, original.name)
     except SyntaxError as error:
@@ -140,7 +139,7 @@ def _definition(source: str, name: str) -> ast.FunctionDef | ast.ClassDef | None
 
 
 def _renamed(definition: ast.FunctionDef | ast.ClassDef, edited: Edited) -> ast.stmt:
-    """The definition under its own name, also where it names itself; its docstring is what is believed."""
+    """The definition under the edit's name, also where it names itself, with the reason as docstring."""
     for node in ast.walk(definition):
         if isinstance(node, ast.Name) and node.id == definition.name and isinstance(node.ctx, ast.Load):
             node.id = edited.name
@@ -151,7 +150,7 @@ def _renamed(definition: ast.FunctionDef | ast.ClassDef, edited: Edited) -> ast.
     return ast.fix_missing_locations(definition)
 
 
-def _found(old: str, source: str) -> list[int]:
+def _positions(old: str, source: str) -> list[int]:
     """Each position at which a piece of code begins, as whole words."""
     before, after = (r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else "")
     return [match.start() for match in re.finditer(before + re.escape(old) + after, _code(source))]
@@ -159,7 +158,7 @@ def _found(old: str, source: str) -> list[int]:
 
 @cache
 def _code(source: str) -> str:
-    """The same, as long, with blanks in place of comments and docstrings; as it is where it is no Python."""
+    """The source with spaces in place of comments and docstrings; unchanged where it is no Python."""
     lines = io.StringIO(source).readlines()
     begins = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
     try:
@@ -183,5 +182,5 @@ def _times(number: int, old: str, original: Original) -> str:
 
 
 def _in_common(old: str, line: str) -> int:
-    """How long the longest piece is that both have."""
+    """The length of the longest piece that both texts have."""
     return SequenceMatcher(None, old, line, autojunk=False).find_longest_match().size

@@ -1,4 +1,4 @@
-"""What the doctor found of an assignment, and its kill matrix: the wrong answers that each check fails.
+"""The doctor's findings about an assignment, and its kill matrix: the wrong answers that each check fails.
 
 A row without a cross is a wrong answer that no check finds. A column whose crosses never stand alone in their
 rows is a check that is not needed. ``!`` marks a check that failed without judging, because the answer
@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 @dataclass
 class AssignmentReport:
-    """What was found of an assignment.
+    """The findings about an assignment.
 
     Attributes:
-        stem: of the assignment.
         complaints: a sentence for each contradiction.
         kills: for each check, how many wrong answers it fails, without those that stopped before.
         diagnoses: the outcome of each wrong answer.
@@ -37,17 +36,17 @@ class AssignmentReport:
     blanks: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is remembered."""
+        """The form in the doctor's memory."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> AssignmentReport:
-        """What a remembered form says."""
+        """From the form in the doctor's memory."""
         return cls(
             stem=stored["stem"],
             complaints=stored["complaints"],
             kills=stored["kills"],
-            diagnoses=[AnswerReport(*one) for one in stored["diagnoses"]],
+            diagnoses=[AnswerReport(*fields) for fields in stored["diagnoses"]],
             answers=tuple(stored["answers"]),
             public=[(question, name) for question, name in stored["public"]],
             blanks=stored["blanks"],
@@ -58,8 +57,6 @@ class AnswerReport(NamedTuple):
     """The outcome of a wrong answer.
 
     Attributes:
-        question: its id.
-        name: of the answer.
         failed: the message of each check that it fails, by the check's name.
         stopped: the failed checks that judged nothing, because the answer stopped before.
     """
@@ -70,7 +67,7 @@ class AnswerReport(NamedTuple):
     stopped: Collection[str] = ()
 
     def mark(self, check: str) -> str:
-        """What stands in the matrix."""
+        """The entry of the matrix."""
         return "·" if check not in self.failed else "!" if check in self.stopped else "✗"
 
 
@@ -101,33 +98,33 @@ def answer_messages(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) ->
     """Each message that a wrong answer gets, once; students read those of all checks that failed."""
     for question, wrong in _by_question(diagnoses).items():
         columns = _columns(wrong, checks)
-        for one in wrong:
-            told: dict[str, list[str]] = {} if one.failed else {"": []}
+        for answer in wrong:
+            messages: dict[str, list[str]] = {} if answer.failed else {"": []}
             for number, check in enumerate(columns, start=1):
-                if check in one.failed:
-                    told.setdefault(one.failed[check], []).append(str(number))
-            for message, numbers in told.items():
-                yield AnswerMessage(question, one.name, ", ".join(numbers), message)
+                if check in answer.failed:
+                    messages.setdefault(answer.failed[check], []).append(str(number))
+            for message, numbers in messages.items():
+                yield AnswerMessage(question, answer.name, ", ".join(numbers), message)
 
 
 def _by_question(diagnoses: Sequence[AnswerReport]) -> dict[str, list[AnswerReport]]:
-    found: dict[str, list[AnswerReport]] = {}
+    groups: dict[str, list[AnswerReport]] = {}
     for diagnosis in diagnoses:
-        found.setdefault(diagnosis.question, []).append(diagnosis)
-    return found
+        groups.setdefault(diagnosis.question, []).append(diagnosis)
+    return groups
 
 
 def _columns(wrong: Sequence[AnswerReport], checks: Sequence[str]) -> list[str]:
-    return [check for check in checks if any(check in one.failed for one in wrong)]
+    return [check for check in checks if any(check in answer.failed for answer in wrong)]
 
 
 def _matrix(question: str, wrong: Sequence[AnswerReport], columns: Sequence[str]) -> Iterator[str]:
     width = max(len(str(len(columns))), 1)
     margin = max(len(question), len("failed"))
     yield _row(question, margin, [str(number) for number, _ in enumerate(columns, start=1)], width)
-    for one in wrong:
-        yield _row("", margin, [*map(one.mark, columns)], width) + f"  {one.name}"
-    kills = [sum(one.mark(check) == "✗" for one in wrong) for check in columns]
+    for answer in wrong:
+        yield _row("", margin, [*map(answer.mark, columns)], width) + f"  {answer.name}"
+    kills = [sum(answer.mark(check) == "✗" for answer in wrong) for check in columns]
     yield _row("failed", margin, [str(number) for number in kills], width) + f"  of {len(wrong)}"
     for number, check in enumerate(columns, start=1):
         yield f"{number:>{margin}} {check}"

@@ -18,36 +18,39 @@ from grader.sandbox.evidence import UNJUDGED
 from grader.scores import total
 
 
-def add_complaints(found: AssignmentReport, judged: JudgedQuestion) -> None:
+def add_complaints(report: AssignmentReport, judged: JudgedQuestion) -> None:
     """Add the findings about a question to the report of its assignment."""
-    found.complaints += _broken(judged)
-    found.complaints += judged.tried[REFERENCE].complaints
-    found.complaints += [*_of_the_reference(judged)] or [*_of_late_draws(judged)]
-    of_stub = [*stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)]
-    found.complaints += of_stub
+    report.complaints += _about_broken_checks(judged)
+    report.complaints += judged.tried[REFERENCE].complaints
+    report.complaints += [*_about_reference(judged)] or [*_about_late_draws(judged)]
+    about_stub = [*stub_complaints(judged.question, judged.checks, judged.tried[STUB].verdicts)]
+    report.complaints += about_stub
     for answer in judged.answers:
-        found.complaints += _of_an_answer(judged, answer)
+        report.complaints += _about_answer(judged, answer)
     failures = [check for answer in judged.wrong for check in judged.killed_by(answer)]
     kills = {check.id: failures.count(check.id) for check in judged.checks}
     idle = [check for check, number in kills.items() if number == 0]
-    found.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
-    found.complaints += _of_pictures(judged)
-    found.complaints += public_complaints(
+    report.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
+    report.complaints += _about_pictures(judged)
+    report.complaints += public_complaints(
         judged.question,
         judged.public_failures,
         judged.answers,
         reference=REFERENCE,
-        stub=None if of_stub else STUB,
+        stub=None if about_stub else STUB,
     )
-    found.kills.update(kills)
-    for answer in judged.wrong:
-        failed, verdicts = judged.failed(answer.name), judged.tried[answer.name].verdicts
-        messages = {check: _message(verdicts.get(check)) for check in failed}
-        stopped = [check for check in failed if check not in judged.killed_by(answer)]
-        found.diagnoses.append(AnswerReport(answer.question, answer.name, messages, stopped))
-    found.public += [(a.question, a.name) for a in judged.wrong if judged.passes_public(a)]
-    right, wrong = found.answers
-    found.answers = right + len(judged.answers) - len(judged.wrong), wrong + len(judged.wrong)
+    report.kills.update(kills)
+    report.diagnoses += (_answer_report(judged, answer) for answer in judged.wrong)
+    report.public += [(a.question, a.name) for a in judged.wrong if judged.passes_public(a)]
+    right, wrong = report.answers
+    report.answers = right + len(judged.answers) - len(judged.wrong), wrong + len(judged.wrong)
+
+
+def _answer_report(judged: JudgedQuestion, answer: Answer) -> AnswerReport:
+    failed, verdicts = judged.failed(answer.name), judged.tried[answer.name].verdicts
+    messages = {check: _message(verdicts.get(check)) for check in failed}
+    stopped = [check for check in failed if check not in judged.killed_by(answer)]
+    return AnswerReport(answer.question, answer.name, messages, stopped)
 
 
 def lists_to_accept(judged: Sequence[JudgedQuestion]) -> tuple[dict[str, list[str]], set[str]]:
@@ -55,17 +58,13 @@ def lists_to_accept(judged: Sequence[JudgedQuestion]) -> tuple[dict[str, list[st
 
     An answer that stops without saying so is left out: its author has to say that first.
     """
-    fails = {
-        answer.name: one.failed(answer.name)
-        for one in judged
-        for answer in one.wrong
-        if not one.misjudged_stops(answer)
-    }
-    return fails, {answer.name for one in judged for answer in one.wrong if one.passes_public(answer)}
+    wrong = [(question, answer) for question in judged for answer in question.wrong]
+    fails = {a.name: question.failed(a.name) for question, a in wrong if not question.misjudged_stops(a)}
+    return fails, {answer.name for question, answer in wrong if question.passes_public(answer)}
 
 
-def _broken(judged: JudgedQuestion) -> Iterator[str]:
-    """Checks that broke instead of judging; each place once, on however many answers they broke."""
+def _about_broken_checks(judged: JudgedQuestion) -> Iterator[str]:
+    """Checks that broke instead of judging; each file and line once, on however many answers they broke."""
     causes: dict[str, str] = {}
     for tried in judged.tried.values():
         for check, verdict in tried.all_verdicts():
@@ -74,7 +73,7 @@ def _broken(judged: JudgedQuestion) -> Iterator[str]:
     yield from causes.values()
 
 
-def _of_pictures(judged: JudgedQuestion) -> Iterator[str]:
+def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
     """Pictures that show the same of a right answer, of the stub and of all wrong answers."""
     for picture, shown in judged.tried[REFERENCE].pictures.items():
         others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
@@ -96,12 +95,12 @@ def _is_broken(verdict: Verdict | None) -> bool:
 
 
 def _message(verdict: Verdict | None) -> str:
-    """What a check that failed tells."""
+    """The message of a check that failed."""
     return verdict.message if verdict and verdict.message else UNJUDGED
 
 
-def _of_the_reference(judged: JudgedQuestion) -> Iterator[str]:
-    """Every check passes it, with every seed."""
+def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
+    """Every check passes the reference, with every seed."""
     tried = judged.tried[REFERENCE]
     for seed, verdicts in {judged.seeds[0]: tried.verdicts, **tried.otherwise}.items():
         for check in judged.checks:
@@ -110,8 +109,8 @@ def _of_the_reference(judged: JudgedQuestion) -> Iterator[str]:
                 yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
 
 
-def _of_late_draws(judged: JudgedQuestion) -> Iterator[str]:
-    """Every check passes the reference when that draws at random after its work, too."""
+def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
+    """Every check passes the reference, also if it draws at random after its work."""
     tried = judged.tried[DRAWS]
     for check in judged.checks:
         verdict = tried.verdicts.get(check.id)
@@ -123,7 +122,7 @@ def _of_late_draws(judged: JudgedQuestion) -> Iterator[str]:
             )
 
 
-def _of_an_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
+def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
     """An accepted answer passes; a wrong one fails what it names and earns little; all seeds agree."""
     tried = judged.tried[answer.name]
     broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
@@ -142,20 +141,22 @@ def _of_an_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
         part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
         yield f"{who} is wrong and earns more than {part}"
     yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
-    yield from _of_other_seeds(judged, answer)
+    yield from _about_other_seeds(judged, answer)
 
 
-def _of_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
-    """Which check another seed judges otherwise, what it says there, and how to look at it."""
+def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
+    """Which check judges otherwise with another seed, its message there, and how to look at it."""
     tried, first = judged.tried[answer.name], judged.seeds[0]
     for seed, verdicts in tried.otherwise.items():
         for check in judged.checks:
             before, now = is_passed(check, tried.verdicts), is_passed(check, verdicts)
             if before != now:
-                said = judged.placed(_message((tried.verdicts if now else verdicts).get(check.id)), answer)
-                told = f"passes {check.id} with seed {first if before else seed} and fails it with seed"
+                failed = tried.verdicts if now else verdicts
+                message = judged.placed(_message(failed.get(check.id)), answer)
+                passing, failing = (first, seed) if before else (seed, first)
                 look = f"try {judged.path.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
                 yield (
                     f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {first}: it"
-                    f" {told} {seed if before else first}: {said} Look at it with `{look}`"
+                    f" passes {check.id} with seed {passing} and fails it with seed {failing}: {message} Look"
+                    f" at it with `{look}`"
                 )

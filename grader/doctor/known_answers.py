@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ class Answer:
     """A known answer.
 
     Attributes:
-        name: its author's name for it.
         question: the id of its question.
         fails: the names of the checks it must fail; None for an accepted answer.
         line: of its decorator.
@@ -63,21 +62,18 @@ def read_answers(
     everything = filled_statements(path)
     _refuse_shared_names(path, everything)
     statements = _about(everything, path, functions)
-    shared = [node for node in statements if not _is_ours(node)]
+    shared = [node for node in statements if not _is_bookkeeping(node)]
     preamble = "\n".join(map(ast.unparse, shared))
     shared_lines = lines_of(shared, preamble)
     originals = _originals(path, statements, functions, references or {})
-    found = []
+    definitions = []
     for node in statements:
         mark, edits = mark_of(node), edits_call(node)
         if mark is not None and isinstance(node, Named):
-            found.append(_marked(node, mark, path))
+            definitions.append(_marked(node, mark, path))
         elif edits is not None:
-            found += _edited(edits, originals, functions, path)
-    answers = [_answer(one, preamble, functions, path) for one in found]
-    return [
-        replace(answer, lines=(shared_lines, one.lines)) for one, answer in zip(found, answers, strict=True)
-    ]
+            definitions += _edited(edits, originals, functions, path)
+    return [_answer(definition, preamble, shared_lines, functions, path) for definition in definitions]
 
 
 def answers_of(course: Course, stem: str, question: str | None = None) -> list[Answer]:
@@ -89,31 +85,31 @@ def answers_of(course: Course, stem: str, question: str | None = None) -> list[A
 
 
 def statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
-    """What stands in the file, without blanks and without what belongs to questions that are left out."""
+    """The statements of the file, without blanks and without those of questions that are left out."""
     return _about(filled_statements(path), path, functions)
 
 
 def _about(statements: Sequence[ast.stmt], path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
     others = questions_asked(path) - set(functions)
-    return [node for node in statements if _question_said(node) not in others]
+    return [node for node in statements if _question_of(node) not in others]
 
 
 def _refuse_shared_names(path: Path, statements: Sequence[ast.stmt]) -> None:
-    """An answer is known by its name, whatever its question: to ``--accept``, above all."""
-    known: dict[str, tuple[str | None, int]] = {}
+    """Refuse two answers of the same name, because ``--accept`` knows an answer by its name alone."""
+    users: dict[str, tuple[str | None, int]] = {}
     for name, question, line in (named for node in statements for named in _named(node)):
-        if name in known:
-            other, first = known[name]
+        if name in users:
+            other, first = users[name]
             raise CourseError(
                 f"{path}, line {line}: two answers are called {name}, this one to {question} and one to"
                 f" {other} in line {first}; give each a name of its own"
             )
-        known[name] = question, line
+        users[name] = question, line
 
 
 def _named(node: ast.stmt) -> Iterator[tuple[str, str | None, int]]:
-    """The names of the answers that a statement gives, with their question and line."""
-    mark, question = mark_of(node), _question_said(node)
+    """The names of a statement's answers, with their question and line."""
+    mark, question = mark_of(node), _question_of(node)
     if mark is not None and isinstance(node, Named):
         yield node.name, question, mark.lineno
     match edits_call(node):
@@ -121,7 +117,7 @@ def _named(node: ast.stmt) -> Iterator[tuple[str, str | None, int]]:
             yield from ((str(n.value), question, n.lineno) for n in names if isinstance(n, ast.Constant))
 
 
-def _question_said(node: ast.stmt) -> str | None:
+def _question_of(node: ast.stmt) -> str | None:
     """The question that an answer, or a call at the top of the file, names first."""
     call = mark_of(node) or (node.value if isinstance(node, ast.Expr) else None)
     match call:
@@ -131,7 +127,7 @@ def _question_said(node: ast.stmt) -> str | None:
 
 
 def no_question(question: Any, functions: Mapping[str, str]) -> str:
-    """That there is no such question, and which there are."""
+    """A clause: there is no such question, but others."""
     return f"the assignment has no question {question!r}, only {', '.join(functions)}"
 
 
@@ -150,8 +146,8 @@ def is_wrong(mark: ast.Call) -> bool:
     return isinstance(mark.func, ast.Name) and mark.func.id in {"wrong", "wrong_edits"}
 
 
-def _is_ours(node: ast.stmt) -> bool:
-    """Whether a statement is for this file only: its docstring, the words about answers and their import."""
+def _is_bookkeeping(node: ast.stmt) -> bool:
+    """Whether a statement is no part of answers' notebooks: docstring, answers, `equal`, and their import."""
     match node:
         case ast.ImportFrom(module="grader.answers") | ast.Expr(value=ast.Constant()):
             return True
@@ -161,76 +157,83 @@ def _is_ours(node: ast.stmt) -> bool:
 
 
 @dataclass(frozen=True)
-class _Written:
-    """An answer as it stands in the file; `lines` gives the file's line by the line of `source`."""
+class _Definition:
+    """An answer in its file; `lines` gives the file's line by the line of `source`."""
 
     name: str
     question: Any
     line: int
     source: str
     is_wrong: bool
-    said: dict[str, Any]
+    options: dict[str, Any]
     lines: dict[int, int]
 
 
-def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) -> _Written:
+def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) -> _Definition:
     """A definition that bears a mark."""
-    question, said = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
+    question, options = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
     node.decorator_list.remove(mark)
-    source = ast.unparse(node)
-    return _Written(node.name, question, mark.lineno, source, is_wrong(mark), said, lines_of([node], source))
+    source, wrong = ast.unparse(node), is_wrong(mark)
+    return _Definition(node.name, question, mark.lineno, source, wrong, options, lines_of([node], source))
 
 
 def _edited(
     call: ast.Call, originals: Mapping[tuple[Any, str], Original], functions: Mapping[str, str], path: Path
-) -> Iterator[_Written]:
+) -> Iterator[_Definition]:
     """The answers of a table of edits."""
-    question, named = _literals(
-        call, path, 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="a_name")'
-    )
+    form = 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="a_name")'
+    question, named = _literals(call, path, form)
     of = named.get("of", REFERENCE)
-    known = {name for asked, name in originals if asked == question}
+    names = {name for asked, name in originals if asked == question}
     if question not in tuple(functions):
         raise CourseError(f"{path}, line {call.lineno}: {no_question(question, functions)}")
-    if of not in known:
-        near = did_you_mean(str(of), known)
+    if of not in names:
+        near = did_you_mean(str(of), names)
         raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}")
     wrong = is_wrong(call)
     for edited in edits_in(call, path):
-        said = {"fails": [], **edited.said} if wrong else edited.said
+        options = {"fails": [], **edited.options} if wrong else edited.options
         source = edited_source(originals[question, of], edited, path)
         lines = dict.fromkeys(range(1, len(source.splitlines()) + 1), edited.line)
-        yield _Written(edited.name, question, edited.line, source, wrong, said, lines)
+        yield _Definition(edited.name, question, edited.line, source, wrong, options, lines)
 
 
 def _literals(call: ast.Call, path: Path, form: str) -> tuple[Any, dict[str, Any]]:
-    """The question that a mark names, and all that it says by name."""
+    """The question that a mark names, and its named arguments."""
     try:
         return ast.literal_eval(call.args[0]), {k.arg or "": ast.literal_eval(k.value) for k in call.keywords}
     except (ValueError, IndexError):
         raise CourseError(f"{path}, line {call.lineno}: write {form} with literals") from None
 
 
-def _answer(one: _Written, preamble: str, functions: Mapping[str, str], path: Path) -> Answer:
-    where, said = f"{path}, line {one.line}", one.said
-    if one.question not in tuple(functions):
-        raise CourseError(f"{where}: {no_question(one.question, functions)}")
-    fails = frozenset(said["fails"]) if isinstance(said.get("fails"), list) else None
-    if one.is_wrong != (fails is not None) or (fails is None and {"public", "stops"} & said.keys()):
+def _answer(
+    definition: _Definition,
+    preamble: str,
+    preamble_lines: dict[int, int],
+    functions: Mapping[str, str],
+    path: Path,
+) -> Answer:
+    where, options = f"{path}, line {definition.line}", definition.options
+    name, question = definition.name, definition.question
+    if question not in tuple(functions):
+        raise CourseError(f"{where}: {no_question(question, functions)}")
+    fails = frozenset(options["fails"]) if isinstance(options.get("fails"), list) else None
+    is_unclear = fails is None and {"public", "stops"} & options.keys()
+    if definition.is_wrong != (fails is not None) or is_unclear:
         raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
-    stops = said.get("stops")
+    stops, public = options.get("stops"), options.get("public") is True
     if not isinstance(stops, str | None):
         raise CourseError(f'{where}: stops= is the name of an error, such as "RuntimeError"')
-    sources = (preamble, one.source, f"{functions[one.question]} = {one.name}")
-    cells = cells_of(sources)
-    return Answer(one.name, one.question, fails, one.line, cells, said.get("public") is True, stops)
+    cells = cells_of((preamble, definition.source, f"{functions[question]} = {name}"))
+    lines = (preamble_lines, definition.lines)
+    return Answer(name, question, fails, definition.line, cells, public, stops, lines)
 
 
 def _originals(
     path: Path, statements: list[ast.stmt], functions: Mapping[str, str], references: Mapping[str, str]
 ) -> dict[tuple[Any, str], Original]:
-    """What can be edited, by question and name: references and accepted answers, as they are written."""
-    found: dict[tuple[Any, str], Original] = {
+    """The references and accepted answers, which can be edited, by question and name."""
+    originals: dict[tuple[Any, str], Original] = {
         (question, REFERENCE): Original(functions[question], f"the reference of {question}", source)
         for question, source in references.items()
     }
@@ -242,5 +245,5 @@ def _originals(
             ) as mark, ast.FunctionDef() | ast.ClassDef():
                 first = min(decorator.lineno for decorator in node.decorator_list)
                 above, below = lines[first - 1 : mark.lineno - 1], lines[mark.end_lineno : node.end_lineno]
-                found[question, node.name] = Original(node.name, node.name, "".join([*above, *below]))
-    return found
+                originals[question, node.name] = Original(node.name, node.name, "".join([*above, *below]))
+    return originals

@@ -17,13 +17,13 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from grader.course.definitions import scopes
+from grader.course.author_file import scopes
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
 
 _ALIKE = 0.75  # by the measure of difflib, which is 1 for equal names
 _OF_NOTEBOOKS = {"__name__", "__doc__", "__builtins__", "get_ipython", "display"}
-#: Names that are understood without a definition in every course of this kind, and what defines them.
+#: Names that authors may forget to import, and the import of each.
 _IMPORTS = {
     "F": "import torch.nn.functional as F",
     "checkpoint": "from torch.utils.checkpoint import checkpoint",
@@ -44,11 +44,11 @@ _BUILT_IN = {name for kind in (dict, float, int, list, set, str, tuple, type) fo
 
 def undefined_names(answers: Sequence[Answer]) -> dict[str, list[str]]:
     """The names that nothing defines, each with the answers that use it, but for ``stops="NameError"``."""
-    found: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
     for answer in answers:
         for name, _ in _undefined(answer) if answer.stops != "NameError" else ():
-            found.setdefault(name, []).append(answer.name)
-    return found
+            users.setdefault(name, []).append(answer.name)
+    return users
 
 
 def complaints_about_names(answers: Sequence[Answer], path: Path) -> list[str]:
@@ -70,21 +70,22 @@ def complaints_about_attributes(
 
     Args:
         answer: a judged answer.
-        verdicts: on it, by check.
-        answers: all of its file; attributes that other answers use are spelled right.
+        verdicts: on the answer, by check.
+        answers: all of the file; attributes that other answers use are spelled right.
         path: the file.
     """
     missed = {name for v in verdicts.values() for name in _NO_ATTRIBUTE.findall(v.message or "")}
     if not missed or answer.stops == "AttributeError":
         return []
     missed &= {node.attr for node in _attributes(answer) if isinstance(node.ctx, ast.Load)}
-    found = []
-    for name in sorted(missed):
-        known = _known_attributes(answer, answers)
-        near = get_close_matches(name, known - {name}, n=1, cutoff=_ALIKE)
-        if near and name not in known:
-            found.append(f"{_who(answer, path)}: nothing has an attribute `{name}`: did you mean {near[0]}?")
-    return found
+    existing = _existing_attributes(answer, answers) if missed else set()
+    complaints = []
+    for name in sorted(missed - existing):
+        near = get_close_matches(name, existing, n=1, cutoff=_ALIKE)
+        if near:
+            who = _who(answer, path)
+            complaints.append(f"{who}: nothing has an attribute `{name}`: did you mean {near[0]}?")
+    return complaints
 
 
 def _who(answer: Answer, path: Path) -> str:
@@ -101,16 +102,16 @@ def _advice(name: str, candidates: Collection[str], answers: Collection[str], pa
 
 
 def _undefined(answer: Answer) -> Iterator[tuple[str, Collection[str]]]:
-    """The names that an answer's notebook does not define, and those which may have been meant."""
+    """The names that an answer's notebook does not define, each with the names that it may stand for."""
     preamble, source, *_ = (cell.source for cell in answer.cells)
     if re.search(r"^\s*from .* import \*", preamble + "\n" + source, re.MULTILINE):
         return
     table = symtable.symtable(source, "answer", "exec")
     symbols = [(scope, symbol) for scope in scopes(table) for symbol in scope.get_symbols()]
-    own = {
+    bound = {
         s.get_name() for scope, s in symbols if _is_bound(s) and (scope is table or s.is_declared_global())
     }
-    defined = {*dir(builtins), *_OF_NOTEBOOKS, *_bound_at_top(preamble), *own}
+    defined = {*dir(builtins), *_OF_NOTEBOOKS, *_bound_at_top(preamble), *bound}
     used = {s.get_name() for scope, s in symbols if s.is_referenced() and (scope is table or s.is_global())}
     for name in sorted(used - defined):
         yield name, {s.get_name() for _, s in symbols if _is_bound(s)} | defined
@@ -135,17 +136,17 @@ def _attributes_in(source: str) -> list[ast.Attribute]:
     return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
 
 
-def _known_attributes(answer: Answer, answers: Sequence[Answer]) -> set[str]:
+def _existing_attributes(answer: Answer, answers: Sequence[Answer]) -> set[str]:
     """The attributes of torch, of Python and of other answers, and those that this answer sets."""
     used = {node.attr for other in answers if other != answer for node in _attributes(other)}
-    given = {node.attr for node in _attributes(answer) if not isinstance(node.ctx, ast.Load)}
-    given |= {name for cell in answer.cells for name in _DEFINED.findall(cell.source)}
-    return used | given | _BUILT_IN | _defined_by_torch()
+    assigned = {node.attr for node in _attributes(answer) if not isinstance(node.ctx, ast.Load)}
+    defined = {name for cell in answer.cells for name in _DEFINED.findall(cell.source)}
+    return used | assigned | defined | _BUILT_IN | _defined_by_torch()
 
 
 @cache
 def _defined_by_torch() -> frozenset[str]:
-    """All functions and classes in some files of torch, which are read and not imported."""
+    """All functions and classes in some files of torch; the files are read, not imported."""
     spec = find_spec("torch")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     files = [folder / file for folder in folders for file in _TORCH_FILES if (folder / file).is_file()]

@@ -5,19 +5,26 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from grader.checks.failed_cell import FailedCell
+from grader.course.assignment import Assignment
+from grader.course.author_file import Statement, blanks_in, needed, read_syntax
 from grader.course.course import Course
-from grader.course.probes import Probe
+from grader.course.probe_names import names_defined, question_of
+from grader.course.probe_source import decorator_name
+from grader.course.probes import Probe, pictures_defined, probes_defined
 from grader.course.reference import REFERENCE_LIMITS, reference_cells, stub_cells
-from grader.course.rubric import Rubric
-from grader.doctor.known_answers import Answer, read_answers
-from grader.doctor.probe_file import left_out, read_probes
+from grader.course.rubric import Rubric, importing
+from grader.course.unfinished import filled_statements, import_statements
+from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.doctor.source_text import in_file
-from grader.errors import GraderError
+from grader.errors import CourseError, GraderError
 from grader.grading.preload import modules_of_answers
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome
@@ -26,7 +33,7 @@ from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote
 from grader.text import did_you_mean, inert
 
-REFERENCE, ORACLE, STUB = "reference", "oracle", "stub"
+ORACLE, STUB = "oracle", "stub"
 
 #: Added to what travels of a probe: what it prints comes back beside its facts.
 _PRINTING = """
@@ -46,12 +53,9 @@ def {name}(student):
 
 @dataclass(frozen=True)
 class Seen:
-    """What a probe saw of a notebook.
+    """A probe's outcome for a notebook, and the lines it printed.
 
-    Attributes:
-        outcome: its facts, or why there are none.
-        printed: the lines it printed.
-        placed: replaces a known answer's cell by its line in the file, in a sentence.
+    `placed` replaces a known answer's cell by its line in the file, in a sentence.
     """
 
     outcome: ProbeOutcome
@@ -63,7 +67,7 @@ class Seen:
 class _Notebook:
     """A notebook to observe: its name, its cells, and the question it answers, None for all."""
 
-    who: str
+    name: str
     cells: Sequence[Cell]
     question: str | None = None
     placed: Callable[[str], str] = str
@@ -72,7 +76,7 @@ class _Notebook:
 def run_probes(
     course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
 ) -> Iterator[tuple[Probe, dict[str, Seen]]]:
-    """Run probes; only what is filled in of the assignment is read.
+    """Run probes; definitions with blanks are left out.
 
     Args:
         course: the course.
@@ -82,7 +86,7 @@ def run_probes(
         seed: decides the inputs.
 
     Yields:
-        Each probe with what it saw, by notebook; first is what is expected, of the oracle if there is one.
+        Each probe with its outcomes by notebook; first is the expected one, of the oracle if there is one.
 
     Raises:
         GraderError: there is no such assignment, probe or answer; the text says which there are.
@@ -90,22 +94,22 @@ def run_probes(
     """
     course.select([stem])
     course = course.only(stem)
-    rubric = read_probes(course.assignments[stem], course.check_file(stem), probes)
+    rubric = _read_probes(course.assignments[stem], course.check_file(stem), probes)
     wanted = [rubric.probes[name] for name in probes]
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
     with Zygote(preload=modules_of_answers(course, [stem])) as zygote:
-        own = _Notebook(REFERENCE, reference_cells(course, stem))
-        expected = _look(zygote, rubric, own, wanted, seed, oracle=True)
+        reference = _Notebook(REFERENCE, reference_cells(course, stem))
+        expected = _look(zygote, rubric, reference, wanted, seed, oracle=True)
         with_oracle = [probe for probe in wanted if probe.oracle is not None]
-        ordinary = _look(zygote, rubric, own, with_oracle, seed) if with_oracle else {}
-        others = [(one.who, _look(zygote, rubric, one, wanted, seed)) for one in notebooks]
+        ordinary = _look(zygote, rubric, reference, with_oracle, seed) if with_oracle else {}
+        others = [(notebook.name, _look(zygote, rubric, notebook, wanted, seed)) for notebook in notebooks]
     for probe in wanted:
         first = ORACLE if probe.name in ordinary else REFERENCE
         sides = [(first, expected), (REFERENCE, ordinary), *others]
-        yield probe, {who: seen[probe.name] for who, seen in sides if probe.name in seen}
+        yield probe, {name: seen[probe.name] for name, seen in sides if probe.name in seen}
 
 
-def _look(  # noqa: PLR0913 - what is looked at, and how
+def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an observation
     zygote: Zygote,
     rubric: Rubric,
     notebook: _Notebook,
@@ -114,27 +118,27 @@ def _look(  # noqa: PLR0913 - what is looked at, and how
     *,
     oracle: bool = False,
 ) -> dict[str, Seen]:
-    """What some probes see of a notebook, by their names."""
-    own = [p for p in probes if notebook.question in {None, rubric.asks[p.name]}]
-    asked = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), own)
-    evidence = observe(zygote, notebook.cells, asked, REFERENCE_LIMITS)
+    """The outcomes of some probes for a notebook, by their names."""
+    fitting = [p for p in probes if notebook.question in {None, rubric.asks[p.name]}]
+    plan = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), fitting)
+    evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
-    seen = {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in own}
-    return {name: replace(one, placed=notebook.placed) for name, one in seen.items()}
+    seen = {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in fitting}
+    return {name: replace(outcome, placed=notebook.placed) for name, outcome in seen.items()}
 
 
-def _printing(asked: ProbePlan, probes: Sequence[Probe]) -> ProbePlan:
-    """Some probes only, which say what they print; nothing counts as a stub."""
+def _printing(plan: ProbePlan, probes: Sequence[Probe]) -> ProbePlan:
+    """The plan with some probes only, which return what they print; nothing counts as a stub."""
     names = {probe.name for probe in probes}
     only = {
         function: tuple(
-            replace(one, source=one.source + _PRINTING.format(name=one.name))
-            for one in all_
-            if one.name in names
+            replace(probe, source=probe.source + _PRINTING.format(name=probe.name))
+            for probe in planned
+            if probe.name in names
         )
-        for function, all_ in asked.probes.items()
+        for function, planned in plan.probes.items()
     }
-    return ProbePlan(dict.fromkeys(asked.stubs, "pass"), only)
+    return ProbePlan(dict.fromkeys(plan.stubs, "pass"), only)
 
 
 def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
@@ -155,20 +159,63 @@ def _answers(
     course: Course, rubric: Rubric, names: Sequence[str], questions: set[str]
 ) -> Iterator[_Notebook]:
     """The notebooks besides the reference, in the order of `names`."""
-    path, known = course.answers_file(rubric.stem), dict[str, Answer]()
-    if set(names) - {STUB}:  # answers to other questions may be wrong in any way
-        asked = [question for question in rubric.questions if question.id in questions]
-        functions = {question.id: question.function for question in asked}
-        references = {question.id: question.answer for question in asked}
-        known = {answer.name: answer for answer in read_answers(path, functions, references)}
+    path, stem = course.answers_file(rubric.stem), rubric.stem
+    read = sorted(questions) if set(names) - {STUB} else []  # other answers may be wrong in any way
+    answers = {answer.name: answer for question in read for answer in answers_of(course, stem, question)}
     for name in names:
         if name == STUB:
-            yield _Notebook(STUB, stub_cells(course, rubric.stem))
-        elif name in known:
-            answer = known[name]
+            yield _Notebook(STUB, stub_cells(course, stem))
+        elif name in answers:
+            answer = answers[name]
             placed = partial(in_file, path=path, cells=answer.cells, lines=answer.lines)
             yield _Notebook(name, answer.cells, answer.question, placed)
         else:
             ids = " or ".join(sorted(questions))
-            missing = f"{path} has no answer {inert(name)} to {ids}; {did_you_mean(name, {*known, STUB})}"
-            raise GraderError(left_out(path, name) or missing)
+            missing = f"{path} has no answer {inert(name)} to {ids}; {did_you_mean(name, {*answers, STUB})}"
+            raise GraderError(_left_out(path, name) or missing)
+
+
+def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
+    """Read probes and pictures by name; checks and other probes may be blank, missing or wrong.
+
+    Returns:
+        A rubric without checks, in which a picture is a probe.
+
+    Raises:
+        GraderError: there is no such probe or picture; the text says which there are.
+        CourseError: the file cannot be read, or a wanted probe breaks a rule.
+    """
+    if not path.is_file():
+        raise CourseError(f"{path} is missing: every assignment has its probes there")
+    statements = filled_statements(path)
+    functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
+    defined = [f.name for f in functions if {*map(decorator_name, f.decorator_list)} & {"probe", "picture"}]
+    for name in names:
+        if name not in defined:
+            missing = f"{path} has no probe or picture {inert(name)}; {did_you_mean(name, defined)}"
+            raise GraderError(_left_out(path, name) or missing)
+    former = sys.modules.pop(path.stem, None)
+    try:
+        kept = [statement.node for statement in needed([*map(Statement.of, statements)], names)]
+        with importing(path):
+            module = import_statements(path, kept)
+            probes = {**probes_defined(module), **pictures_defined(module)}
+    finally:
+        sys.modules.pop(path.stem, None)  # other imports of the file need all of it
+        if former is not None:
+            sys.modules[path.stem] = former
+    given = names_defined(assignment.demonstrations, [q.function for q in assignment.questions])
+    asks = {name: question_of(probe, assignment.questions, given) for name, probe in probes.items()}
+    return Rubric(assignment.stem, path, assignment.questions, (), probes, asks)
+
+
+def _left_out(path: Path, name: str) -> str | None:
+    """A sentence about a definition that a blank leaves out; None if the file has no such definition."""
+    definitions = [node for node in read_syntax(path).body if getattr(node, "name", None) == name]
+    if not definitions or name in {getattr(node, "name", None) for node in filled_statements(path)}:
+        return None
+    begin, end = definitions[0].lineno, definitions[0].end_lineno or 0
+    blanks = [blank for blank in blanks_in(path) if begin <= blank.line <= end]
+    waits = "it, or what it needs, waits for blanks to be filled in"
+    why = f"it still has a blank: {blanks[0]}" if blanks else waits
+    return f"{path}, line {begin}: {name} is left out, for {why}"

@@ -1,4 +1,4 @@
-"""What a probe or a picture saw of several notebooks, as lines for its author."""
+"""The outcomes of a probe or a picture for several notebooks, as lines for its author."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _WORD = {True: "equal", False: "differs"}
 def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
     """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
 
-    In `seen`, by notebook, the first is what is expected.
+    In `seen`, by notebook, the first is the expected outcome.
     """
     yield from _prints(probe.name, seen)
     facts: dict[str, Any] = {}
-    for who, one in seen.items():
-        why = _why_none(probe, one, oracle=who == ORACLE)
+    for notebook, of_notebook in seen.items():
+        why = _why_no_facts(probe, of_notebook, oracle=notebook == ORACLE)
         if why is None:
-            facts[who] = one.outcome
+            facts[notebook] = of_notebook.outcome
         else:
-            yield printable(f"{probe.name}    {who} {one.placed(why)}")
+            yield printable(f"{probe.name}    {notebook} {of_notebook.placed(why)}")
     if isinstance(probe, PictureProbe):
         yield from map(printable, picture_lines(probe.name, facts))
     elif facts:
-        probe_lines = {who: _without_what_stayed(fact) for who, fact in facts.items()}
-        yield from map(printable, side_by_side(probe.name, probe_lines))
+        changed = {notebook: _only_changes(fact) for notebook, fact in facts.items()}
+        yield from map(printable, side_by_side(probe.name, changed))
 
 
-def _without_what_stayed(fact: Any) -> Any:
-    """The same, but that of what ``untouched`` filled only what changed is left, with what is said of it."""
+def _only_changes(fact: Any) -> Any:
+    """A fact in which the records of ``untouched`` are replaced by the sentences about what changed."""
     if is_kept(fact):
         changed = changed_parts(fact)
         written = {
@@ -52,22 +52,23 @@ def _without_what_stayed(fact: Any) -> Any:
         }
         return {**changed, **({"after": written} if written else {})} or "nothing changed"
     if isinstance(fact, dict):
-        return {key: _without_what_stayed(value) for key, value in fact.items()}
+        return {key: _only_changes(value) for key, value in fact.items()}
     if isinstance(fact, list | tuple):
-        return type(fact)(map(_without_what_stayed, fact))
+        return type(fact)(map(_only_changes, fact))
     return fact
 
 
 def _prints(name: str, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """What all of them print stands once."""
-    printed = {who: one.printed for who, one in seen.items()}
+    """The printed lines of each notebook; lines that are equal for all notebooks stand once."""
+    printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
     if len(set(printed.values())) == 1:
         printed = {"": next(iter(printed.values()))}
-    for who, lines in printed.items():
-        yield from (printable(f"{name}    {f'{who} ' if who else ''}prints  {line}") for line in lines)
+    for notebook, lines in printed.items():
+        who = f"{notebook} " if notebook else ""
+        yield from (printable(f"{name}    {who}prints  {line}") for line in lines)
 
 
-def _why_none(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
+def _why_no_facts(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
     """Why there are no facts, with the probe's line where it stopped; None where there are."""
     match seen.outcome:
         case NoFacts(reason):
@@ -82,24 +83,24 @@ def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
     Of the `facts` by notebook, the others are compared with the first.
     """
-    read = {who: read_graph(fact) for who, fact in facts.items()}
-    graphs = {who: graph for who, graph in read.items() if graph is not None}
-    for who in read.keys() - graphs.keys():
-        yield f"{name}    {who} has no picture: what came back is not graph(...), or of another form"
-    diagrams = {who: diagram_of(graph) for who, graph in graphs.items()}
-    for number, (who, graph) in enumerate(graphs.items()):
-        same = diagrams[who] == next(iter(diagrams.values()))
-        yield f"{name}    {who}: {summary(graph)}{f'   {_WORD[same]}' if number else ''}"
+    read = {notebook: read_graph(fact) for notebook, fact in facts.items()}
+    graphs = {notebook: graph for notebook, graph in read.items() if graph is not None}
+    for notebook in read.keys() - graphs.keys():
+        yield f"{name}    {notebook} has no picture: what came back is not graph(...), or of another form"
+    diagrams = {notebook: diagram_of(graph) for notebook, graph in graphs.items()}
+    for number, (notebook, graph) in enumerate(graphs.items()):
+        same = diagrams[notebook] == next(iter(diagrams.values()))
+        yield f"{name}    {notebook}: {summary(graph)}{f'   {_WORD[same]}' if number else ''}"
     if graphs:
-        yield from side_by_side(name, {who: _tensors(graph) for who, graph in graphs.items()})
+        yield from side_by_side(name, {notebook: _tensors(graph) for notebook, graph in graphs.items()})
 
 
 def _tensors(graph: Graph) -> dict[str, str]:
-    return {tensor.name: ", ".join(_said(graph, tensor)) for tensor in graph.tensors}
+    return {tensor.name: ", ".join(_properties(graph, tensor)) for tensor in graph.tensors}
 
 
-def _said(graph: Graph, tensor: Named) -> Iterator[str]:
-    """What a picture may tell of a tensor."""
+def _properties(graph: Graph, tensor: Named) -> Iterator[str]:
+    """What a picture shows of a tensor."""
     yield tensor.shape
     made_by = None if tensor.made_by is None else operation(graph.nodes[tensor.made_by].op)
     yield "leaf" if tensor.leaf else f"made by {made_by or 'a node that is not shown'}"

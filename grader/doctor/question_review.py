@@ -1,4 +1,4 @@
-"""What is wrong with a question though its checks judge well: its stub, its answers, its name, its inputs."""
+"""Complaints about a question whose checks judge well: about its stub, answers, name and inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.grading.judge import Verdict
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.text import did_you_mean
 
-#: Of these errors no stub has to stop, whatever its mistake is about.
+#: A stub that stops with such an error does not run, whatever its mistake is about.
 _DOES_NOT_RUN = {
     *("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "NotImplementedError"),
     *("SyntaxError", "IndentationError", "TabError"),
@@ -42,35 +42,34 @@ _RANDOM = {
 def stub_complaints(
     question: Question, checks: Sequence[Check], verdicts: Mapping[str, Verdict]
 ) -> Iterator[str]:
-    """That the stub is an answer, or does not even run; `verdicts` are those on the stub, by check."""
-    found = [verdicts[check.id] for check in checks if check.id in verdicts]
+    """A sentence if the stub is an answer, or does not run; `verdicts` are those on the stub, by check."""
+    of_stub = [verdicts[check.id] for check in checks if check.id in verdicts]
     where = question.place or question.id
-    if found and all(verdict.outcome == "passed" for verdict in found):
+    if of_stub and all(verdict.outcome == "passed" for verdict in of_stub):
         yield (
             f"{where}: the stub answers the question already: it passes every hidden check."
             " Let it make the mistake that the question is about"
         )
-    elif found and {verdict.stopped for verdict in found} <= _DOES_NOT_RUN:
-        yield f"{where}: the stub does not run: {found[0].message} Let it run, and be wrong"
+    elif of_stub and {verdict.stopped for verdict in of_stub} <= _DOES_NOT_RUN:
+        yield f"{where}: the stub does not run: {of_stub[0].message} Let it run, and be wrong"
 
 
 def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Iterator[str]:
-    """That a wrong answer names checks in ``fails=`` that its question does not have."""
-    known = [check.id for check in checks]
-    unknown = [name for name in sorted(answer.fails or ()) if name not in known]
+    """A sentence if a wrong answer names checks in ``fails=`` that its question does not have."""
+    ids = [check.id for check in checks]
+    unknown = [name for name in sorted(answer.fails or ()) if name not in ids]
     where = f"{path}, line {answer.line}: {answer.name} fails {', '.join(unknown)}, which"
     if len(unknown) == 1:
-        yield f"{where} is no check of {answer.question}; {did_you_mean(unknown[0], known)}"
+        yield f"{where} is no check of {answer.question}; {did_you_mean(unknown[0], ids)}"
     elif unknown:
-        yield f"{where} are no checks of {answer.question}; there is {', '.join(known)}"
+        yield f"{where} are no checks of {answer.question}; there is {', '.join(ids)}"
 
 
 def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path: Path) -> list[str]:
-    """What is wrong with a wrong answer's ``stops=``: a sentence, or nothing.
+    """A sentence if a wrong answer's ``stops=`` is not what happens.
 
-    An answer that stops with an exception fails every check, and no check judges it. It says nothing about
-    them, so its author has to say that it is meant to stop. An accepted answer that stops is complained about
-    elsewhere.
+    An answer that stops with an exception fails every check, and no check judges it, so its author has to say
+    that it shall stop. An accepted answer that stops fails its checks, which is another complaint.
     """
     stopped = {check: verdict for check, verdict in verdicts.items() if verdict.stopped is not None}
     kinds = sorted({str(verdict.stopped) for verdict in stopped.values()})
@@ -80,10 +79,10 @@ def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path
     if not stopped:
         return [f'{who} says stops="{answer.stops}", and does not stop: remove that']
     first = next(iter(stopped.values())).message
-    told = f"{who} stops with {' and '.join(kinds)}, so {', '.join(stopped)} cannot judge it: {first}"
+    complaint = f"{who} stops with {' and '.join(kinds)}, so {', '.join(stopped)} cannot judge it: {first}"
     if answer.stops:
-        return [f'{told} Its decorator says stops="{answer.stops}"']
-    return [f'{told} If it is meant to stop, write stops="{kinds[0]}" beside its fails; else mend it']
+        return [f'{complaint} Its decorator says stops="{answer.stops}"']
+    return [f'{complaint} If it is meant to stop, write stops="{kinds[0]}" beside its fails; else mend it']
 
 
 def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
@@ -100,16 +99,12 @@ def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
 
 def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:
     """The names of the probes with the same facts in two runs of a notebook, with different seeds."""
-    outcomes = {name: (one.outcome(name), other.outcome(name)) for name in one.probes if name in other.probes}
-    return [
-        name
-        for name, (first, second) in outcomes.items()
-        if first == second and not isinstance(first, ProbeRaised | NoFacts)
-    ]
+    pairs = {name: (one.outcome(name), other.outcome(name)) for name in one.probes if name in other.probes}
+    return [name for name, (a, b) in pairs.items() if a == b and not isinstance(a, ProbeRaised | NoFacts)]
 
 
 def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:
-    """A sentence for each probe that draws nothing at random, so that an answer can foresee what it looks at.
+    """A sentence for each probe that draws nothing at random, so that an answer can foresee its facts.
 
     A probe that counts may have the same facts in every run. So there is a complaint only if nothing in it or
     in its helpers could draw a random number, and if its author did not say that this is meant.
@@ -117,7 +112,7 @@ def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) ->
     Args:
         probes: of a rubric, by name.
         one: evidence of the reference.
-        other: the same with another seed.
+        other: evidence of the reference with another seed.
     """
     for name in unchanging_probes(one, other):
         probe = probes.get(name)

@@ -1,4 +1,4 @@
-"""The text of definitions in an author's file, and the file's lines behind a known answer's cells.
+"""The text of definitions in an author's file, and the file's lines for the cells of a known answer.
 
 The definitions that a name needs decide which verdicts an edit of the file can change.
 """
@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.checks.diagnosis import quoted
-from grader.course.author_file import without_blanks
-from grader.course.definitions import Statement, closure, needed
+from grader.course.author_file import Statement, closure, needed, without_blanks
 from grader.notebooks.reader import Cell
 
 #: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.checks.diagnosis` says them.
@@ -44,13 +43,13 @@ def _read(path: Path, _: int) -> tuple[list[Statement], list[str]]:
 
 
 def lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:
-    """For each line of what `ast.unparse` made of some statements, the line in which it was written."""
-    found: dict[int, int] = {}
-    for written, unparsed in zip(nodes, ast.parse(source).body, strict=False):
-        for one, other in zip(ast.walk(written), ast.walk(unparsed), strict=False):
-            if isinstance(one, ast.stmt | ast.expr) and isinstance(other, ast.stmt | ast.expr):
-                found.setdefault(other.lineno, one.lineno)
-    return found
+    """For each line of statements that `ast.unparse` wrote, the line of its original in the file."""
+    lines: dict[int, int] = {}
+    for original, unparsed in zip(nodes, ast.parse(source).body, strict=False):
+        for old, new in zip(ast.walk(original), ast.walk(unparsed), strict=False):
+            if isinstance(old, ast.stmt | ast.expr) and isinstance(new, ast.stmt | ast.expr):
+                lines.setdefault(new.lineno, old.lineno)
+    return lines
 
 
 def in_file(text: str, path: Path, cells: Sequence[Cell], lines: Sequence[Mapping[int, int]]) -> str:
@@ -60,24 +59,24 @@ def in_file(text: str, path: Path, cells: Sequence[Cell], lines: Sequence[Mappin
         text: the diagnosis.
         path: the file of answers.
         cells: the answer's notebook.
-        lines: for each cell whose lines are known, the file's line by the cell's line.
+        lines: for each cell from the file, the file's line by the cell's line.
     """
 
     def placed(match: re.Match[str]) -> str:
         cell = int(match["cell"])
         if not 0 < cell <= len(lines):
             return match[0]
-        own = lines[cell - 1]
-        line = int(match["line"]) if match["line"] else _line_of(match["quoted"], cells[cell - 1].source, own)
-        return f"{path.name}, line {own[line]}" if line in own else match[0]
+        of_cell, source = lines[cell - 1], cells[cell - 1].source
+        line = int(match["line"]) if match["line"] else _line_of(match["quoted"], source, of_cell)
+        return f"{path.name}, line {of_cell[line]}" if line in of_cell else match[0]
 
     return _PLACE.sub(placed, text)
 
 
-def _line_of(quote: str, source: str, known: Mapping[int, int]) -> int:
-    """The first line that reads so; 0 where none does."""
+def _line_of(quote: str, source: str, lines: Mapping[int, int]) -> int:
+    """The first line of a source, among `lines`, that begins with a quotation; 0 where none does."""
     wanted = quote.strip("`")
     for number, line in enumerate(source.splitlines(), start=1):
-        if number in known and wanted and quoted(line.strip()).strip("`").startswith(wanted):
+        if number in lines and wanted and quoted(line.strip()).strip("`").startswith(wanted):
             return number
     return 0

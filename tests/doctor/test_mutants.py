@@ -99,7 +99,7 @@ def function_of(body):
 @pytest.mark.parametrize(("edit", "body", "change"), TABLE)
 def test_an_edit_makes_its_change(edit, body, change):
     """The mutants of a body include the one with this change, under the edit's name."""
-    assert (edit, tuple(change)) in [(one.edit, one.change) for one in mutants(function_of(body))]
+    assert (edit, tuple(change)) in [(one.kind, one.change) for one in mutants(function_of(body))]
 
 
 def test_every_edit_is_in_the_table():
@@ -182,7 +182,7 @@ def test_what_plainly_changes_nothing_is_no_mutant(body, change):
 )
 def test_a_place_is_named_whatever_stands_around_it(body, place):
     """What is written down of an edit holds in every answer that has the same expression or statement."""
-    assert place in [one.place for one in mutants(function_of(body))]
+    assert place in [one.edit for one in mutants(function_of(body))]
 
 
 def test_answers_that_differ_in_words_have_one_gist():

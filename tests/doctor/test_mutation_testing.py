@@ -38,7 +38,7 @@ def report(root, question=None, of=None):
 
 
 def changes(found):
-    return {(one.origin.name, one.mutant.place) for one in found.survivors}
+    return {(one.origin.name, one.mutant.edit) for one in found.survivors}
 
 
 def add(root, text):
@@ -157,7 +157,7 @@ def test_luck_does_not_count(course, shared_zygote, monkeypatch):
     path = course / "tests" / "hidden" / "test_01_tiny.py"
     path.write_text(CHECKS.replace("torch.randn(3)", "torch.randn(1).clamp(max=0)"))
     add(course, '\n\nequal("q1", "x + x -> x - x", why="zero")\n')
-    one = next(one for one in report(course, "q1").survivors if one.mutant.place == "x + x -> x - x")
+    one = next(one for one in report(course, "q1").survivors if one.mutant.edit == "x + x -> x - x")
     assert one.killed_by
     assert set(one.killed_by) < {1, 2, 3, 4, 5}
 

@@ -1,6 +1,6 @@
-"""Edits that plainly change nothing, as the text alone shows, so that they are no mutants.
+"""Edits that change nothing, as the text alone shows, so that they are no mutants.
 
-Where it takes knowledge of the task, an author writes ``equal``.
+Where only the task shows it, an author writes ``equal``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _names_a_value(node: ast.expr) -> bool:
 
 
 def _asks_for_no_tensor(parent: ast.AST) -> bool:
-    """Whether something asks for a shape, a length, ..., which a copy has as well."""
+    """Whether a node asks for a shape, a length, ..., which a copy has as well."""
     if isinstance(parent, ast.Attribute):
         return parent.attr in _PROPERTIES
     return isinstance(parent, ast.Call) and last_name(parent.func) in _NO_TENSORS

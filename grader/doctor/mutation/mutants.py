@@ -1,7 +1,7 @@
-"""The mutants of an answer: its texts after a single edit. A mutant is named by its place.
+"""The mutants of an answer: its texts after a single edit.
 
-`x -> x.detach()` is the same edit in every answer, wherever it stands: one `equal` holds for all of them, and
-an edit elsewhere in the file does not affect it.
+The edit `x -> x.detach()` has this name in every answer and at every position: an `equal` holds for all of
+them, and a change elsewhere in the file does not affect it.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ class Mutant:
     """An answer with a single edit.
 
     Attributes:
-        edit: what was done, in plain English.
-        place: what was edited, whatever stands around it: ``x -> x.detach()``, or the edit and a statement.
+        kind: of the edit, in plain English.
+        edit: its name, without what stands around it: ``x -> x.detach()``, or the kind and a statement.
         source: the text of the edited definition, without docstrings and comments.
-        before: the same before the edit.
-        cut: from where to where the text loses its history, if that is all the edit does.
+        before: the text before the edit.
+        cut: the part of the text that loses its history, if that is all the edit does.
     """
 
+    kind: str
     edit: str
-    place: str
     source: str
     before: str
     cut: Span | None = None
 
     def is_implied_by(self, other: Mutant) -> bool:
-        """Whether it does no more than cut a part of what another mutant of the same answer cuts."""
+        """Whether it only cuts a part of what another mutant of the same answer cuts."""
         if self.cut is None or other.cut is None:
             return False
         within = other.cut[0] <= self.cut[0] and self.cut[1] <= other.cut[1]
-        return within and (other.cut != self.cut or (self.edit, other.edit) == tuple(reversed(_CUTS)))
+        return within and (other.cut != self.cut or (self.kind, other.kind) == tuple(reversed(_CUTS)))
 
     @property
     def change(self) -> tuple[str, ...]:
         """The lines that differ, each behind ``- `` or ``+ ``, dedented together.
 
-        If a few lines changed places, all of them stand here, in the old and in the new order.
+        Where a few lines were exchanged, these are all of them, in the old and in the new order.
         """
         old, new = self.before.splitlines(), self.source.splitlines()
         parts = [
@@ -86,17 +86,17 @@ def mutants(source: str) -> Iterator[Mutant]:
         with edit.made():
             text = ast.unparse(edit.whole)
         if text not in known and _compiles(text):
-            yield Mutant(edit.name, edit.place, text, before, edit.cut)
+            yield Mutant(edit.kind, edit.name, text, before, edit.cut)
         known.add(text)
 
 
-def places_of_edits(source: str) -> set[str]:
-    """The ``place`` of each edit that can be made in a function or class."""
-    return {edit.place for edit in _edits(_without_docstrings(source))}
+def possible_edits(source: str) -> set[str]:
+    """The names of the edits that can be made in a function or class."""
+    return {edit.name for edit in _edits(_without_docstrings(source))}
 
 
 def normalised_source(source: str) -> str:
-    """A definition's text without its name, docstrings, remarks and spacing: equal for equal answers."""
+    """A definition's text without its name, docstrings, comments and spacing: equal for equal answers."""
     return without_name(ast.unparse(_without_docstrings(source)))
 
 
@@ -108,30 +108,30 @@ def without_name(source: str) -> str:
 
 @dataclass(frozen=True)
 class _Edit:
-    """An edit that can be made, and taken back: its name and place, how, in what tree, and what it cuts."""
+    """An edit; `made` makes it in the tree `whole`, and takes it back at the end of its block."""
 
+    kind: str
     name: str
-    place: str
     made: Callable[[], AbstractContextManager[None]]
     whole: ast.AST
     cut: Span | None
 
 
 def _edits(definition: ast.stmt) -> Iterator[_Edit]:
-    """The edits of a definition; each is to be taken back before the next is asked for."""
+    """The edits of a definition; each has to be taken back before the next is made."""
     whole = ast.Module([definition], [])
     for block in blocks(whole):
-        for name, rewrite_block in BLOCK_EDITS.items():
+        for kind, rewrite_block in BLOCK_EDITS.items():
             for statements in rewrite_block(block):
-                place = _rewritten(block, statements) or f"{name}: {_subject(block, statements)}"
-                cut = _span(_changed(block, statements)) if name == _CUTS_ALL else None
-                yield _Edit(name, place, partial(block.replaced, statements), whole, cut)
-    for one in places(definition):
-        for name, rewrite in EXPRESSION_EDITS.items():
-            for expression in rewrite(one):
-                place = _exchange(one.node, expression)
-                cut = _span(one.node) if name in _CUTS and is_cut_only(one, _CUTS[name]) else None
-                yield _Edit(name, place, partial(one.replaced, expression), definition, cut)
+                name = _rewritten(block, statements) or f"{kind}: {_subject(block, statements)}"
+                cut = _span(_changed(block, statements)) if kind == _CUTS_ALL else None
+                yield _Edit(kind, name, partial(block.replaced, statements), whole, cut)
+    for place in places(definition):
+        for kind, rewrite in EXPRESSION_EDITS.items():
+            for expression in rewrite(place):
+                name = _exchange(place.node, expression)
+                cut = _span(place.node) if kind in _CUTS and is_cut_only(place, _CUTS[kind]) else None
+                yield _Edit(kind, name, partial(place.replaced, expression), definition, cut)
 
 
 def _exchange(old: ast.expr, new: ast.expr) -> str:
@@ -146,8 +146,8 @@ def _exchange(old: ast.expr, new: ast.expr) -> str:
 def _rewritten(block: Block, statements: list[ast.stmt]) -> str:
     """The old text and the new text, if a simple statement was rewritten."""
     match (
-        [one for one in block.statements if one not in statements],
-        [one for one in statements if one not in block.statements],
+        [statement for statement in block.statements if statement not in statements],
+        [statement for statement in statements if statement not in block.statements],
     ):
         case [old], [new] if not (hasattr(old, "body") or hasattr(new, "body")):
             return f"{ast.unparse(old)} -> {ast.unparse(new)}"
@@ -156,14 +156,14 @@ def _rewritten(block: Block, statements: list[ast.stmt]) -> str:
 
 def _changed(block: Block, statements: list[ast.stmt]) -> ast.stmt:
     """The statement that an edit of a block is about: removed (simple statements first) or moved."""
-    gone = [one for one in block.statements if one not in statements]
-    simple = [one for one in gone if not hasattr(one, "body")]
-    moved = [one for one, other in zip(block.statements, statements, strict=False) if one is not other]
+    gone = [statement for statement in block.statements if statement not in statements]
+    simple = [statement for statement in gone if not hasattr(statement, "body")]
+    moved = [old for old, new in zip(block.statements, statements, strict=False) if old is not new]
     return [*simple, *gone, *moved, block.statements[-1]][0]
 
 
 def _subject(block: Block, statements: list[ast.stmt]) -> str:
-    """The first line of that statement; of the definition itself, whose name says nothing, a word."""
+    """The first line of that statement; ``the function`` where it is the whole definition."""
     if isinstance(block.owner, ast.Module):
         return "the function"
     return ast.unparse(_changed(block, statements)).split("\n")[0]
@@ -182,7 +182,7 @@ def _without_docstrings(source: str) -> ast.stmt:
 
 
 def _compiles(text: str) -> bool:
-    """Whether an edit left Python: `break` needs a loop, not everything can be assigned to."""
+    """Whether an edited text is Python: `break` needs a loop, and not everything can be assigned to."""
     try:
         compile(text, "mutant", "exec")
     except SyntaxError:

@@ -13,12 +13,9 @@ _SIGNATURES = {"decorator_list", "args", "returns", "annotation", "bases", "keyw
 
 @dataclass(frozen=True)
 class Block:
-    """Statements in a row.
+    """The statements of a definition, loop or `with`, which is their `owner`.
 
-    Attributes:
-        statements: in order.
-        owner: the definition, loop or `with` they belong to.
-        unrecorded: whether they run under `no_grad` or `inference_mode`.
+    `unrecorded` says whether they run under `no_grad` or `inference_mode`.
     """
 
     statements: list[ast.stmt]
@@ -27,25 +24,24 @@ class Block:
 
     @contextmanager
     def replaced(self, statements: list[ast.stmt]) -> Iterator[None]:
-        """For a while other statements stand here."""
-        kept = list(self.statements)
+        """Put other statements into the tree, and take them back at the end."""
+        original = list(self.statements)
         self.statements[:] = statements or [ast.Pass()]
         try:
             yield
         finally:
-            self.statements[:] = kept
+            self.statements[:] = original
 
 
 @dataclass(frozen=True)
 class Place:
-    """An expression, and where it stands.
+    """An expression, and its place in the tree.
 
     Attributes:
         node: the expression.
-        parent: the node it is part of.
         field: the parent's field that holds it.
-        index: in that field, if it is a list.
-        statement: the innermost statement it belongs to.
+        index: in that field, if the field is a list.
+        statement: the innermost statement around it.
         unrecorded: whether it is evaluated under `no_grad` or `inference_mode`.
     """
 
@@ -58,7 +54,7 @@ class Place:
 
     @contextmanager
     def replaced(self, expression: ast.expr) -> Iterator[None]:
-        """For a while another expression stands here."""
+        """Put another expression into the tree, and take it back at the end."""
         self._put(expression)
         try:
             yield

@@ -1,22 +1,22 @@
-"""Mutation testing: the hidden checks' verdicts on answers with a mistake that no author thought of.
+"""Mutation testing: the hidden checks' verdicts on right answers with a single edit.
 
 Each mutant of the reference and of every accepted answer is judged like an answer. A mutant that fails
-nothing has survived: a check is missing, an input is too kind, or no promise of the task tells it from the
-answer. The last is written down by hand, as `equal(...)` in the file of answers. A mutant that only some
-seeds find counts as a survivor.
+nothing has survived: a check is missing, an input is too kind, or the task permits the edit. The last an
+author writes down, as `equal(...)` in the file of answers. A mutant that only some seeds find counts as a
+survivor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from grader.course.course import Course
 from grader.course.reference import observe_reference, reference_cells
-from grader.doctor.known_answers import Answer, answers_of
-from grader.doctor.mutation.mutants import mutants, normalised_source, places_of_edits, without_name
+from grader.doctor.known_answers import REFERENCE, Answer, answers_of
+from grader.doctor.mutation.mutants import mutants, normalised_source, possible_edits, without_name
 from grader.doctor.mutation.survivors import Equal, Origin, Survivor, read_equals
 from grader.grading.judge import MAX_BATCH, judge
 from grader.grading.preload import modules_of_answers
@@ -28,11 +28,10 @@ from grader.sandbox.zygote import Zygote
 
 LIMITS = TimeLimits(cell=2, question=3, notebook=10)
 SEEDS = (1, 2, 3, 4, 5)
-_LOOKS = 3  # at a mutant that had too little of the machine
+_MAX_TRIES = 3  # of a mutant that had too little of the machine
 
-
-#: Called with a stem, how many mutants were observed, and of how many. The first call has none; a mutant that
-#: survives the first seed is observed again with the other seeds.
+#: Called with a stem, how many observations are done (at first none), and of how many. A mutant that survives
+#: the first seed is observed again with the other seeds.
 MutantProgress = Callable[[str, int, int], None]
 
 
@@ -41,12 +40,11 @@ class MutationReport:
     """The outcome of an assignment's mutants.
 
     Attributes:
-        stem: of the assignment.
         mutants: how many there were.
         killed: how many failed a check with every seed.
         equal: how many survived and are written down as equal.
         implied: how many survived that only cut a part of what another survivor cuts.
-        survivors: the others.
+        survivors: the other mutants that survived.
         complaints: a sentence for each `equal` that is no longer true.
     """
 
@@ -73,22 +71,22 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     Args:
         course: the course.
         stems: the assignments.
-        question: the id of a question, to try no other.
+        question: the id of a question, to leave out the others.
         jobs: how many workers at a time.
         tell: called with the progress.
-        of: the name of an answer, or ``reference``, to try no other.
+        of: the name of an answer, or ``reference``, to leave out the others.
 
     Raises:
         CourseError: an assignment cannot be read, or its reference not be judged.
     """
     with Zygote(preload=modules_of_answers(course, stems)) as zygote:
         for stem in stems:
-            made = _made(course, stem, question, of)
-            yield _Tester(course, stem, zygote, jobs, tell).test(made, question)
+            candidates = _candidates(course, stem, question, of)
+            yield _Tester(course, stem, zygote, jobs, tell).test(candidates, question)
 
 
 def names_of_origins(course: Course, stem: str) -> set[str]:
-    """The names of the answers of an assignment that mutants are made of."""
+    """The names of the answers of an assignment that are mutated."""
     return {origin.name for origin in _origins(course, stem, answers_of(course, stem))}
 
 
@@ -99,12 +97,12 @@ def stale_equals(
     equals = [equal for equal in _equals(course, stem) if question in {None, equal.question}]
     origins = _origins(course, stem, answers)
     meant = [origin for origin in origins if any(equal.is_about(origin) for equal in equals)]
-    places = [(origin, places_of_edits(origin.source)) for origin in meant]
+    possible = [(origin, possible_edits(origin.source)) for origin in meant]
     return [
         f"{equal} names an edit that cannot be made: {edit}; remove it, or copy what doctor --mutants prints"
         for equal in equals
         for edit in equal.edits
-        if not any(equal.is_about(origin) and edit in made for origin, made in places)
+        if not any(equal.is_about(origin) and edit in edits for origin, edits in possible)
     ]
 
 
@@ -118,97 +116,96 @@ class _Tester:
         self._equals = _equals(course, stem)
         self._references: dict[int, Evidence] = {}
 
-    def test(self, made: Sequence[Survivor], question: str | None) -> MutationReport:
-        found = MutationReport(self._stem, mutants=len(made))
-        survivors = self._survivors(made)
-        widest = [one for one in survivors if one.killed_by or not any(map(one.is_implied_by, survivors))]
-        found.survivors = [one for one in widest if one.killed_by or not self._is_equal(one)]
-        found.killed = found.mutants - len(survivors)
-        found.implied = len(survivors) - len(widest)
-        found.equal = len(widest) - len(found.survivors)
-        found.complaints = [
+    def test(self, candidates: Sequence[Survivor], question: str | None) -> MutationReport:
+        """The outcome of mutants that were not tried before."""
+        report = MutationReport(self._stem, mutants=len(candidates))
+        survivors = self._survivors(candidates)
+        widest = [s for s in survivors if s.killed_by or not any(map(s.is_implied_by, survivors))]
+        report.survivors = [s for s in widest if s.killed_by or not self._is_equal(s)]
+        report.killed = report.mutants - len(survivors)
+        report.implied = len(survivors) - len(widest)
+        report.equal = len(widest) - len(report.survivors)
+        report.complaints = [
             f"{equal} is not equal: a check tells {edit} from the answer; remove that"
             for equal in self._equals
             for edit in equal.edits
             if question in {None, equal.question}
-            and any(equal.is_about(one.origin) and edit == one.mutant.place for one in made)
-            and not any(equal.is_about(one.origin) and edit == one.mutant.place for one in survivors)
+            and any(equal.is_about(s.origin) and edit == s.mutant.edit for s in candidates)
+            and not any(equal.is_about(s.origin) and edit == s.mutant.edit for s in survivors)
         ]
-        return found
+        return report
 
-    def _survivors(self, made: Sequence[Survivor]) -> list[Survivor]:
-        """Those that pass with the first seed, each with the other seeds that find it."""
-        looks, alive = 0, []
-        self._tell(self._stem, looks, len(made))
-        for one, survives in self._tried(made, SEEDS[0]):
-            alive += [one] if survives else []
-            looks += 1
-            self._tell(self._stem, looks, len(made))
-        killed_by: dict[int, list[int]] = {id(one): [] for one in alive}
+    def _survivors(self, candidates: Sequence[Survivor]) -> list[Survivor]:
+        """The mutants that pass with the first seed, each with the other seeds that find it."""
+        done, alive = 0, []
+        self._tell(self._stem, done, len(candidates))
+        for candidate, survives in self._tried(candidates, SEEDS[0]):
+            alive += [candidate] if survives else []
+            done += 1
+            self._tell(self._stem, done, len(candidates))
+        killed_by: dict[int, list[int]] = {id(candidate): [] for candidate in alive}
         for seed in SEEDS[1:]:
-            for one, survives in self._tried(alive, seed):
-                killed_by[id(one)] += [] if survives else [seed]
-                looks += 1
-                self._tell(self._stem, looks, len(made) + len(alive) * len(SEEDS[1:]))
+            for candidate, survives in self._tried(alive, seed):
+                killed_by[id(candidate)] += [] if survives else [seed]
+                done += 1
+                self._tell(self._stem, done, len(candidates) + len(alive) * len(SEEDS[1:]))
         return [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
 
-    def _is_equal(self, one: Survivor) -> bool:
-        return any(equal.covers(one.origin, one.mutant) for equal in self._equals)
+    def _is_equal(self, survivor: Survivor) -> bool:
+        return any(equal.covers(survivor.origin, survivor.mutant) for equal in self._equals)
 
-    def _tried(self, made: Sequence[Survivor], seed: int) -> Iterator[tuple[Survivor, bool]]:
+    def _tried(self, candidates: Sequence[Survivor], seed: int) -> Iterator[tuple[Survivor, bool]]:
         """Every mutant, and whether it survives."""
-        if not made:
+        if not candidates:
             return
         if seed not in self._references:
             self._references[seed] = observe_reference(self._zygote, self._course, self._stem, seed)
         with ThreadPoolExecutor(self._jobs) as pool:
-            observed = zip(made, pool.map(lambda one: self._observed(one, seed), made), strict=True)
+            evidence = pool.map(lambda candidate: self._observed(candidate, seed), candidates)
+            observed = zip(candidates, evidence, strict=True)
             while batch := list(islice(observed, MAX_BATCH)):
-                evidence = {str(number): seen for number, (_, seen) in enumerate(batch)}
-                verdicts = judge(self._rubric, evidence, self._references[seed])
-                for number, (one, _) in enumerate(batch):
-                    checks = self._rubric.checks_of(one.origin.question)
-                    yield one, all(is_passed(check, verdicts[str(number)]) for check in checks)
+                numbered = {str(number): seen for number, (_, seen) in enumerate(batch)}
+                verdicts = judge(self._rubric, numbered, self._references[seed])
+                for number, (candidate, _) in enumerate(batch):
+                    checks = self._rubric.checks_of(candidate.origin.question)
+                    yield candidate, all(is_passed(check, verdicts[str(number)]) for check in checks)
 
-    def _observed(self, one: Survivor, seed: int) -> Evidence:
-        asked = self._rubric.plan(seed, only=one.origin.question)
-        cells = one.origin.mutated(one.mutant)
-        for _ in range(_LOOKS):
-            evidence = observe(self._zygote, cells, asked, LIMITS)
+    def _observed(self, candidate: Survivor, seed: int) -> Evidence:
+        plan = self._rubric.plan(seed, only=candidate.origin.question)
+        cells = candidate.origin.mutated(candidate.mutant)
+        for _ in range(_MAX_TRIES):
+            evidence = observe(self._zygote, cells, plan, LIMITS)
             if not evidence.starved:
                 break
         return evidence
 
 
-def _made(course: Course, stem: str, question: str | None, of: str | None) -> list[Survivor]:
+def _candidates(course: Course, stem: str, question: str | None, of: str | None) -> list[Survivor]:
     """The mutants of an assignment, each once, and none that is a known answer; none has been tried."""
     answers = answers_of(course, stem)
     known = {(answer.question, normalised_source(answer.cells[1].source)) for answer in answers}
-    made = []
+    candidates = []
     for origin in _origins(course, stem, answers):
         is_wanted = question in {None, origin.question} and of in {None, origin.name}
         for mutant in mutants(origin.source) if is_wanted else ():
             key = origin.question, without_name(mutant.source)
             if key not in known:
                 known.add(key)
-                made.append(Survivor(origin, mutant))
-    return made
+                candidates.append(Survivor(origin, mutant))
+    return candidates
 
 
 def _origins(course: Course, stem: str, answers: Sequence[Answer]) -> Iterator[Origin]:
     """The reference of every question, and every accepted answer."""
-    cells = tuple(reference_cells(course, stem))
+    cells = reference_cells(course, stem)
     for question in course.assignment(stem).questions:
-        place = next(i for i, cell in enumerate(cells) if cell.source == question.answer)
-        yield Origin(question.id, "reference", None, cells, place)
+        index = next(i for i, cell in enumerate(cells) if cell.source == question.answer)
+        yield Origin(question.id, REFERENCE, None, cells, index)
     for answer in answers:
         if answer.fails is None:
             yield Origin(answer.question, answer.name, answer.line, answer.cells, 1)
 
 
 def _equals(course: Course, stem: str) -> list[Equal]:
-    return read_equals(course.answers_file(stem), _functions(course, stem))
-
-
-def _functions(course: Course, stem: str) -> Mapping[str, str]:
-    return {question.id: question.function for question in course.assignment(stem).questions}
+    functions = {question.id: question.function for question in course.assignment(stem).questions}
+    return read_equals(course.answers_file(stem), functions)

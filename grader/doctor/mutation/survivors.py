@@ -1,4 +1,4 @@
-"""The mutants that no check found, in lines of text, and the edits that an author wrote down as equal.
+"""The mutants that no check found, as lines of text, and the edits that an author wrote down as equal.
 
 The reference's survivors come first, and edits of the same lines together.
 """
@@ -21,39 +21,39 @@ _REMOVED = "- "
 
 @dataclass(frozen=True)
 class Origin:
-    """An answer that mutants are made of.
+    """An answer that is mutated.
 
     Attributes:
         question: its id.
         name: of the answer; ``reference`` for the reference.
         line: in the file of answers; None for the reference.
         cells: a notebook with this answer.
-        place: the index of the answer's cell.
+        index: of the answer's cell.
     """
 
     question: str
     name: str
     line: int | None
     cells: tuple[Cell, ...]
-    place: int
+    index: int
 
     def __str__(self) -> str:
         return f"{self.name} (line {self.line})" if self.line else "the reference"
 
     @property
     def source(self) -> str:
-        """The answer's own text."""
-        return self.cells[self.place].source
+        """The text of the answer."""
+        return self.cells[self.index].source
 
     def mutated(self, mutant: Mutant) -> list[Cell]:
         """The notebook with a mutant in the answer's place."""
-        cell = self.cells[self.place]
-        return [*self.cells[: self.place], replace(cell, source=mutant.source), *self.cells[self.place + 1 :]]
+        cell = replace(self.cells[self.index], source=mutant.source)
+        return [*self.cells[: self.index], cell, *self.cells[self.index + 1 :]]
 
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that passes with some seed; as text, what it was made of. `killed_by` are the other seeds."""
+    """A mutant that passes with some seed; as text, the origin. `killed_by` are the seeds that find it."""
 
     origin: Origin
     mutant: Mutant
@@ -64,11 +64,11 @@ class Survivor:
 
     @property
     def luck(self) -> str:
-        """Which seeds find it."""
+        """The seeds that find it, as a clause."""
         return f"found by seeds {', '.join(map(str, self.killed_by))} only"
 
     def is_implied_by(self, other: Survivor) -> bool:
-        """Whether it says no more than another survivor does."""
+        """Whether another survivor says all that it says."""
         return self.origin == other.origin and not other.killed_by and self.mutant.is_implied_by(other.mutant)
 
 
@@ -78,12 +78,12 @@ def survivor_lines(survivors: Sequence[Survivor], most: int | None) -> Iterator[
     At most `most` edits are shown that survive in accepted answers only; None shows all.
     """
     by_edit: dict[tuple[str, str], list[Survivor]] = {}
-    for one in survivors:
-        by_edit.setdefault((one.origin.question, one.mutant.place), []).append(one)
+    for survivor in survivors:
+        by_edit.setdefault((survivor.origin.question, survivor.mutant.edit), []).append(survivor)
     reference = [same for same in by_edit.values() if _is_in_reference(same)]
     others = [same for same in by_edit.values() if not _is_in_reference(same)]
     kept = len(others) if most is None else most
-    yield from _by_place([*reference, *others[:kept]])
+    yield from _by_lines([*reference, *others[:kept]])
     if others[kept:]:
         left = Counter(same[0].origin.name for same in others[kept:])
         named = ", ".join(f"{number} in {name}" for name, number in left.items())
@@ -91,32 +91,35 @@ def survivor_lines(survivors: Sequence[Survivor], most: int | None) -> Iterator[
 
 
 def _is_in_reference(same: Sequence[Survivor]) -> bool:
-    return any(one.origin.name == REFERENCE for one in same)
+    return any(survivor.origin.name == REFERENCE for survivor in same)
 
 
-def _by_place(edits: Sequence[list[Survivor]]) -> Iterator[str]:
+def _by_lines(edits: Sequence[list[Survivor]]) -> Iterator[str]:
     """The edits in groups, each below its question, its answer and the lines that it changes there."""
-    places: dict[tuple[str, ...], list[list[Survivor]]] = {}
+    groups: dict[tuple[str, ...], list[list[Survivor]]] = {}
     for same in edits:
         first = same[0]
         removed = [line for line in first.mutant.change if line.startswith(_REMOVED)]
         head = f"  {first.origin.question}, in {first.origin}"
-        places.setdefault((head, *(f"      {line}" for line in removed)), []).append(same)
+        groups.setdefault((head, *(f"      {line}" for line in removed)), []).append(same)
     last = ""
-    for (head, *removed), group in places.items():
+    for (head, *removed), group in groups.items():
         yield from (removed if head == last else [head, *removed])
         last = head
-        for first, *more in group:
-            yield f"    ✗ {first.mutant.place}"
-            added = [line for line in first.mutant.change if not line.startswith(_REMOVED)]
-            yield from (f"      {line}" for line in added)
-            if first.killed_by:
-                yield f"      {first.luck}"
-            if more:
-                others = dict.fromkeys(
-                    "another line" if one.origin == first.origin else str(one) for one in more
-                )
-                yield f"      also in {', '.join(others)}"
+        for same in group:
+            yield from _lines_of_edit(same)
+
+
+def _lines_of_edit(same: Sequence[Survivor]) -> Iterator[str]:
+    """An edit, the lines it adds, the seeds that find it, and the other answers it survives in."""
+    first, *more = same
+    yield f"    ✗ {first.mutant.edit}"
+    yield from (f"      {line}" for line in first.mutant.change if not line.startswith(_REMOVED))
+    if first.killed_by:
+        yield f"      {first.luck}"
+    if more:
+        others = ("another line" if other.origin == first.origin else str(other) for other in more)
+        yield f"      also in {', '.join(dict.fromkeys(others))}"
 
 
 @dataclass(frozen=True)
@@ -124,9 +127,9 @@ class Equal:
     """Edits that leave answers right; as text, where they are written down.
 
     Attributes:
-        question: the id of the question.
-        edits: as ``doctor --mutants`` names them.
-        answers: the names of the answers meant; empty for all.
+        question: its id.
+        edits: their names, as ``doctor --mutants`` prints them.
+        answers: the names of the answers that are meant; empty for all.
         line: in the file.
     """
 
@@ -144,7 +147,7 @@ class Equal:
 
     def covers(self, origin: Origin, mutant: Mutant) -> bool:
         """Whether the edit that made a mutant of an answer is written down here."""
-        return self.is_about(origin) and mutant.place in self.edits
+        return self.is_about(origin) and mutant.edit in self.edits
 
 
 def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
@@ -168,11 +171,11 @@ def _equal(call: ast.Call, functions: Mapping[str, str], path: Path) -> Equal:
     where = f"{path}, line {call.lineno}"
     try:
         question, *edits = [ast.literal_eval(argument) for argument in call.args]
-        said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        options = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     except ValueError:
-        question, edits, said = None, [], {}
-    if not edits or not said.get("why") or not set(said) <= {"why", "answers"}:
+        question, edits, options = None, [], {}
+    if not edits or not options.get("why") or not set(options) <= {"why", "answers"}:
         raise CourseError(f'{where}: write equal("q1", "x -> x.clone()", why="...") with literals')
     if question not in tuple(functions):
         raise CourseError(f"{where}: {no_question(question, functions)}")
-    return Equal(question, tuple(edits), tuple(said.get("answers", ())), call.lineno)
+    return Equal(question, tuple(edits), tuple(options.get("answers", ())), call.lineno)
