@@ -4,7 +4,8 @@ import base64
 import struct
 
 from grader.checks.observation import why_no_facts
-from grader.results.model import SCHEMA, Result
+from grader.results.model import SCHEMA
+from grader.results.reader import result_from_json
 from grader.sandbox.evidence import NoFacts
 
 _SHARED = {}  # questions of all results
@@ -72,4 +73,4 @@ def row(
         "questions": [{**question, "checks": checks}],
         "cells": list(cells),
     }
-    return Result.from_json(result, stem or "essay", _SHARED)
+    return result_from_json(result, stem or "essay", _SHARED)

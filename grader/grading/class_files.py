@@ -11,7 +11,7 @@ from grader.grading.roster import read_roster
 from grader.grading.submission import Submission
 from grader.reports.class_report import report_html
 from grader.reports.terminal import RunSummary
-from grader.results.changes import record
+from grader.results.changes import record_changes
 from grader.results.gradebook import gradebook
 from grader.results.model import Result
 from grader.results.store import ResultsStore
@@ -52,7 +52,7 @@ def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
     points = {stem: course.points(stem) for stem in {stem for _, stem in absent}}
     book = gradebook(known, absent, points)
     same_class = before.get("submissions") == str(submissions.resolve())
-    changes, unknown = record(store, book, same_class=same_class)
+    changes, unknown = record_changes(store, book, same_class=same_class)
     others = note_of_others(store, before, submissions, len(known))
     summary = RunSummary(
         results=known,

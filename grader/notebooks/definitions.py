@@ -1,4 +1,7 @@
-"""The names that a cell binds at its top level; IPython's own syntax is read nearly as IPython does."""
+"""What a cell defines: its syntax tree tells or, where Python cannot parse it, its text; nothing is run.
+
+IPython's own syntax is read nearly as IPython does.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,74 @@ from dataclasses import dataclass
 
 from grader.notebooks.reader import Cell
 
+MAX_DEFINITIONS = 20
+_MAX_LINES = 200
+_MAX_LINE = 300  # characters; lines that a human wrote are shorter
+
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_FUNCTION_OR_CLASS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+_DEFINITION = re.compile(r"(?:(?:async\s+)?def|class)\s+(\w+)")
+_IMPORT = re.compile(r"(?:from\s+\S+\s+)?import\s(.*)")
+_EQUALS = re.compile(r"(?<![=!<>:+\-*/%@&|^])=(?!=)")  # an assignment, which neither compares nor adds
+_NO_TARGET = re.compile(r"[^\w\s,*]")
+
+_MARGIN = re.compile(r"(?m)\s*?^([ \t]++)")
+_TIME_MAGIC = re.compile(r"(?m)^([ \t]*+)%time[ \t]++(?=\S)")
+_MAGIC_LINE = re.compile(r"(?m)^([ \t]*+)(?:[%!?;,/].*|[\w.]*+\?++[ \t]*+)$")
+_ASSIGNED_MAGIC = re.compile(r"(?m)(?<==)[ \t]*+[%!].*$")
 
 
-def binds(source: str, name: str) -> bool:
-    """Whether a cell gives a name a value; of one that does not parse, its lines at the left margin tell."""
+def defines(source: str, name: str) -> bool:
+    """Whether a cell gives a name a value at its top level, in blocks such as ``if`` too.
+
+    Of a cell that does not parse, its lines at the left margin tell.
+    """
+    tree = _parsed(source)
+    if tree is not None:
+        return name in bound_names(tree)
+    return any(_line_defines(line, name) for line in source.split("\n") if not line[:1].isspace())
+
+
+def functions_and_classes(source: str) -> list[str]:
+    """The functions and classes that a cell defines at its margin, in order; none if it does not parse."""
+    tree = _parsed(source)
+    return [node.name for node in tree.body if isinstance(node, _FUNCTION_OR_CLASS)] if tree else []
+
+
+def _parsed(source: str) -> ast.Module | None:
     try:
-        tree = ast.parse(without_magics(source))
+        return ast.parse(without_magics(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return defines(source, name)
-    return name in bound(tree)
+        return None
 
 
-def bound(tree: ast.Module) -> Iterator[str]:
+def without_magics(source: str) -> str:
+    """A cell that Python can parse: without the first line's indentation and without lines of IPython's.
+
+    A statement whose time is taken stays.
+    """
+    source = _TIME_MAGIC.sub(r"\1", source)
+    if margin := _MARGIN.match(source):
+        source = re.sub(rf"(?m)^{margin[1]}", "", source)
+    return _ASSIGNED_MAGIC.sub(" None", _MAGIC_LINE.sub(r"\1pass", source))
+
+
+def bound_names(tree: ast.Module) -> Iterator[str]:
     """Every name that is bound outside of functions and classes, in blocks such as ``if`` too."""
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
         yield from _bound_by(node)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, _FUNCTION_OR_CLASS):
             continue  # what its body binds is its own
         if isinstance(node, ast.AnnAssign) and node.value is None:
             continue  # it only says the type
         if isinstance(node, _SCOPES):  # of these only ``:=`` reaches out
             yield from (
-                one.target.id
-                for one in ast.walk(node)
-                if isinstance(one, ast.NamedExpr) and not isinstance(node, ast.Lambda)
+                inner.target.id
+                for inner in ast.walk(node)
+                if isinstance(inner, ast.NamedExpr) and not isinstance(node, ast.Lambda)
             )
             continue
         pending.extend(ast.iter_child_nodes(node))
@@ -54,35 +98,9 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-_MARGIN = re.compile(r"(?m)\s*?^([ \t]++)")
-_TIME = re.compile(r"(?m)^([ \t]*+)%time[ \t]++(?=\S)")
-_LINE = re.compile(r"(?m)^([ \t]*+)(?:[%!?;,/].*|[\w.]*+\?++[ \t]*+)$")
-_ASSIGNED = re.compile(r"(?m)(?<==)[ \t]*+[%!].*$")
-
-
-def without_magics(source: str) -> str:
-    """A cell that Python can parse: without the first line's indentation and without lines of IPython's.
-
-    A statement whose time is taken stays.
-    """
-    source = _TIME.sub(r"\1", source)
-    if margin := _MARGIN.match(source):
-        source = re.sub(rf"(?m)^{margin[1]}", "", source)
-    return _ASSIGNED.sub(" None", _LINE.sub(r"\1pass", source))
-
-
-MAX_PLACES = 20
-_MAX_LINES = 200
-_MAX_LINE = 300  # characters; no line that anybody wrote is longer
-_DEFINITION = re.compile(r"(?:(?:async\s+)?def|class)\s+(\w+)")
-_IMPORT = re.compile(r"(?:from\s+\S+\s+)?import\s(.*)")
-_EQUALS = re.compile(r"(?<![=!<>:+\-*/%@&|^])=(?!=)")  # an assignment, which neither compares nor adds
-_NO_TARGET = re.compile(r"[^\w\s,*]")
-
-
 @dataclass(frozen=True)
-class Handwriting:
-    """A place where a notebook defines a name, or seems to.
+class Definition:
+    """What looks like a definition in the text of a notebook.
 
     Attributes:
         cell: the number of the code cell, counted from 1.
@@ -93,29 +111,24 @@ class Handwriting:
     lines: tuple[str, ...]
 
 
-def handwriting(cells: Sequence[Cell], name: str) -> tuple[list[Handwriting], int]:
-    """The places that define a name, as it looks; which of them counts, only Python could tell.
+def find_definitions(cells: Sequence[Cell], name: str) -> tuple[list[Definition], int]:
+    """What looks like a definition of a name, in the text; only running could tell which counts.
 
     Returns:
-        The last places, in order, and how many there are in all.
+        The last definitions, in order, and how many there are in all.
     """
-    count, last = 0, deque[tuple[int, list[str], int]](maxlen=MAX_PLACES)
+    count, last = 0, deque[tuple[int, list[str], int]](maxlen=MAX_DEFINITIONS)
     for cell in cells:
         lines = cell.source.split("\n") if name in cell.source else []
-        for place, line in enumerate(lines):
-            if _binds(line, name):
+        for index, line in enumerate(lines):
+            if _line_defines(line, name):
                 count += 1
-                last.append((cell.number, lines, place))
-    return [Handwriting(cell, tuple(_block(lines, place))) for cell, lines, place in last], count
+                last.append((cell.number, lines, index))
+    return [Definition(cell, tuple(_block(lines, index))) for cell, lines, index in last], count
 
 
-def defines(source: str, name: str) -> bool:
-    """Whether a line at the left margin of some code defines a name, as it looks."""
-    return any(_binds(line, name) for line in source.split("\n") if not line[:1].isspace())
-
-
-def _binds(line: str, name: str) -> bool:
-    """Whether a line defines a name: by ``def`` or ``class``, by an import, or by an assignment."""
+def _line_defines(line: str, name: str) -> bool:
+    """Whether a line looks as if it defines a name: by ``def``, ``class``, an import or an assignment."""
     text = line.lstrip()[:_MAX_LINE]
     if name not in text:
         return False

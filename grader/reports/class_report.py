@@ -82,7 +82,7 @@ def _figures(
 
 def _with_remarks(rows: Sequence[Result], looked_at: Sequence[Case]) -> list[tuple[Result, str]]:
     """Each row with what a human should know at a glance, and may search for."""
-    noticed = {id(case.row) for case in looked_at}
+    noticed = {id(case.result) for case in looked_at}
     return [(row, _remark(row, needs_a_look=id(row) in noticed)) for row in rows]
 
 

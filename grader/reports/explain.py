@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.checks.check import Check
 from grader.course.rubric import Rubric
-from grader.notebooks.definitions import handwriting
+from grader.notebooks.definitions import find_definitions
 from grader.notebooks.reader import Cell, NotebookError, read_notebook
 from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared
@@ -237,7 +237,7 @@ class OwnCode:
         cells, standing = self._notebook
         if not cells:
             return
-        found, count = handwriting(cells, function)
+        found, count = find_definitions(cells, function)
         if not found:
             yield entry("own code", f"no line of the notebook seems to define {function} ({standing})")
         elif count == 1:

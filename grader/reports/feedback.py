@@ -74,20 +74,20 @@ def _content(
     }
 
 
-def _standing(question: QuestionResult) -> str:
+def _outcome(question: QuestionResult) -> str:
     """How a question went, in a word that is a CSS class too: full, part or none."""
-    if question.score >= question.max_score:
+    if question.in_full:
         return "full"
     return "part" if question.score > 0 else "none"
 
 
 def _gained(question: QuestionResult) -> str:
-    """What a question earned, in points; how an end task stands, which earns none."""
+    """What a question earned, in points; of an end task, which earns none, its status."""
     score, most = format_points(question.score), format_points(question.max_score)
     if not question.is_end_task:
         return f"{score} of {most}"
-    standing = question.standing
-    return f"{score} of {most} checks passed" if standing == "tried" else standing
+    status = question.end_task_status
+    return f"{score} of {most} checks passed" if status == "tried" else status
 
 
 def _points(check: CheckResult, question: QuestionResult) -> str:
@@ -180,9 +180,9 @@ for _environment in (HTML, MARKDOWN):
         fenced=_fenced,
         gained=_gained,
         name=name_of,
+        outcome=_outcome,
         points=_points,
         remarks=_remarks,
-        standing=_standing,
     )
 
 

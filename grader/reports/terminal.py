@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.results.changes import FILE_NAME as CHANGES
-from grader.results.changes import Change, standing
+from grader.results.changes import Change, score_text
 from grader.results.model import Result
 from grader.results.review import cases
 from grader.results.statistics import summarise
@@ -92,7 +92,7 @@ def _news(run: RunSummary) -> str:
 
 def _print_rows(console: Console, run: RunSummary) -> None:
     table = _table("student", "assignment", score="right", status="left", remark="left")
-    noticed = {id(case.row) for case in cases(run.results)}
+    noticed = {id(case.result) for case in cases(run.results)}
     for row in run.results:
         status = "graded" if row.status == "graded" else "[red]error[/]"
         score = f"{format_points(row.score)} of {format_points(row.max_score)}"
@@ -121,7 +121,7 @@ def _print_summary(console: Console, run: RunSummary) -> None:
         named = _table("student", "assignment", remark="left")
         for case in odd[:_MAX_NAMED]:
             reasons = escape(inert(" ".join(case.reasons)))
-            named.add_row(_plain(case.row.student), _plain(case.row.what), reasons)
+            named.add_row(_plain(case.result.student), _plain(case.result.what), reasons)
         console.print(named)
     if len(odd) > _MAX_NAMED:
         console.print(f"... and {len(odd) - _MAX_NAMED} more, see report.html", highlight=False)
@@ -135,7 +135,7 @@ def _print_changes(console: Console, run: RunSummary) -> None:
     console.print(f"\n{number_of} {'result' if number_of == 1 else 'results'} changed:", highlight=False)
     table = _table("student", "assignment", before="right", after="right", why="left")
     for change in run.changes[:_MAX_NAMED]:
-        figures = _plain(standing(change.before)), _plain(standing(change.after))
+        figures = _plain(score_text(change.before)), _plain(score_text(change.after))
         table.add_row(_plain(change.student), _plain(change.assignment), *figures, change.why)
     console.print(table)
     if number_of > _MAX_NAMED:

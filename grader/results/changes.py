@@ -1,39 +1,31 @@
-"""Changes, the results that differ from those of the run before, and the history of all of them."""
+"""The results that differ from those of the run before, and the history of all such changes."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import BrokenRunError
+from grader.results.gradebook import Line, read_gradebook
 from grader.results.store import ResultsStore
 
 FILE_NAME = "changes.csv"
 
 _ABSENT = "absent"
-_GONE = "gone"  # in no gradebook: the row is not there any more
-_NEEDED = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
+_GONE = "gone"  # in no gradebook: the line is not there any more
 _HEADING = (
     *("time", "student", "assignment"),
     *("score_before", "max_score_before", "status_before", "score", "max_score", "status", "why"),
 )
 
-#: A line of a gradebook by its columns.
-Line = Mapping[str, str]
-
 
 @dataclass(frozen=True)
 class Change:
-    """A result whose score, maximum or status is another than before.
-
-    Attributes:
-        before: the line of the gradebook of the run before.
-        after: the line of the new one, of the same student and assignment.
-    """
+    """The lines of the old and the new gradebook of a result whose score, maximum or status has changed."""
 
     before: Line
     after: Line
@@ -48,7 +40,7 @@ class Change:
 
     @property
     def why(self) -> str:
-        """What the two gradebooks tell about the reason."""
+        """What the two lines tell about the reason."""
         if self.after["status"] in {_ABSENT, _GONE}:
             return "nothing handed in any more"
         if self.after["notebook_sha256"] != self.before["notebook_sha256"]:
@@ -57,42 +49,29 @@ class Change:
 
 
 def changes(before: str, after: str) -> list[Change]:
-    """The rows where points or status differ, and those that are gone; who hands in at last is new.
+    """The lines where points or status differ, and those that are gone; a first submission is no change.
 
     Args:
         before: the gradebook of the run before, as CSV; empty where there was none.
-        after: the new one.
+        after: the new gradebook.
 
     Raises:
         ValueError: `before` is no gradebook, perhaps since a spreadsheet saved it in another form.
     """
     if before == after:
         return []
-    lines = _lines(after)
+    lines = read_gradebook(after)
     return [
         Change(line, lines.get(key, {**line, "score": "0", "status": _GONE, "notebook_sha256": ""}))
-        for key, line in (_lines(before) if before else {}).items()
+        for key, line in (read_gradebook(before) if before else {}).items()
         if line["status"] != _ABSENT and (key not in lines or _differ(line, lines[key]))
     ]
 
 
-def _lines(text: str) -> dict[tuple[str, str], Line]:
-    """The lines of a gradebook, by student and assignment."""
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        lines = [line for line in reader if any(line.values())]
-    except csv.Error as error:
-        raise ValueError(str(error)) from error
-    if not {*_NEEDED} <= {*(reader.fieldnames or ())} or any(
-        line[c] is None for line in lines for c in _NEEDED
-    ):
-        raise ValueError("columns are missing")
-    return {(line["student"], line["assignment"]): line for line in lines}
-
-
-def _differ(one: Line, other: Line) -> bool:
-    figures = ((_number(one[column]), _number(other[column])) for column in ("score", "max_score"))
-    return one["status"] != other["status"] or any(before != after for before, after in figures)
+def _differ(before: Line, after: Line) -> bool:
+    return before["status"] != after["status"] or any(
+        _number(before[column]) != _number(after[column]) for column in ("score", "max_score")
+    )
 
 
 def _number(text: str) -> float | str:
@@ -103,21 +82,23 @@ def _number(text: str) -> float | str:
         return text
 
 
-def standing(line: Line) -> str:
+def score_text(line: Line) -> str:
     """What a line of a gradebook says of a result, as ``12 of 30`` or ``0 of 30, error``."""
     status = "" if line["status"] == "graded" else f", {line['status']}"
     return f"{line['score']} of {line['max_score']}{status}"
 
 
-def record(folder: ResultsStore, gradebook: str, *, same_class: bool) -> tuple[list[Change], str | None]:
-    """Find what a new gradebook changes of the one in the folder, and add it to the folder's history.
+def record_changes(
+    store: ResultsStore, gradebook: str, *, same_class: bool
+) -> tuple[list[Change], str | None]:
+    """Find what a new gradebook changes of the stored gradebook, and add it to the history.
 
-    To be called before the new one is written: a run that is killed in between is compared again.
+    Call it before the new gradebook is written: then a run that is killed in between is compared again.
 
     Args:
-        folder: of the results, with the gradebook of the last run that came to its end.
-        gradebook: the new one.
-        same_class: whether it is of the same submissions; of others nobody is gone.
+        store: the results, with the gradebook of the last run that ended.
+        gradebook: the new gradebook.
+        same_class: whether both runs graded the same submissions; if not, no result counts as gone.
 
     Returns:
         The changes and, where the old gradebook cannot be compared, a sentence about it.
@@ -125,7 +106,7 @@ def record(folder: ResultsStore, gradebook: str, *, same_class: bool) -> tuple[l
     Raises:
         BrokenRunError: the history cannot be read or written.
     """
-    former = folder.path / "gradebook.csv"
+    former = store.path / "gradebook.csv"
     try:
         before = former.read_text(encoding="utf-8-sig")
         found = [c for c in changes(before, gradebook) if same_class or c.after["status"] != _GONE]
@@ -133,27 +114,27 @@ def record(folder: ResultsStore, gradebook: str, *, same_class: bool) -> tuple[l
         return [], None
     except (OSError, ValueError):
         return [], f"{former} was saved in another form, so nobody can say which results have changed."
-    text = history(folder.path / FILE_NAME, found) if found else None
+    text = history(store.path / FILE_NAME, found) if found else None
     if text is not None:
-        folder.write(folder.path / FILE_NAME, text)
+        store.write(store.path / FILE_NAME, text)
     return found, None
 
 
 def history(path: Path, found: Sequence[Change], at: datetime | None = None) -> str | None:
-    """The history of changes with these at its end, or None where there is nothing to add.
+    """The history with some changes at its end; None where there is nothing to add.
 
-    What was written for a run that was killed before its gradebook was there is not added again.
+    A killed run may have written its changes, and not its gradebook: such changes are not added again.
 
     Args:
-        path: the history, which need not exist; nothing of what it says is lost.
-        found: what to add.
-        at: when it was found; now, if nothing is said.
+        path: the history, which need not exist; all that it says is kept.
+        found: the changes.
+        at: when they were found; None for now.
 
     Raises:
         BrokenRunError: there is a history that cannot be read.
     """
     text = _read(path)
-    last = {tuple(line[1:3]): line[1:] for line in _known(text)}
+    last = {tuple(row[1:3]): row[1:] for row in _rows(text)}
     time = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     added = [cells for cells in map(_cells, found) if last.get(tuple(cells[:2])) != cells]
     if not added:
@@ -188,7 +169,7 @@ def _read(path: Path) -> str:
         return content.decode("latin-1")
 
 
-def _known(text: str) -> list[list[str]]:
+def _rows(text: str) -> list[list[str]]:
     try:
         return list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error:

@@ -1,30 +1,22 @@
-"""A result: what one submission earned, check by check, and what it was graded with.
+"""A result: what a submission earned, check by check, and what it was graded with.
 
-From judging to JSON and back there is this one form. JSON is read strictly: a result that another program
-changed is refused, and the sentence names what is wrong with it.
+From judging to JSON and back (`reader.py`) there is this one form.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from grader.checks.failed_cell import LEFT_OUT, RAISED, STOPPED, FailedCell
+from grader.checks.failed_cell import RAISED, FailedCell
 from grader.course.assignment import END_TASK
 from grader.sandbox.evidence import Failure
 from grader.scores import remarks
-from grader.text import file_name
 
 SCHEMA = "autograd-grader/result/v1"
-#: How an end task stands, the best first.
-END_TASKS = ("solved", "tried", "not tried")
-
-_STATUSES = {"graded", "error"}
-_ANSWERED = {"answered", "untouched", "missing"}
-_OUTCOMES = {"passed", "failed", "error"}
-T = TypeVar("T")
+#: Of an end task, the best first.
+END_TASK_STATUSES = ("solved", "tried", "not tried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +73,8 @@ class QuestionResult:
         return self.id == END_TASK
 
     @property
-    def standing(self) -> str:
-        """How an end task stands, one of ``END_TASKS``."""
+    def end_task_status(self) -> str:
+        """Of ``END_TASK_STATUSES``, the word for an end task."""
         if self.status != "answered":
             return "not tried"
         return "solved" if self.score == self.max_score else "tried"
@@ -163,122 +155,6 @@ class Result:
         fields = asdict(self)
         del fields["name"]
         return {"schema": SCHEMA, **fields}
-
-    @classmethod
-    def from_json(
-        cls, stored: Any, name: str, known: dict[QuestionResult, QuestionResult] | None = None
-    ) -> Result:
-        """Read a stored result.
-
-        Args:
-            stored: JSON, decoded.
-            name: of its file, without the suffix.
-            known: questions of other results; what is equal to one of them is not kept twice.
-
-        Raises:
-            ValueError: it has not the form of a result; the text says where.
-        """
-        try:
-            return _result(stored, name, {} if known is None else known)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"{type(error).__name__}: {str(error)[:80]}") from error
-
-
-def _result(stored: Mapping[str, Any], name: str, known: dict[QuestionResult, QuestionResult]) -> Result:
-    if stored["schema"] != SCHEMA:
-        raise ValueError(f"its schema is {stored['schema']!r}")
-    student, assignment = _text(stored["student"]), _text_or_none(stored["assignment"])
-    if file_name(student) != student:
-        raise ValueError("the student's name is no name of a folder")
-    if assignment is not None and assignment != name:
-        raise ValueError(f"it is a result of {assignment!r}")
-    end_task = stored.get("end_task")  # results of before know none
-    return Result(
-        name,
-        student,
-        assignment,
-        _text(stored["notebook"]),
-        tuple(map(_text, stored["superseded"])),
-        _one_of(stored["status"], _STATUSES),
-        _text_or_none(stored["error"]),
-        _points(stored["score"]),
-        _points(stored["max_score"]),
-        tuple(Flag(_text(flag["what"]), _number_or_none(flag["cell"])) for flag in stored["flags"]),
-        tuple(_question(question, known) for question in stored["questions"]),
-        _question(end_task, known) if end_task else None,
-        tuple(map(_cell, stored.get("cells", ()))),
-        _provenance(stored["provenance"]),
-    )
-
-
-def _question(stored: Mapping[str, Any], known: dict[QuestionResult, QuestionResult]) -> QuestionResult:
-    question = QuestionResult(
-        _text(stored["id"]),
-        _text(stored["title"]),
-        _text(stored["function"]),
-        _one_of(stored["status"], _ANSWERED),
-        _points(stored["score"]),
-        _points(stored["max_score"]),
-        tuple(map(_check, stored["checks"])),
-        _text_or_none(stored.get("afterword")),
-    )
-    return known.setdefault(question, question)
-
-
-def _check(stored: Mapping[str, Any]) -> CheckResult:
-    failure = stored.get("failure")
-    return CheckResult(
-        _text(stored["id"]),
-        _text(stored["title"]),
-        _one_of(stored["outcome"], _OUTCOMES),
-        _points(stored["points"]),
-        _points(stored["max_points"]),
-        _text_or_none(stored["message"]),
-        _text_or_none(stored["hint"]),
-        None if failure is None else Failure(failure),
-    )
-
-
-def _cell(stored: Mapping[str, Any]) -> FailedCell:
-    number, ended = _number_or_none(stored["cell"]), _one_of(stored["ended"], {RAISED, STOPPED, LEFT_OUT})
-    if number is None:
-        raise TypeError("a cell has no number")
-    return FailedCell(number, ended, _text(stored["text"]))
-
-
-def _provenance(stored: Mapping[str, Any]) -> Provenance:
-    return Provenance(**{name: _text_or_none(stored.get(name)) for name in Provenance.__slots__})
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _number_or_none(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise TypeError(f"{value!r} is no number of a cell")
-    return value
-
-
-def _one_of(value: Any, known: Collection[str]) -> str:
-    if value not in known:
-        raise ValueError(f"{value!r} is none of {', '.join(sorted(known))}")
-    return _text(value)
-
-
-def _points(value: Any) -> float:
-    """A number of points; JSON of Python's knows NaN, which no other system understands."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{value!r} are no points")
-    return value
 
 
 def newest(results: Sequence[Result]) -> Result:

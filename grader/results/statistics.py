@@ -1,4 +1,4 @@
-"""what a class did, assignment by assignment: scores, and how often each check failed and why."""
+"""What a class did, assignment by assignment: scores, how often each check failed, and why."""
 
 from __future__ import annotations
 
@@ -9,21 +9,34 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import fmean, median
 
-from grader.results.model import END_TASKS, CheckResult, QuestionResult, Result, newest
+from grader.results.model import END_TASK_STATUSES, CheckResult, QuestionResult, Result, newest
 from grader.sandbox.evidence import CONSEQUENCES
 
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class MessageCount:
+    """A diagnosis, and how many students got it.
+
+    Attributes:
+        message: its most frequent wording, or None where there was none.
+        number: how many got it, or the same with other numbers.
+        alike: how many of them got other numbers.
+    """
+
+    message: str | None
+    number: int
+    alike: int
 
 
 @dataclass(frozen=True)
 class CheckSummary:
-    """One check among those who answered its question.
+    """A check among the students who answered its question.
 
     Attributes:
-        id: the check.
-        title: what it says in a word.
         of: how many were checked.
-        diagnoses: what those who failed were told, the most frequent first, and how many were.
+        diagnoses: the messages to those who failed, the most frequent first, each with its number.
     """
 
     id: str
@@ -42,18 +55,17 @@ class CheckSummary:
         return self.diagnoses[0][0] if self.diagnoses else None
 
     @cached_property
-    def told(self) -> list[Told]:
-        """The diagnoses, of which those are one that differ in their numbers only."""
-        return counted(self.diagnoses)
+    def messages(self) -> list[MessageCount]:
+        """The diagnoses; those that differ in numbers only are counted together."""
+        return count_messages(self.diagnoses)
 
 
 @dataclass
 class QuestionSummary:
-    """One question: how many earned it in full, in part or not at all, and how many did not answer.
+    """How many earned a question in full, in part or not at all, and how many answered it or did not.
 
     Attributes:
-        answered: how many did.
-        told: what those who answered were told, by the number of students, in whatever checks.
+        messages: what those who answered were told, by the number of students, in whatever checks.
     """
 
     id: str
@@ -64,7 +76,7 @@ class QuestionSummary:
     none: int = 0
     untouched: int = 0
     answered: int = 0
-    told: list[Told] = field(default_factory=list)
+    messages: list[MessageCount] = field(default_factory=list)
 
     @property
     def outcomes(self) -> tuple[int, int, int, int]:
@@ -73,20 +85,19 @@ class QuestionSummary:
 
     @property
     def failed_checks(self) -> list[CheckSummary]:
-        """The checks that somebody failed, the most failed first."""
+        """The checks that a student failed, the most failed first."""
         return sorted((check for check in self.checks if check.failed), key=lambda check: -check.failed)
 
 
 @dataclass(frozen=True)
 class AssignmentSummary:
-    """One assignment.
+    """An assignment.
 
     Attributes:
-        stem: its name.
         max_score: what can be earned, as the newest result says.
-        scores: of everybody who handed it in, errors included, in the order of the rows.
+        scores: of all who handed it in, errors included, in the order of the results.
         errors: how many could not be graded.
-        flagged: how many a human should look at because of what they do.
+        flagged: how many have a flag.
         questions: as the newest result has them.
         end_task: how many solved, tried and did not try it; empty where there is none.
     """
@@ -115,49 +126,46 @@ class AssignmentSummary:
         return sum(score == self.max_score for score in self.scores)
 
     @property
-    def misunderstood(self) -> list[tuple[QuestionSummary, Told]]:
-        """What more than one student was told, over all questions, the most frequent first."""
-        told = [(question, one) for question in self.questions for one in question.told if one.number > 1]
-        return sorted(told, key=lambda pair: -pair[1].number)[:_MOST_TOLD]
+    def misunderstood(self) -> list[tuple[QuestionSummary, MessageCount]]:
+        """The messages that more than one student got, over all questions, the most frequent first."""
+        shared = [(question, m) for question in self.questions for m in question.messages if m.number > 1]
+        return sorted(shared, key=lambda pair: -pair[1].number)[:_MOST_SHOWN]
 
 
-def summarise(rows: Iterable[Result]) -> list[AssignmentSummary]:
-    """Summaries of all assignments that somebody handed in, by their names."""
+def summarise(results: Iterable[Result]) -> list[AssignmentSummary]:
+    """Summaries of all assignments that were handed in, by their names."""
     by_stem: dict[str, list[Result]] = defaultdict(list)
-    for row in rows:
-        if row.assignment:
-            by_stem[row.assignment].append(row)
+    for result in results:
+        if result.assignment:
+            by_stem[result.assignment].append(result)
     return [_assignment(stem, by_stem[stem]) for stem in sorted(by_stem)]
 
 
-def _assignment(stem: str, rows: Sequence[Result]) -> AssignmentSummary:
+def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
     # A run for one student leaves the others' results as they are, perhaps by an older course.
-    latest = newest(rows)
+    latest = newest(results)
     answers: dict[str, list[QuestionResult]] = defaultdict(list)
-    for row in rows:
-        for answer in row.questions:
+    for result in results:
+        for answer in result.questions:
             answers[answer.id].append(answer)
+    statuses = [result.end_task.end_task_status for result in results if result.end_task]
     return AssignmentSummary(
         stem,
         latest.max_score,
-        [row.score for row in rows],
-        sum(row.status == "error" for row in rows),
-        sum(bool(row.flags) for row in rows),
-        [_question(asked, answers[asked.id]) for asked in latest.questions],
-        _end_task([row.end_task.standing for row in rows if row.end_task]),
+        [result.score for result in results],
+        sum(result.status == "error" for result in results),
+        sum(bool(result.flags) for result in results),
+        [_question(question, answers[question.id]) for question in latest.questions],
+        {status: statuses.count(status) for status in END_TASK_STATUSES if statuses},
     )
 
 
-def _end_task(standings: Sequence[str]) -> dict[str, int]:
-    return {standing: standings.count(standing) for standing in END_TASKS if standings}
-
-
-def _question(asked: QuestionResult, answers: Sequence[QuestionResult]) -> QuestionSummary:
+def _question(question: QuestionResult, answers: Sequence[QuestionResult]) -> QuestionSummary:
     checked: dict[str, list[CheckResult]] = defaultdict(list)
-    told: Counter[str | None] = Counter()
-    summary = QuestionSummary(asked.id, asked.title)
+    messages: Counter[str | None] = Counter()
+    summary = QuestionSummary(question.id, question.title)
     for answer in answers:
-        # A question that is worth nothing is earned in full by whoever answers it.
+        # A question that is worth nothing is earned in full by all who answer it.
         full = answer.status == "answered" and answer.score == answer.max_score
         summary.full += full
         summary.none += answer.score == 0 and not full
@@ -165,26 +173,26 @@ def _question(asked: QuestionResult, answers: Sequence[QuestionResult]) -> Quest
         summary.untouched += answer.status != "answered"
         if answer.status == "answered":
             summary.answered += 1
-            told.update(_told(answer))
+            messages.update(_messages(answer))
             for check in answer.checks:
                 checked[check.id].append(check)
-    summary.told = counted(told.items())
-    summary.checks = [_check(check, checked[check.id]) for check in asked.checks]
+    summary.messages = count_messages(messages.items())
+    summary.checks = [_check(check, checked[check.id]) for check in question.checks]
     return summary
 
 
-def _told(answer: QuestionResult) -> Iterable[str]:
+def _messages(answer: QuestionResult) -> Iterable[str]:
     """What a student was told of an answer; what several checks say with other numbers, once."""
-    said: dict[str | None, str] = {}
+    by_pattern: dict[str | None, str] = {}
     for check in answer.checks:
         if check.outcome != "passed" and check.message and check.failure not in CONSEQUENCES:
-            said.setdefault(pattern_of(check.message), check.message)
-    return said.values()
+            by_pattern.setdefault(pattern_of(check.message), check.message)
+    return by_pattern.values()
 
 
-def _check(asked: CheckResult, checked: Sequence[CheckResult]) -> CheckSummary:
-    told = Counter(check.message for check in checked if check.outcome != "passed")
-    return CheckSummary(asked.id, asked.title, len(checked), told.most_common())
+def _check(check: CheckResult, checked: Sequence[CheckResult]) -> CheckSummary:
+    messages = Counter(other.message for other in checked if other.outcome != "passed")
+    return CheckSummary(check.id, check.title, len(checked), messages.most_common())
 
 
 # A number that stands alone: the digits of `float32` or `fc1` are part of a name.
@@ -194,31 +202,16 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?:e[-+]?\d++)?(?!\w)")
 _OWN_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code cell [^`]{1,80}: `[^`]*`(?= stopped with )")
 
 
-@dataclass(frozen=True)
-class Told:
-    """One diagnosis.
-
-    Attributes:
-        message: its most frequent wording, or None where there was none.
-        number: how many were told it, or the same with other numbers.
-        alike: how many of them were told other numbers.
-    """
-
-    message: str | None
-    number: int
-    alike: int
-
-
-def counted(told: Iterable[tuple[str | None, int]]) -> list[Told]:
-    """Diagnoses, each with how many were told so; the most frequent first."""
+def count_messages(messages: Iterable[tuple[str | None, int]]) -> list[MessageCount]:
+    """Diagnoses by their number, the most frequent first; those that differ in numbers count as the same."""
     wordings: dict[str | None, Counter[str | None]] = defaultdict(Counter)
-    for message, number in told:
+    for message, number in messages:
         wordings[pattern_of(message)][message] += number
-    found = []
+    counts = []
     for wording in wordings.values():
         ((message, most),) = wording.most_common(1)
-        found.append(Told(message, wording.total(), wording.total() - most))
-    return sorted(found, key=lambda one: -one.number)
+        counts.append(MessageCount(message, wording.total(), wording.total() - most))
+    return sorted(counts, key=lambda count: -count.number)
 
 
 @lru_cache(maxsize=10_000)

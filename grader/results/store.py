@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from typing import Any, Self
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
 from grader.results.model import QuestionResult, Result
+from grader.results.reader import read_run, result_from_json
 from grader.sandbox.evidence import Evidence
 from grader.text import did_you_mean
 
@@ -27,7 +27,7 @@ class StoredEvidence:
 
     Attributes:
         fingerprint: a hash of all that decides about it.
-        seed: of the inputs; None for what the course itself expects.
+        seed: of the inputs; None for a notebook of the course.
         reference: the fingerprint of the reference that was observed on the same inputs, or None.
     """
 
@@ -38,7 +38,7 @@ class StoredEvidence:
 
 
 class ResultsStore:
-    """``--out``: what was graded before, and where new results go; inside a ``with`` it is one run's alone.
+    """``--out``: what was graded before, and where new results go; inside a ``with`` no other run may write.
 
     Args:
         path: the folder; it is made where it is missing.
@@ -49,9 +49,7 @@ class ResultsStore:
 
     def __init__(self, path: Path) -> None:
         self.path, self._numbers = path, count()
-        self._known: dict[
-            QuestionResult, QuestionResult
-        ] = {}  # questions of results that were read, each once
+        self._questions: dict[QuestionResult, QuestionResult] = {}  # each of the results that were read, once
         self._root = os.fspath(path)
         self._lock: int | None = None
 
@@ -59,7 +57,7 @@ class ResultsStore:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = lock_file(self.path / ".lock")
-            if self._lock is not None:  # nobody else is here: these are of a run that was killed
+            if self._lock is not None:  # no other run is here: these are of a run that was killed
                 shutil.rmtree(self.path / _UNFINISHED, ignore_errors=True)
             (self.path / _UNFINISHED).mkdir(exist_ok=True)
             trial = self.path / _UNFINISHED / f"{os.getpid()}-trial"
@@ -86,8 +84,8 @@ class ResultsStore:
         """The secret seeds of the runs before that were not forgotten, the newest first."""
         run = self.run()
         earlier = run.get("earlier_seeds")
-        known = [run.get("seed"), *(earlier if isinstance(earlier, list) else [])]
-        return [seed for seed in known if isinstance(seed, int)]
+        seeds = [run.get("seed"), *(earlier if isinstance(earlier, list) else [])]
+        return [seed for seed in seeds if isinstance(seed, int)]
 
     def run(self) -> dict[str, Any]:
         """What is known of the run before; empty where there was none."""
@@ -99,9 +97,11 @@ class ResultsStore:
 
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
-        with contextlib.suppress(ValueError):
-            return Result.from_json(self._read(self._result_path(student, name)), name, self._known)
-        return None
+        try:
+            stored = json.loads(Path(self._result_path(student, name)).read_text(encoding="utf-8"))
+            return result_from_json(stored, name, self._questions)
+        except (OSError, ValueError):
+            return None
 
     def results(self) -> dict[tuple[str, str], Result]:
         """All stored results that can be read, by student and name."""
@@ -131,8 +131,8 @@ class ResultsStore:
         return result
 
     def shared(self, result: Result) -> Result:
-        """The same; what is equal in results of this store is there once, for a class may be large."""
-        questions = tuple(self._known.setdefault(question, question) for question in result.questions)
+        """The same result; equal questions of results are in memory once, for a class may be large."""
+        questions = tuple(self._questions.setdefault(question, question) for question in result.questions)
         return replace(result, questions=questions)
 
     def write_result(self, result: Result) -> None:
@@ -146,16 +146,16 @@ class ResultsStore:
         return all(Path(f"{feedback}.{suffix}").exists() for suffix in ("md", "html"))
 
     def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
-        """What decides about the evidence that is stored of a submission, or None."""
-        return read_fingerprint(Path(self._evidence_path(student, name)))
+        """The fingerprint of the evidence that is stored of a submission; None where there is none."""
+        return _read_fingerprint(Path(self._evidence_path(student, name)))
 
     def evidence(self, student: str, name: str) -> StoredEvidence | None:
         """What was observed of a submission before."""
-        return read_evidence(Path(self._evidence_path(student, name)))
+        return _read_evidence(Path(self._evidence_path(student, name)))
 
     def write_evidence(self, student: str, name: str, stored: StoredEvidence) -> None:
-        """Store what was observed, so that a changed assertion need not run anybody's code again."""
-        self.write(self._evidence_path(student, name), evidence_text(stored))
+        """Store what was observed, so that a changed assertion need not run student code again."""
+        self.write(self._evidence_path(student, name), _evidence_text(stored))
 
     def count_results(self) -> int:
         """How many results are stored."""
@@ -170,28 +170,27 @@ class ResultsStore:
             stem: the assignment.
             fingerprint: of the reference.
         """
-        stored = read_evidence(self._expected_path(kind, stem, fingerprint))
+        stored = _read_evidence(self._expected_path(kind, stem, fingerprint))
         return stored.evidence if stored is not None and stored.fingerprint == fingerprint else None
 
     def write_expected(self, kind: str, stem: str, fingerprint: str, evidence: Evidence) -> None:
-        """Store that, beside what is known of other questions and inputs."""
-        text = evidence_text(StoredEvidence(fingerprint, evidence))
+        """Store what was observed of such a notebook, beside what was observed on other inputs."""
+        text = _evidence_text(StoredEvidence(fingerprint, evidence))
         self.write(self._expected_path(kind, stem, fingerprint), text)
 
     def _expected_path(self, kind: str, stem: str, fingerprint: str) -> Path:
         folder = self.path / "reference"
         return (folder if kind == "reference" else folder / kind) / f"{stem}-{fingerprint[:16]}.json"
 
-    def write(self, place: str | Path, text: str) -> None:
+    def write(self, path: str | Path, text: str) -> None:
         """Write a file under a temporary name and rename it.
 
         Raises:
             BrokenRunError: the disk is full or the folder has gone.
         """
-        path = Path(place)
         unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
         try:
-            write_atomic(path, text.encode(errors="replace"), unfinished=unfinished)
+            write_atomic(Path(path), text.encode(errors="replace"), unfinished=unfinished)
         except OSError as error:
             raise BrokenRunError(
                 f"{path} cannot be written ({error.strerror}): make room and run the same again"
@@ -204,33 +203,16 @@ class ResultsStore:
     def _evidence_path(self, student: str, name: str) -> str:
         return f"{self._root}/evidence/{student}/{name}.json"
 
-    @staticmethod
-    def _read(path: str | Path) -> Any:
-        """JSON of a file of ours, or None where there is none that can be read."""
-        try:
-            return json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
 
-
-def read_run(folder: Path) -> dict[str, Any]:
-    """What a results folder says of its last run; empty where it says nothing that can be read."""
-    try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return run if isinstance(run, dict) else {}
-
-
-def evidence_text(stored: StoredEvidence) -> str:
-    """The text of such a file."""
+def _evidence_text(stored: StoredEvidence) -> str:
+    """JSON whose first line alone says on what the rest depends, so that it can be read without the rest."""
     head = {"fingerprint": stored.fingerprint, "seed": stored.seed, "reference": stored.reference}
     evidence = json.dumps(stored.evidence.to_json(), separators=(",", ":"))
     return f'{json.dumps(head)[:-1]},\n"evidence":{evidence}}}\n'
 
 
-def read_fingerprint(path: Path) -> str | None:
-    """The fingerprint that a file tells; None where there is none."""
+def _read_fingerprint(path: Path) -> str | None:
+    """The fingerprint in the first line of a file; None where there is none."""
     try:
         with path.open(encoding="utf-8") as file:
             head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
@@ -239,8 +221,8 @@ def read_fingerprint(path: Path) -> str | None:
         return None
 
 
-def read_evidence(path: Path) -> StoredEvidence | None:
-    """What a file tells; None where there is none, or none that can be read."""
+def _read_evidence(path: Path) -> StoredEvidence | None:
+    """The evidence in a file; None where there is none, or none that can be read."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         evidence = Evidence.from_json(stored["evidence"])

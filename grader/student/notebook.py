@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from grader.course.assignment import heading_of
 from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
+from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import Cell, NotebookError
@@ -20,7 +20,6 @@ from grader.text import inert, inert_line
 #: The folders that hold notebooks as they were handed out: of a student's repository, of a course.
 _HANDED_OUT = (".handout", "assignments")
 _LONGEST_NAME = 40
-_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
         check = checks.get(identity)
         below = [one for one in document.cells[cell.place + 1 : end] if one.number]
         stub = next((one for one in below if _is_stub(one, check)), None)
-        function = (check and check.function) or (stub and _definitions(stub.source)[0])
+        function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
             yield Question(identity, title, prose, function, stub, check)
@@ -194,21 +193,13 @@ def _heading(cell: DocumentCell) -> tuple[str, str] | None:
 
 
 def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:
-    names = _definitions(cell.source)
+    names = functions_and_classes(cell.source)
     return bool(names) if check is None or check.function is None else check.function in names
-
-
-def _definitions(source: str) -> list[str]:
-    """The functions and classes that a cell defines at its top level; of one that does not parse, none."""
-    try:
-        return [node.name for node in ast.parse(source).body if isinstance(node, _DEFINITION)]
-    except (SyntaxError, ValueError, RecursionError):
-        return []
 
 
 def cell_name(number: int, source: str) -> str:
     """A code cell by its number, which Jupyter does not show, and what it defines or begins with."""
-    defined = _definitions(source)
+    defined = functions_and_classes(source)
     kind = "class" if defined and re.search(rf"(?m)^class\s+{re.escape(defined[0])}\b", source) else "def"
     lines = [line.strip() for line in source.splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")

@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.files import atomic_path
-from grader.notebooks.definitions import binds
+from grader.notebooks.definitions import defines
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.student.notebook import Question, StudentNotebook
 from grader.text import file_name, inert
@@ -71,7 +71,7 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
             f"{notebook.name} is not in the form that Jupyter writes today: open it there, save it, and reset"
             " again."
         )
-    defining = [cell for cell in document.cells if cell.number and binds(cell.source, question.function)]
+    defining = [cell for cell in document.cells if cell.number and defines(cell.source, question.function)]
     own = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
     cell = next(iter(own), None) or next(reversed(defining), None)
     others = tuple(other.number for other in defining if other != cell)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grader.checks.diagnosis import diagnose
-from grader.results.statistics import counted
+from grader.results.statistics import count_messages
 from grader.sandbox.facts import Raised
 
 OVERWRITTEN = (
@@ -292,8 +292,8 @@ def test_whose_line_it_was_makes_no_other_diagnosis():
     ada = replace(error("no"), function="train", line="loss.backward()")
     ben = replace(error("no"), function="", line="total.backward()", where="cell 12, line 5")
     told = [f"I{diagnose(one)[1:]}" for one in (ada, ben)]
-    assert [found.number for found in counted([(message, 1) for message in told])] == [2]
-    assert len(counted([(told[0], 1), (told[0].replace("no.", "yes."), 1)])) == 2
+    assert [found.number for found in count_messages([(message, 1) for message in told])] == [2]
+    assert len(count_messages([(told[0], 1), (told[0].replace("no.", "yes."), 1)])) == 2
 
 
 _OF_ZERO = "'NoneType' object has no attribute 'zero_'"

@@ -7,7 +7,7 @@ import pytest
 from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT, write_notebook
 
-from grader.notebooks.definitions import MAX_PLACES, handwriting
+from grader.notebooks.definitions import MAX_DEFINITIONS, find_definitions
 from grader.notebooks.reader import Cell
 from grader.reports.format_facts import MAX_ENTRIES, compared
 from grader.sandbox import executor
@@ -264,7 +264,7 @@ def test_a_strangers_text_controls_no_terminal(klass):
 )
 def test_own_code_is_found_as_text(sources, expected):
     """Every definition, with its decorators, as far as its indentation goes."""
-    found, count = handwriting([Cell(number, source) for number, source in enumerate(sources, 1)], "f")
+    found, count = find_definitions([Cell(number, source) for number, source in enumerate(sources, 1)], "f")
     assert [(one.cell, list(one.lines)) for one in found] == expected
     assert count == len(expected)
 
@@ -273,12 +273,12 @@ def test_own_code_is_cut():
     """Very long lines, very many lines and very many places are cut, also where each costs a look."""
     long, many = "f = '" + "\t" * 900_000, "def f():\n" + "    1\n" * 1_000
     places = ")f=1\nf=1\n" * 50_000  # each would be a part of the one before
-    (first, second), count = handwriting([Cell(1, long), Cell(2, many)], "f")
+    (first, second), count = find_definitions([Cell(1, long), Cell(2, many)], "f")
     assert count == 2
     assert max(map(len, first.lines)) < 310
     assert second.lines[-1] == "... 801 more lines"
-    found, count = handwriting([Cell(1, places)], "f")
-    assert (len(found), count) == (MAX_PLACES, 50_000)
+    found, count = find_definitions([Cell(1, places)], "f")
+    assert (len(found), count) == (MAX_DEFINITIONS, 50_000)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_own_code_is_cut():
 )
 def test_other_lines_define_nothing(source):
     """A use of the name is no definition of it."""
-    assert handwriting([Cell(1, source)], "f") == ([], 0)
+    assert find_definitions([Cell(1, source)], "f") == ([], 0)
 
 
 def tensor(**fields):

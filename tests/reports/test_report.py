@@ -21,9 +21,10 @@ from grader.reports.charts import histogram, parts_of_bar
 from grader.reports.class_report import report_html
 from grader.reports.feedback import failed_cells
 from grader.reports.terminal import RunSummary, print_class
-from grader.results.model import Flag, Provenance, Result
+from grader.results.model import Flag, Provenance
+from grader.results.reader import result_from_json
 from grader.results.review import cases
-from grader.results.statistics import Told, counted, summarise
+from grader.results.statistics import MessageCount, count_messages, summarise
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, Failure, no_facts
 from grader.scores import apportioned
 
@@ -174,11 +175,11 @@ def test_diagnoses_that_differ_in_numbers_are_one():
         ("fc2 is float32.", 1),
         (None, 4),
     ]
-    assert counted(told) == [
-        Told("Minibatch 12 keeps its graph (-1).", 5, 2),
-        Told(None, 4, 0),
-        Told("fc1 is float32.", 2, 0),
-        Told("fc2 is float32.", 1, 0),
+    assert count_messages(told) == [
+        MessageCount("Minibatch 12 keeps its graph (-1).", 5, 2),
+        MessageCount(None, 4, 0),
+        MessageCount("fc1 is float32.", 2, 0),
+        MessageCount("fc2 is float32.", 1, 0),
     ]
 
 
@@ -192,7 +193,7 @@ def test_what_a_class_misunderstood_counts_students():
     ]
     (tiny,) = summarise(rows)
     ((question, told),) = tiny.misunderstood
-    assert (question.id, question.answered, told) == ("q1", 4, Told("Step 2 is wrong.", 4, 1))
+    assert (question.id, question.answered, told) == ("q1", 4, MessageCount("Step 2 is wrong.", 4, 1))
     page = report_html(rows, [], "landlock")
     assert "<strong>4 of 4</strong> in q1: Step 2 is wrong." in page
     assert "(1 of them with other numbers)" in page
@@ -215,7 +216,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         row("broken", error="It is empty.", flags=["gc"], message=no_facts(Failure.CLOSED)),
     ]
     found = cases(rows)
-    assert [case.row.student for case in found] == ["broken", "unjudged", "flagged", "endless", "several"]
+    assert [case.result.student for case in found] == ["broken", "unjudged", "flagged", "endless", "several"]
     assert [case.reasons for case in found] == [
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
@@ -250,7 +251,7 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
     )
     assert [cell.cell for cell in result.cells] == [2, 5, 7, *range(8, 28)]
     assert result.cells[0] == FailedCell(2, "raised", "NameError: name 'x'")
-    ((found, (reason,)),) = [(case.row, case.reasons) for case in cases([result])]
+    ((found, (reason,)),) = [(case.result, case.reasons) for case in cases([result])]
     assert [(cell.cell, cell.text) for cell in found.stopped[:2]] == [(5, ""), (7, "")]
     assert reason == (
         "Code cells 5, 7 were stopped, because they took too long."
@@ -278,9 +279,9 @@ def test_a_result_of_an_older_grader_is_read_too():
     """It does not tell of its cells, nor of the kinds of failures, and nothing is noticed about them."""
     result = row("ada", message=no_facts(Failure.TIMEOUT, seconds=10))
     stored = replace(result, cells=observed_result(raised(5, "CellTimeout")).cells).to_json()
-    assert len(cases([Result.from_json(stored, "01_tiny")])) == 1
+    assert len(cases([result_from_json(stored, "01_tiny")])) == 1
     del stored["cells"], stored["end_task"], stored["questions"][0]["checks"][0]["failure"]
-    older = Result.from_json(stored, "01_tiny")
+    older = result_from_json(stored, "01_tiny")
     assert (older.stopped, cases([older])) == ([], [])
 
 
@@ -290,7 +291,7 @@ def test_ended_processes_are_known_by_their_kind(kind):
     failure = no_facts(Failure(kind), seconds=10, question=30)
     stored = row("a", message=failure).to_json()
     assert json.loads(json.dumps(stored))["questions"][0]["checks"][0]["failure"] == kind
-    assert cases([Result.from_json(stored, "01_tiny")])
+    assert cases([result_from_json(stored, "01_tiny")])
     assert not cases([row("a", message=why_no_facts(failure))])
 
 
@@ -299,7 +300,7 @@ def test_an_unknown_kind_of_failure_is_refused():
     stored = row("a", message=no_facts(Failure.KILLED)).to_json()
     stored["questions"][0]["checks"][0]["failure"] = "bored"
     with pytest.raises(ValueError, match="'bored' is not a valid Failure"):
-        Result.from_json(stored, "01_tiny")
+        result_from_json(stored, "01_tiny")
 
 
 def test_checks_without_a_verdict_are_known_by_the_words_of_the_result():

@@ -11,7 +11,7 @@ from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
 from grader.reports.terminal import RunSummary, print_class
-from grader.results.changes import Change, changes, history, standing
+from grader.results.changes import Change, changes, history, score_text
 
 HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -29,7 +29,7 @@ def book(*lines):
 
 
 def told(before, after):
-    return [(c.student, standing(c.before), standing(c.after), c.why) for c in changes(before, after)]
+    return [(c.student, score_text(c.before), score_text(c.after), c.why) for c in changes(before, after)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from grader.checks.diagnosis import diagnose
 from grader.course.course import Course
 from grader.course.reference import REFERENCE_LIMITS, observe_reference, reference_cells
 from grader.grading.judge import judge
-from grader.notebooks.definitions import bound
+from grader.notebooks.definitions import bound_names
 from grader.notebooks.reader import Cell
 from grader.sandbox.observer import observe
 from grader.student.check import check
@@ -145,7 +145,7 @@ def test_in_every_worker_of_a_notebook(zygote):
 
 def _names(stem):
     """Every name that a demonstration of an assignment gives a value."""
-    return {name for cell in COURSE.assignments[stem].demonstrations for name in bound(ast.parse(cell))}
+    return {name for cell in COURSE.assignments[stem].demonstrations for name in bound_names(ast.parse(cell))}
 
 
 @pytest.mark.parametrize(
