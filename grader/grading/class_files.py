@@ -8,12 +8,12 @@ from typing import Any
 
 from grader.course.course import Course
 from grader.grading.roster import read_roster
+from grader.grading.run_plan import Results, RunPlan
 from grader.grading.submission import Submission
 from grader.reports.class_report import report_html
 from grader.reports.terminal import RunSummary
 from grader.results.changes import record_changes
 from grader.results.gradebook import gradebook
-from grader.results.model import Result
 from grader.results.store import ResultsStore
 from grader.text import printable, some
 
@@ -23,43 +23,37 @@ _MOST_NAMED = 5
 def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
     course: Course,
     store: ResultsStore,
-    before: Mapping[str, Any],
+    plan: RunPlan,
     submissions: Path,
     found: Sequence[Submission],
-    results: Mapping[tuple[str, str], Result],
+    results: Results,
     broken: Mapping[str, Sequence[str]],
-    *,
-    protection: str,
-    fresh: int,
-    again: int,
 ) -> RunSummary:
     """Write the gradebook, the history of changes and the report, over everything that is known.
 
     Args:
         course: whose points absent students miss.
         store: where the files go.
-        before: what is known of the run before.
+        plan: of the run.
         submissions: the folder that is graded.
         found: all that was handed in.
         results: by student and name.
-        broken: by what was raised in a check and where, the submissions.
-        protection: what confined the students' code.
-        fresh: how many results are new.
-        again: how many were judged again from what had been observed before.
+        broken: the submissions that a check broke on, by what was raised and where.
     """
     known = [results[submission.key] for submission in found if submission.key in results]
     absent = absent_students(found, submissions)
     points = {stem: course.points(stem) for stem in {stem for _, stem in absent}}
     book = gradebook(known, absent, points)
-    same_class = before.get("submissions") == str(submissions.resolve())
+    same_class = plan.before.get("submissions") == str(submissions.resolve())
     changes, unknown = record_changes(store, book, same_class=same_class)
-    others = note_of_others(store, before, submissions, len(known))
+    others = note_of_others(store, plan.before, submissions, len(known))
+    protection = plan.protection.name
     summary = RunSummary(
         results=known,
         absent=absent,
         protection=protection,
-        fresh=fresh,
-        again=again,
+        fresh=len(plan.stale) - plan.again,
+        again=plan.again,
         without=without_notebook(found, submissions),
         note=" ".join(filter(None, [others, unknown, *note_of_broken(broken)])) or None,
         changes=changes,
@@ -72,7 +66,7 @@ def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
 
 
 def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:
-    """Folders of students that hold no notebook: perhaps somebody handed in something else."""
+    """Folders of students that hold no notebook: perhaps other files were handed in."""
     handed_in = {submission.relative.partition("/")[0] for submission in found}
     folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
     return sorted(
@@ -83,24 +77,24 @@ def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str
 
 
 def note_of_others(
-    folder: ResultsStore, former: Mapping[str, Any], submissions: Path, graded: int
+    store: ResultsStore, before: Mapping[str, Any], submissions: Path, graded: int
 ) -> str | None:
-    """That results of other submissions, graded into the same folder before, are not in the gradebook.
+    """A sentence where results of other submissions are stored that are not in the gradebook.
 
     Args:
-        folder: of the results.
-        former: what is known of the run before.
-        submissions: what is graded now.
+        store: the results.
+        before: what is known of the run before.
+        submissions: the folder that is graded now.
         graded: how many results belong to that.
     """
-    before = former.get("submissions")
-    others = folder.count_results() - graded
-    if not isinstance(before, str) or Path(before).resolve() == submissions.resolve() or others <= 0:
+    folder = before.get("submissions")
+    others = store.count_results() - graded
+    if not isinstance(folder, str) or Path(folder).resolve() == submissions.resolve() or others <= 0:
         return None
     results = "one result" if others == 1 else f"{others} results"
     return (
-        f"Before, {before} was graded into {folder.path}: {results} of that stay in"
-        f" {folder.path / 'submissions'}, but not in this gradebook and report."
+        f"Before, {folder} was graded into {store.path}: {results} of that stay in"
+        f" {store.path / 'submissions'}, but not in this gradebook and report."
     )
 
 
@@ -108,7 +102,7 @@ def note_of_broken(broken: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Sentences about checks that broke on what was seen of a student's code.
 
     Args:
-        broken: by what was raised and where, the submissions.
+        broken: the submissions, by what was raised and where.
     """
     for cause, names in broken.items():
         told = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
@@ -116,13 +110,13 @@ def note_of_broken(broken: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def unlisted_students(found: Sequence[Submission], submissions: Path) -> list[str]:
-    """Who handed in and is not on the roster, if there is one: one of the two may be misspelt."""
+    """Students who handed in and are not on the roster, if there is a roster: a name may be misspelt."""
     roster = set(read_roster(submissions))
     return sorted({submission.student for submission in found} - roster) if roster else []
 
 
 def absent_students(found: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:
-    """Who of the roster did not hand in an assignment that anybody handed in."""
+    """Students of the roster, each with an assignment that others handed in."""
     handed_in = {(submission.student, submission.assignment) for submission in found}
     stems = sorted({submission.assignment for submission in found if submission.assignment})
     expected = ((student, stem) for student in read_roster(submissions) for stem in stems)

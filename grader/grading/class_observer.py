@@ -1,7 +1,8 @@
-"""Observes submissions, and first what is expected of them; what is known already is not observed again."""
+"""Observes the submissions of a class, and first the references; what is known is not observed again."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -21,13 +22,19 @@ from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.evidence_store import EvidenceStore
-from grader.grading.judge import error_of
+from grader.grading.judge import MAX_BATCH, error_of
+from grader.grading.options import ProgressReporter
 from grader.grading.submission import Submission
 from grader.notebooks.reader import NotebookError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.sandbox.plan import TimeLimits
 
+#: Submissions of an assignment with their evidence, on the inputs of a seed.
+Batch = tuple[str, int, list[tuple[Submission, Evidence]]]
+
+_MAX_SIZE = 3 << 20  # bytes of the answers in a batch; decoded they take ten times as much, and more
+_MOST_TOLD = 5  # unsound checks: to mend a check often mends others
 _CHANGED = "the notebook was changed or removed while it was graded; grade again"
 
 
@@ -40,7 +47,7 @@ class ClassObserver:
         known: what runs before have observed.
         executor: observes.
         limits: seconds for a cell, a question and a notebook.
-        tell: is called with a few words about what is being done.
+        progress: of the run.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that observing takes
@@ -50,18 +57,17 @@ class ClassObserver:
         known: EvidenceStore,
         executor: Executor,
         limits: TimeLimits,
-        tell: Callable[[str], None],
+        progress: ProgressReporter,
     ) -> None:
         self._course, self._rubrics, self._known, self._executor = course, rubrics, known, executor
-        self._limits, self._tell = limits, tell
+        self._limits, self._progress = limits, progress
         self._expected: dict[tuple[str, str, int], Evidence] = {}
-        self._sound: set[tuple[str, int]] = set()  # whose checks have passed on the reference
 
     def reference(self, stem: str, seed: int) -> Evidence:
         """The reference's evidence, on the inputs of a seed.
 
         Raises:
-            CourseError: a probe has no facts of it, so nobody could be judged fairly.
+            CourseError: a probe has no facts of it, so no submission could be judged fairly.
         """
         return self._once("reference", stem, seed, self._observe_reference)
 
@@ -69,16 +75,28 @@ class ClassObserver:
         """The evidence of the notebook as it is handed out, on the inputs of a seed."""
         return self._once("stubs", stem, seed, self._observe_stubs)
 
-    def require_sound_checks(self, stem: str, seed: int) -> None:
-        """Judge the reference, by the inputs of a seed.
+    def require_sound_checks(self, submissions: Sequence[Submission]) -> None:
+        """Judge the references by which submissions will be judged.
 
         Raises:
-            CourseError: a check fails or breaks on it.
+            CourseError: a check fails or breaks on a reference.
         """
-        if (stem, seed) not in self._sound:
+        for stem, seed in sorted({(s.assignment or "", self._known.seed_of(s)) for s in submissions}):
             ordinary = self._once("ordinary", stem, seed, self._observe_ordinary)
-            require_sound_checks(self._rubrics[stem], self.reference(stem, seed), ordinary)
-            self._sound.add((stem, seed))
+            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed), ordinary)
+
+    def observe_batches(self, submissions: Sequence[Submission]) -> Iterator[Batch]:
+        """Submissions with their evidence, in batches that are judged together."""
+        batches: dict[tuple[str, int], list[tuple[Submission, Evidence]]] = defaultdict(list)
+        for submission, seed, evidence in self.observe(submissions):
+            key = submission.assignment or "", seed
+            batches[key].append((submission, evidence))
+            self._progress.count(in_error=evidence.fault is not None)
+            size = sum(seen.size for _, seen in batches[key])
+            if len(batches[key]) == MAX_BATCH - 1 or size > _MAX_SIZE:  # the stubs come along
+                yield *key, batches.pop(key)
+        for key, batch in batches.items():
+            yield *key, batch
 
     def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
         """Submissions, each with the seed of its inputs and its evidence.
@@ -87,9 +105,9 @@ class ClassObserver:
         """
         unknown = (s for s in submissions if not self._known.is_current(s))
         for stem in sorted({s.assignment for s in unknown if s.assignment}):
-            self.reference(stem, self._known.seed)  # first, because nobody can be judged where it fails
+            self.reference(stem, self._known.seed)  # first, because without it nothing can be judged
             self.stubs(stem, self._known.seed)
-        self._tell("grading")
+        self._progress.report(doing="grading")
         starved: list[Submission] = []
         for submission, (seed, evidence) in self._observe_side_by_side(submissions):
             if evidence.starved and self._executor.max_workers > 1:
@@ -97,7 +115,7 @@ class ClassObserver:
             else:
                 yield submission, seed, evidence
         for submission in starved:
-            self._tell("looking again, at one at a time")
+            self._progress.report(doing="looking again, at one at a time")
             yield submission, *self._evidence(submission, alone=True)
 
     def _observe_side_by_side(
@@ -122,7 +140,7 @@ class ClassObserver:
             pool.shutdown(cancel_futures=True)
 
     def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
-        """What is known of a submission, or what a worker sees now, behind the seed of its inputs."""
+        """The seed of a submission's inputs, and its evidence: known, or observed now."""
         from_before = self._known.evidence(submission)
         if from_before is not None:
             return from_before
@@ -146,7 +164,7 @@ class ClassObserver:
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         self._executor.start()  # which takes a while, the first time
-        self._tell("observing the reference")
+        self._progress.report(doing="observing the reference")
         asked = self._rubrics[stem].plan(seed, oracle=True)
         evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
@@ -156,7 +174,7 @@ class ClassObserver:
         return evidence
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
-        self._tell("observing the stubs")
+        self._progress.report(doing="observing the stubs")
         asked = plan_for_stubs(self._rubrics[stem], seed)
         evidence = self._executor.observe(stub_cells(self._course, stem), asked, self._limits)
         if evidence.fault is None and not evidence.starved:
@@ -173,10 +191,7 @@ class ClassObserver:
         return evidence
 
 
-_MOST_TOLD = 5  # to mend one often mends the others
-
-
-def require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence) -> None:
+def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence) -> None:
     """Run every check over the reference; without pytest, which would take longer than all of them.
 
     Args:

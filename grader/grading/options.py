@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from grader.sandbox.plan import TimeLimits
 
@@ -59,6 +60,22 @@ class Progress:
 
 #: Called whenever a run has done something.
 ProgressCallback = Callable[[Progress], None]
+
+
+class ProgressReporter:
+    """Keeps the progress of a run and calls back at each change."""
+
+    def __init__(self, callback: ProgressCallback) -> None:
+        self._progress, self._callback = Progress(), callback
+
+    def report(self, **changes: Any) -> None:
+        """Change fields of the progress."""
+        self._progress = replace(self._progress, **changes)
+        self._callback(self._progress)
+
+    def count(self, *, in_error: bool) -> None:
+        """Count a submission that is observed or cannot be; it may still wait to be judged."""
+        self.report(done=self._progress.done + 1, errors=self._progress.errors + in_error)
 
 
 def pace(done: int, left: int, seconds: float) -> str:

@@ -6,16 +6,17 @@ run that was stopped goes on where it was. What a run needs to know of the one b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.grading.class_files import write_class
-from grader.grading.options import Options, ProgressCallback
-from grader.grading.run_steps import Results, RunSteps, recognises
-from grader.grading.submission import Key, Submission, find_submissions
+from grader.grading.class_observer import ClassObserver
+from grader.grading.options import Options, ProgressCallback, ProgressReporter
+from grader.grading.run_plan import plan_run, recognised
+from grader.grading.run_steps import RunSteps
+from grader.grading.submission import Submission, find_submissions
 from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
 from grader.sandbox.executor import Settings, open_executor
@@ -46,38 +47,31 @@ def grade(
     course = course.finished(options.assignments)
     store = ResultsStore(out)
     before, results = store.run(), store.results()
-    found = find_submissions(submissions, course.functions, _recognised(course, before, results))
+    found = find_submissions(submissions, course.functions, recognised(course, before, results))
     selected = _selected(found, course, submissions, options)
     with store, open_executor(_settings(selected, options), options.jobs, options.scheduler) as executor:
-        run = RunSteps(course, store, before, selected, options, progress, executor)
-        stale = run.stale(results)
-        outdated = run.with_old_feedback(stale)
-        unreadable = [s for s in stale if s.error is not None]
-        readable = [s.examined() for s in stale if s.error is None]
-        again = sum(run.is_judged_again(s, results) for s in readable)
-        run.require_sound_checks(readable)  # before anything is written
-        run.begin(submissions, stale, outdated)
+        plan = plan_run(course, store, before, selected, results, options, executor)
+        unreadable = [s for s in plan.stale if s.error is not None]
+        readable = [s.examined() for s in plan.stale if s.error is None]
+        reporter = ProgressReporter(progress)
+        observer = ClassObserver(course, plan.rubrics, plan.evidence, executor, options.limits, reporter)
+        observer.require_sound_checks(readable)  # before anything is written
+        steps = RunSteps(course, store, plan, observer, results)
+        record = plan.record(submissions)
+        if plan.stale or plan.old_feedback:
+            store.write_run(record)
+        reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         for submission in unreadable:
-            run.write(results, submission, run.failed(submission))
-        for stem, seed, batch in run.observe(readable):
-            verdicts, credit = run.judge(stem, seed, batch)
+            steps.write(submission, steps.fail(submission))
+            reporter.count(in_error=True)
+        for stem, seed, batch in observer.observe_batches(readable):
+            verdicts, credit = steps.judge(stem, seed, batch)
             for submission, evidence in batch:
-                result = run.score(submission, evidence, verdicts[submission.key], credit)
-                run.write(results, submission, result, evidence, seed)
-        run.write_feedback_anew(results, outdated)
-        run.end(shows_all=len(selected) == len(found))
-        return write_class(
-            course,
-            store,
-            before,
-            submissions,
-            found,
-            results,
-            run.broken,
-            protection=run.protection,
-            fresh=len(stale) - again,
-            again=again,
-        )
+                result = steps.score(submission, evidence, verdicts[submission.key], credit)
+                steps.write(submission, result, evidence, seed)
+        steps.write_old_feedback_anew()
+        store.write_run(plan.final_record(record, shows_all=len(selected) == len(found)))
+        return write_class(course, store, plan, submissions, found, results, steps.broken)
 
 
 def _selected(
@@ -110,17 +104,6 @@ def _settings(selected: Sequence[Submission], options: Options) -> Settings:
         "preload": tuple(sorted({module for submission in selected for module in submission.preload})),
         "sandbox": options.sandbox,
         "cpu_seconds": int(options.limits.notebook) + 60,
-    }
-
-
-def _recognised(course: Course, before: Mapping[str, Any], results: Results) -> dict[Key, str]:
-    """The assignments of notebooks that were graded before, if this course would recognise the same."""
-    if before.get("recognised_by") != recognises(course):
-        return {}
-    return {
-        (result.notebook, result.provenance.notebook_sha256): result.assignment
-        for result in results.values()
-        if result.assignment and result.status == "graded" and result.provenance.notebook_sha256
     }
 
 

@@ -80,13 +80,6 @@ class ResultsStore:
             os.close(self._lock)
             self._lock = None
 
-    def seeds(self) -> list[int]:
-        """The secret seeds of the runs before that were not forgotten, the newest first."""
-        run = self.run()
-        earlier = run.get("earlier_seeds")
-        seeds = [run.get("seed"), *(earlier if isinstance(earlier, list) else [])]
-        return [seed for seed in seeds if isinstance(seed, int)]
-
     def run(self) -> dict[str, Any]:
         """What is known of the run before; empty where there was none."""
         return read_run(self.path)

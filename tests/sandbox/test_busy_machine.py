@@ -12,7 +12,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import run_steps as run
+from grader.grading import class_observer, run_steps
 from grader.grading.run import Options, grade
 from grader.sandbox import executor
 from grader.sandbox.observer import observe
@@ -114,15 +114,15 @@ def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
     judged = []
 
     def large(*args):
-        return replace(observe(*args), size=run._MAX_SIZE + 1)
+        return replace(observe(*args), size=class_observer._MAX_SIZE + 1)
 
     def counted(rubric, names, reference):
         judged.append(len(names) - 1)  # without the stubs, which are judged beside every batch
         return judge(rubric, names, reference)
 
-    judge = run.judge
+    judge = run_steps.judge
     monkeypatch.setattr(executor, "observe", large)
-    monkeypatch.setattr(run, "judge", counted)
+    monkeypatch.setattr(run_steps, "judge", counted)
     assert scores_of(course, submissions) == [6.0] * 3
     assert [number for number in judged if number] == [1, 1, 1]
 
