@@ -25,7 +25,7 @@ from grader.grading.evidence_store import EvidenceStore
 from grader.grading.judge import MAX_BATCH, error_of
 from grader.grading.options import ProgressReporter
 from grader.grading.submission import Submission
-from grader.notebooks.reader import NotebookError
+from grader.notebooks.file import NotebookError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.sandbox.plan import TimeLimits

@@ -14,8 +14,9 @@ from types import MappingProxyType
 from grader.grading.flags import traces_in
 from grader.grading.preload import modules_to_preload, modules_to_preload_of_file
 from grader.notebooks.discover import Found, find_notebooks
+from grader.notebooks.file import NotebookError, read_file
 from grader.notebooks.identify import recognise
-from grader.notebooks.reader import Notebook, NotebookError, parse_notebook, read_file, read_notebook
+from grader.notebooks.reader import Notebook, parse_notebook, read_notebook
 from grader.sandbox.replies import Notice
 from grader.text import distinct_file_name, file_name, some
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.notebooks.reader import Notebook, parse_notebook, read_file
+from grader.notebooks.file import read_file
+from grader.notebooks.reader import Notebook, parse_notebook
 from grader.text import encodable
 
 

@@ -5,20 +5,16 @@ exhaust the reader. So the cells are taken from the JSON itself, by the two shap
 them, and everything that could grow has a cap.
 """
 
-import hashlib
 import json
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from grader.errors import GraderError
-from grader.text import encodable, printable
+from grader.notebooks.file import CLEAR_OUTPUTS, Kind, NotebookError, NotebookFile, read_file
+from grader.text import encodable
 
-MAX_FILE_BYTES = 100 * 1024**2
 MAX_OTHER_ENCODING_BYTES = 16 * 1024**2  # to decode broken UTF-16 takes a hundred times as long as UTF-8
 MAX_CODE_CELLS = 5_000
 MAX_CELL_BYTES = 1024**2
@@ -31,7 +27,6 @@ MAX_MARKS = 30_000_000  # those within texts included, which take seconds to tel
 _SAVE_AGAIN = (
     "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
 )
-_CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and hand it in anew."
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 # What is handed in under a notebook's name: how its text begins, what it is, what to do.
 _OTHER_FILES = (
@@ -45,27 +40,6 @@ _OTHER_FILES = (
 )
 # The closing quote is optional: a search for one that is missing would start again at every escaped quote.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-
-
-Kind = Literal["unreadable", "too large", "empty", "merge conflict", "damaged", "other"]
-
-
-class NotebookError(GraderError):
-    """A file that was handed in is no notebook that can be read; the text says why and what to do.
-
-    Args:
-        problem: what is wrong, in a sentence.
-        advice: what to do about it before the notebook is handed in.
-        kind: which problem it is, for advice to a student who works in the notebook.
-    """
-
-    sha256: str | None = None
-    """The hash of the file, where its bytes could be read."""
-
-    def __init__(self, problem: str, advice: str = "", kind: Kind = "other") -> None:
-        super().__init__(f"{problem} {advice}".rstrip())
-        self.problem = problem
-        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -88,15 +62,6 @@ class Notebook:
     sha256: str
     cells: tuple[Cell, ...]
     assignment: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NotebookFile:
-    """What lies under a notebook's name: that name, fit to be shown, the bytes and their hash."""
-
-    name: str
-    content: bytes
-    sha256: str
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -127,56 +92,12 @@ def parse_notebook(file: NotebookFile) -> Notebook:
     return Notebook(file.sha256, cells, _claimed_assignment(document))
 
 
-def read_file(path: Path) -> NotebookFile:
-    """Read the bytes of a notebook; never blocks and never follows a link.
-
-    Raises:
-        NotebookError: The file cannot be read or exceeds a cap.
-    """
-    name = printable(path.name)
-    try:
-        # Even to open a device can have effects, so the path is looked at first; a file that takes its
-        # place meanwhile is noticed by the second look.
-        _require_plain(path.lstat(), name)
-        with open(path, "rb", opener=_open_without_following) as file:
-            status = os.fstat(file.fileno())
-            _require_plain(status, name)
-            content = file.read(status.st_size)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name is no file name"
-        raise NotebookError(
-            f"{name} cannot be read ({reason}).",
-            "See to it that it exists and may be read, then grade again.",
-            "unreadable",
-        ) from error
-    return NotebookFile(name, content, hashlib.sha256(content).hexdigest())
-
-
 def _decode(file: NotebookFile) -> str:
     """Return the text of a file, its broken characters replaced."""
     encoding = json.detect_encoding(file.content)
     if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
         raise NotebookError(f"{file.name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
     return file.content.decode(encoding, "replace")
-
-
-def _open_without_following(path: str, flags: int) -> int:
-    """Open a file, but neither through a link nor waiting for the other end of a pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _require_plain(status: os.stat_result, name: str) -> None:
-    """Refuse what is not an ordinary file of a sensible size."""
-    if stat.S_ISLNK(status.st_mode):
-        raise NotebookError(f"{name} is a link, and links are not followed.", "Hand in the notebook itself.")
-    if stat.S_ISDIR(status.st_mode):
-        raise NotebookError(f"{name} is a folder, not a notebook.", "Hand in the notebook that lies in it.")
-    if not stat.S_ISREG(status.st_mode):
-        raise NotebookError(f"{name} is a pipe, a socket or a device.", "Hand in the notebook itself.")
-    if status.st_size > MAX_FILE_BYTES:
-        raise NotebookError(
-            f"{name} is larger than {MAX_FILE_BYTES // 1024**2} MiB.", _CLEAR_OUTPUTS, "too large"
-        )
 
 
 def _parse(text: str, name: str) -> Any:
@@ -186,7 +107,7 @@ def _parse(text: str, name: str) -> Any:
             f"{name} is empty.", "Hand in the notebook you worked in, after saving it.", "empty"
         )
     if _has_too_many_values(text):
-        raise NotebookError(f"{name} holds millions of values beside its code.", _CLEAR_OUTPUTS, "too large")
+        raise NotebookError(f"{name} holds millions of values beside its code.", CLEAR_OUTPUTS, "too large")
     kind: Kind = "damaged"
     try:
         return json.loads(text)

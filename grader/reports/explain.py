@@ -12,7 +12,8 @@ from typing import Any
 from grader.checks.check import Check
 from grader.course.rubric import Rubric
 from grader.notebooks.definitions import find_definitions
-from grader.notebooks.reader import Cell, NotebookError, read_notebook
+from grader.notebooks.file import NotebookError
+from grader.notebooks.reader import Cell, read_notebook
 from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared
 from grader.results.model import CheckResult, QuestionResult, Result

@@ -12,8 +12,9 @@ from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.document import Document, DocumentCell, read_document
+from grader.notebooks.file import NotebookError
 from grader.notebooks.identify import recognise
-from grader.notebooks.reader import Cell, NotebookError
+from grader.notebooks.reader import Cell
 from grader.student.find import NOTEBOOKS, argument_of, example, unreadable_error
 from grader.text import inert, inert_line
 

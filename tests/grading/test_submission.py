@@ -19,7 +19,7 @@ from grader.grading import submission
 from grader.grading.roster import read_roster
 from grader.grading.submission import find_submissions
 from grader.notebooks import discover as notebooks
-from grader.notebooks.reader import NotebookError
+from grader.notebooks.file import NotebookError
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {

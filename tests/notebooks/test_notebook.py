@@ -13,7 +13,8 @@ from patience import time_limit
 
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
-from grader.notebooks.reader import Cell, Notebook, NotebookError, read_notebook
+from grader.notebooks.file import NotebookError
+from grader.notebooks.reader import Cell, Notebook, read_notebook
 
 
 def code(source, **extra):

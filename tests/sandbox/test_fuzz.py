@@ -22,8 +22,9 @@ from grader.course.reference import observe_reference
 from grader.grading.flags import flags_of
 from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload
+from grader.notebooks.file import NotebookError
 from grader.notebooks.identify import recognise
-from grader.notebooks.reader import NotebookError, read_notebook
+from grader.notebooks.reader import read_notebook
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import MalformedError, Raised, Tensor
 from grader.sandbox.replies import parse_answer, parse_cell_error, parse_survey

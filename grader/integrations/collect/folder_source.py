@@ -18,7 +18,7 @@ from grader.integrations.collect.source import (
     path_text,
 )
 from grader.notebooks.discover import SKIPPED_FOLDERS, is_notebook
-from grader.notebooks.reader import MAX_FILE_BYTES
+from grader.notebooks.file import MAX_FILE_BYTES
 
 _OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # not every system has them all
 _GIT_SECONDS = 30.0

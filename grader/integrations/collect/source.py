@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from grader.notebooks.discover import is_notebook
-from grader.notebooks.reader import MAX_FILE_BYTES
+from grader.notebooks.file import MAX_FILE_BYTES
 from grader.text import inert
 
 METADATA = "submission_metadata.yml"
