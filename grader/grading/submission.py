@@ -1,6 +1,6 @@
 """Which notebooks were handed in, by whom and for which assignment.
 
-Everything here was named by strangers: a folder or a file may be called anything a file system permits.
+Students named the folders and files: a name may be anything that a file system permits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from grader.grading.flags import traces_in
 from grader.grading.preload import modules_to_preload, modules_to_preload_of_file
-from grader.notebooks.discover import Found, find_notebooks
+from grader.notebooks.discover import FoundNotebook, find_notebooks
 from grader.notebooks.file import NotebookError, read_file
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import Notebook, parse_notebook, read_notebook
@@ -27,9 +27,9 @@ _NOTHING_KNOWN: Mapping[Key, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A notebook that counts, or one that is in error: then it has an `error`, and no cells to be read.
+    """A notebook that counts, or that cannot be graded: then it has an `error`, and no cells to be read.
 
-    Its cells are not kept: of a large class they would fill the memory.
+    Its cells are not kept: the cells of a large class would fill the memory.
 
     Attributes:
         student: safe as a component of a path, as `name` is.
@@ -41,7 +41,7 @@ class Submission:
         superseded: where older notebooks of the same student and assignment lie, fit to be shown; without an
             assignment all others of that student that have none either.
         error: why it cannot be graded, in a sentence.
-        preload: modules that the zygote had better import for it.
+        preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader; empty until it is examined.
     """
 
@@ -62,7 +62,7 @@ class Submission:
         return self.student, self.name
 
     def examined(self) -> Submission:
-        """The same with what is suspicious in its cells."""
+        """The same submission with the traces in its cells."""
         try:
             return replace(self, traces=traces_in(self.read().cells))
         except NotebookError:  # observing it will say so
@@ -72,7 +72,7 @@ class Submission:
         """Read the notebook again.
 
         Raises:
-            NotebookError: it has gone, or it is not what was found any more.
+            NotebookError: it has gone, or was changed since it was found.
         """
         changed = f"{self.relative} was changed while the class was graded: grade again."
         try:
@@ -86,7 +86,7 @@ class Submission:
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
-# The time of its last change, whether its file is named as the stem, its place: what decides between rivals.
+# What decides between rivals: the time of the last change, whether the file is named as the stem, the path.
 _Rank = tuple[int, bool, str]
 
 
@@ -96,8 +96,8 @@ def find_submissions(
     """Find every notebook below a folder and decide which of them count.
 
     The first folder names the student; a notebook directly in `folder` is named by its file. Of several
-    notebooks of a student for one assignment the most recently modified counts, on a tie the one whose file
-    is named as the stem, then the last path; the others are named in its `superseded`.
+    notebooks of a student for an assignment the most recently modified counts, on a tie the notebook whose
+    file is named as the stem, then the last path; the others are named in its `superseded`.
 
     Args:
         folder: Where the submissions lie. Copies of Jupyter, macOS and a release are skipped, and links are
@@ -106,8 +106,8 @@ def find_submissions(
         known: The assignments of notebooks that were recognised before, which need not be read as JSON again.
 
     Returns:
-        One submission for each student and assignment, and one for all of a student's notebooks of no known
-        assignment, sorted by student and name. Notebooks that cannot be read are among them.
+        A submission for each student and assignment, and a submission for all of a student's notebooks of no
+        known assignment, sorted by student and name. Notebooks that cannot be read are among them.
 
     Raises:
         GraderError: There is no such folder, or no notebook in it.
@@ -117,15 +117,15 @@ def find_submissions(
     rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
     for item in found:
         submission = _read(item, students[item.student], functions, known)
-        rank = (item.modified, item.stem == submission.name, item.place)
+        rank = (item.modified, item.stem == submission.name, item.raw_relative)
         rivals[submission.student, submission.assignment or ""][rank] = submission
-    return sorted((_best(same) for same in rivals.values()), key=lambda one: (one.student, one.name))
+    return sorted((_best(same) for same in rivals.values()), key=lambda submission: submission.key)
 
 
 def _best(rivals: dict[_Rank, Submission]) -> Submission:
-    """Return the one of the highest rank, which names the others.
+    """The submission of the highest rank, which names the others.
 
-    Of those without an assignment it is one that could not be read, because it says why.
+    Without an assignment a submission that could not be read comes first, because it says why.
     """
     best = rivals.pop(max(rivals, key=lambda rank: (_is_unread(rivals[rank]), rank)))
     others = tuple(sorted(loser.relative for loser in rivals.values()))
@@ -142,7 +142,7 @@ def _is_unread(submission: Submission) -> bool:
 
 
 def _name_students(names: Iterable[str]) -> dict[str, str]:
-    """Give every name a safe one of its own; what is safe already is served first and keeps its name."""
+    """Each name with a safe name that no other has; a name that is safe already stays as it is."""
     safe: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(set(names), key=lambda name: (file_name(name) != name, name)):
@@ -152,35 +152,27 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
 
 
 def _read(
-    item: Found, student: str, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
+    item: FoundNotebook, student: str, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
 ) -> Submission:
     """Read what was found; a notebook of no known assignment gets a name of its own."""
     sha256, assignment, error, preload = _recognise(item, functions, known)
     if assignment is not None:
-        return Submission(
-            student,
-            assignment,
-            assignment,
-            item.path,
-            item.relative,
-            sha256,
-            error=error,
-            preload=preload,
-        )
+        lies = item.path, item.relative
+        return Submission(student, assignment, assignment, *lies, sha256, error=error, preload=preload)
     stems = ", ".join(functions)
     unknown = (
         f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
         " answers and hand it in anew."
     )
     visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
-    name = distinct_file_name(visible, item.place, set(functions))
+    name = distinct_file_name(visible, item.raw_relative, set(functions))
     return Submission(student, None, name, item.path, item.relative, sha256, error=error or unknown)
 
 
 def _recognise(
-    item: Found, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
+    item: FoundNotebook, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
 ) -> tuple[str | None, str | None, str | None, frozenset[str]]:
-    """Return a file's hash, its assignment and why it cannot be graded, None each, and what to preload."""
+    """A file's hash, its assignment and why it cannot be graded, each or None, and what to preload."""
     nothing = frozenset[str]()
     if item.problem:
         return None, None, item.problem, nothing

@@ -1,4 +1,4 @@
-"""What lies below the folder of submissions under a notebook's name, before anything is read."""
+"""The files with a notebook's name below the folder of submissions, before anything is read."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _APPLE_DOUBLE = "._"
 
 
 def is_notebook(name: str) -> bool:
-    """Whether a file is called as notebooks are."""
+    """Whether a file has the name of a notebook."""
     return NOTEBOOK.fullmatch(name) is not None and not name.startswith(_APPLE_DOUBLE)
 
 
@@ -30,11 +30,16 @@ def notebook_stem(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A notebook on the disk, or a folder that may hide one because it cannot be listed (its `problem`)."""
+class FoundNotebook:
+    """A notebook on the disk, or a folder that may hold notebooks and cannot be listed (its `problem`).
+
+    Attributes:
+        raw_relative: its path below the folder of submissions, as the file system has it.
+        modified: nanoseconds since 1970.
+    """
 
     path: Path
-    place: str
+    raw_relative: str
     modified: int
     problem: str | None
 
@@ -44,56 +49,61 @@ class Found:
 
     @property
     def student(self) -> str:
-        first, slash, _ = self.place.partition("/")
+        first, slash, _ = self.raw_relative.partition("/")
         return first if slash else self.stem
 
     @property
     def relative(self) -> str:
-        return printable(self.place)
+        """Its path below the folder of submissions, fit to be shown."""
+        return printable(self.raw_relative)
 
 
-def find_notebooks(folder: Path) -> list[Found]:
-    """Return every notebook below the folder, by its place there.
+def find_notebooks(folder: Path) -> list[FoundNotebook]:
+    """Every notebook below the folder, in the order of their paths.
 
     Raises:
         GraderError: There is no such folder, or no notebook in it.
     """
-    found = sorted(_walk(folder), key=lambda item: item.place)
+    found = sorted(_walk(folder), key=lambda item: item.raw_relative)
     if not found:
         raise GraderError(f"There is no notebook below {folder}: put a folder for every student into it.")
     return found
 
 
-def _walk(folder: Path) -> Iterator[Found]:
-    """Yield what is found below the folder; not recursive, as a stranger decides how deep it is."""
+def _walk(folder: Path) -> Iterator[FoundNotebook]:
+    """The notebooks below the folder; without recursion, for a student decides how deep folders are."""
     pending = [(folder, "")]
     while pending:
-        path, place = pending.pop()
+        path, relative = pending.pop()
         try:
             with os.scandir(path) as listing:
                 entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
         except OSError as error:
-            yield _unlistable(path, place, error)
+            yield _unlistable(path, relative, error)
             continue
         for name, is_folder in entries:
-            inner, inner_place = path / name, f"{place}/{name}" if place else name
+            inner, inner_relative = path / name, f"{relative}/{name}" if relative else name
             if is_folder and name not in SKIPPED_FOLDERS:
-                pending.append((inner, inner_place))
+                pending.append((inner, inner_relative))
             elif not is_folder and is_notebook(name):
-                yield Found(inner, inner_place, _modified(inner), problem=None)
+                yield FoundNotebook(inner, inner_relative, _modified(inner), problem=None)
 
 
-def _unlistable(path: Path, place: str, error: OSError) -> Found:
-    """Return a folder that cannot be listed as something found; without the outermost there is nothing."""
+def _unlistable(path: Path, relative: str, error: OSError) -> FoundNotebook:
+    """A folder that cannot be listed, with its problem.
+
+    Raises:
+        GraderError: it is the folder of submissions.
+    """
     reason = f"cannot be read ({error.strerror})"
-    if not place:
+    if not relative:
         raise GraderError(f"{path} {reason}: name the folder that holds the submissions.") from error
-    problem = f"{printable(place)} {reason}: make the folder readable and grade again."
-    return Found(path, place, modified=0, problem=problem)
+    problem = f"{printable(relative)} {reason}: make the folder readable and grade again."
+    return FoundNotebook(path, relative, modified=0, problem=problem)
 
 
 def _modified(path: Path) -> int:
     try:
         return path.lstat().st_mtime_ns
-    except OSError:  # It has gone meanwhile, which its reader will report.
+    except OSError:  # it has gone meanwhile, which its reader will report
         return 0

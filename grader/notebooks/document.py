@@ -1,4 +1,4 @@
-"""On a student's machine: a notebook, all its cells and the public checks it carries; nothing is run."""
+"""A student's notebook, with all its cells and the public checks it carries; nothing is run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grader.text import encodable
 
 @dataclass(frozen=True)
 class DocumentCell:
-    """One cell of any kind.
+    """A cell of any kind.
 
     Attributes:
-        place: which of all cells it is, counted from 0.
-        number: which of the code cells it is, counted from 1 as in feedback; 0 where it holds no code.
+        place: its index among all cells.
+        number: its number among the code cells, counted from 1 as in feedback; 0 where it holds no code.
         id: its id in format 4.5, else "".
         source: its text, lines ending as Python's do.
     """
@@ -35,12 +35,10 @@ class Document:
     """A notebook as it lies on the disk.
 
     Attributes:
-        path: where it lies.
         text: its JSON, exactly; None where its bytes are not the text they claim to be.
-        encoding: how the text is encoded.
         notebook: its code cells, and the assignment it claims.
         cells: all its cells; none in the old format 3.
-        is_old: whether it has that format, in which cells lie on worksheets.
+        is_old: whether it has format 3, in which cells lie on worksheets.
         tests: the public checks in its metadata, by the question's id.
     """
 
@@ -74,19 +72,18 @@ def read_document(path: Path) -> Document:
 
 def _cells(document: Any, notebook: Notebook) -> list[DocumentCell]:
     raw = document.get("cells") if isinstance(document, dict) else None
-    found: list[DocumentCell] = []
-    number = 0
-    for place, cell in enumerate(raw if isinstance(raw, list) else []):
+    cells: list[DocumentCell] = []
+    code = iter(notebook.cells)
+    for index, cell in enumerate(raw if isinstance(raw, list) else []):
         fields = cell if isinstance(cell, dict) else {}
         identity = fields.get("id")
         identity = identity if isinstance(identity, str) else ""
         if fields.get("cell_type") == "code":
-            number += 1
-            source = notebook.cells[number - 1].source
-            found.append(DocumentCell(place, number, identity, source))
+            of_code = next(code)
+            cells.append(DocumentCell(index, of_code.number, identity, of_code.source))
         else:
-            found.append(DocumentCell(place, 0, identity, _text(fields.get("source"))))
-    return found
+            cells.append(DocumentCell(index, 0, identity, _text(fields.get("source"))))
+    return cells
 
 
 def _text(source: Any) -> str:

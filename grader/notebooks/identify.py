@@ -14,16 +14,15 @@ _DEFINITION = re.compile(
 def recognise(
     file_stem: str, notebook: Notebook | None, functions: Mapping[str, Collection[str]]
 ) -> str | None:
-    """Return the stem of the assignment, or None where nothing decides.
+    """The stem of the assignment; None where nothing decides, or two assignments fit equally well.
 
-    The notebook's metadata is asked first, then the name of its file, which may have been decorated ("Ada
-    03-truncated-bptt (1)"), then the functions it defines. Two assignments that fit equally well are no
-    answer.
+    The notebook's metadata decides first, then the name of its file, which may have been decorated ("Ada
+    03-truncated-bptt (1)"), then the functions it defines.
 
     Args:
-        file_stem: The name of the file without its suffix.
-        notebook: The notebook, or None when it cannot be read.
-        functions: The names of the functions and classes each assignment asks for, by its stem.
+        file_stem: the name of the file without its suffix.
+        notebook: the notebook, or None where it cannot be read.
+        functions: the names of the functions and classes each assignment asks for, by its stem.
     """
     if notebook is not None and notebook.assignment in functions:
         return notebook.assignment
@@ -35,17 +34,17 @@ def recognise(
 
 
 def _length_found(stem: str, file_stem: str) -> int:
-    """Return how many characters of the file's name are the stem's: all of them or none."""
+    """How long a stem is that stands in the name of a file; 0 where it does not."""
     return len(stem) if _spelling(stem) in _spelling(file_stem) else 0
 
 
 def _spelling(name: str) -> str:
-    """Return a name without what people and learning platforms change when they pass a file on."""
+    """A name without what people and learning platforms change when they pass a file on."""
     return re.sub(r"[ _-]+", "_", name.casefold())
 
 
 def _defined_names(notebook: Notebook) -> set[str]:
-    """Return the names that lines of the notebook seem to define; the code is searched, not parsed."""
+    """The names that lines of the notebook seem to define; the code is searched, not parsed."""
     return {
         name
         for cell in notebook.cells
@@ -56,7 +55,7 @@ def _defined_names(notebook: Notebook) -> set[str]:
 
 
 def _only_best(scores: Mapping[str, int]) -> str | None:
-    """Return the stem with the highest score, if it has one and shares it with no other."""
+    """The stem with the highest score, if it is not 0 and no other stem shares it."""
     best = max(scores.values(), default=0)
     stems = [stem for stem, score in scores.items() if score == best > 0]
     return stems[0] if len(stems) == 1 else None

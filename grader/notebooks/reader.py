@@ -28,7 +28,7 @@ _SAVE_AGAIN = (
     "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
 )
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
-# What is handed in under a notebook's name: how its text begins, what it is, what to do.
+# Files of other kinds under a notebook's name: how the text begins, what it is, what to do.
 _OTHER_FILES = (
     (re.compile("PK\x03\x04"), "a ZIP archive", "Unpack it and hand in the notebook."),
     (
@@ -44,7 +44,7 @@ _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 @dataclass(frozen=True)
 class Cell:
-    """The source of one code cell, and which of the code cells it is, counted from 1."""
+    """The source of a code cell, and its number among the code cells, counted from 1."""
 
     number: int
     source: str
@@ -93,7 +93,7 @@ def parse_notebook(file: NotebookFile) -> Notebook:
 
 
 def _decode(file: NotebookFile) -> str:
-    """Return the text of a file, its broken characters replaced."""
+    """The text of a file, its broken characters replaced."""
     encoding = json.detect_encoding(file.content)
     if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
         raise NotebookError(f"{file.name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
@@ -101,7 +101,7 @@ def _decode(file: NotebookFile) -> str:
 
 
 def _parse(text: str, name: str) -> Any:
-    """Return the value the JSON text stands for, if it can be had with bounded effort."""
+    """The value the JSON text stands for, if it can be had with bounded effort."""
     if not text or text.isspace():
         raise NotebookError(
             f"{name} is empty.", "Hand in the notebook you worked in, after saving it.", "empty"
@@ -128,7 +128,7 @@ def _parse(text: str, name: str) -> Any:
 
 
 def _has_too_many_values(text: str) -> bool:
-    """Tell whether brackets, commas and colons announce more values than a notebook may have."""
+    """Whether brackets, commas and colons announce more values than a notebook may have."""
     marks = sum(map(text.count, "[{,:"))
     if not MAX_JSON_MARKS < marks <= MAX_MARKS:
         return marks > MAX_MARKS
@@ -136,7 +136,7 @@ def _has_too_many_values(text: str) -> bool:
 
 
 def _find_cells(document: Any, name: str) -> list[Any]:
-    """Return the cells of format 4, or those of format 3, which lie on worksheets."""
+    """The cells of format 4, or those of format 3, which lie on worksheets."""
     match document:
         case {"cells": [*cells]}:
             return cells
@@ -155,7 +155,7 @@ def _cells_of_sheet(sheet: Any) -> list[Any]:
 
 
 def _read_sources(cells: list[Any], name: str) -> list[str]:
-    """Return the sources of the code cells, none of them and not all of them together too large."""
+    """The sources of the code cells; each cell and all cells together have a cap."""
     sources: list[str] = []
     total = 0
     for raw in _raw_sources(cells):
@@ -183,7 +183,7 @@ def _too_large(name: str, cell: int) -> NotebookError:
 
 
 def _raw_sources(cells: list[Any]) -> Iterator[str]:
-    """Yield the source of each code cell; what has none, or an impossible one, is an empty cell."""
+    """The source of each code cell; a cell without a source that can be read is empty."""
     for cell in cells:
         match cell:
             case {"cell_type": "code", "source": str(text)} | {"cell_type": "code", "input": str(text)}:
@@ -197,12 +197,12 @@ def _raw_sources(cells: list[Any]) -> Iterator[str]:
 
 
 def _join_old_lines(lines: list[str]) -> str:
-    """Join lines of format 3, of which some tools kept the line ends and some did not."""
+    """Lines of format 3 as a text; some tools kept the line ends and some did not."""
     return ("" if lines and lines[0].endswith(("\n", "\r")) else "\n").join(lines)
 
 
 def _claimed_assignment(document: Any) -> str | None:
-    """Return the assignment that Otter's metadata names, if it is a name at all."""
+    """The assignment that Otter's metadata names, if it is a name at all."""
     match document:
         case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
             return encodable(stem)
