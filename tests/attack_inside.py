@@ -13,18 +13,18 @@ _MOST_MEMORY = 3 << 30  # without limits there is still this one, or the machine
 
 def switch_off(layer):
     """Let the zygote run without a layer; a preflight would only report what is known."""
-    from worker import zygote
+    from worker import warm_up
 
-    warm_up = zygote._warm_up
+    really_warm_up = warm_up._warm_up
 
     def warm_up_and_patch(torch):
         from worker import preflight
 
-        warm_up(torch)
+        really_warm_up(torch)
         preflight.preflight = lambda *_, **__: preflight.Findings({}, {})
         SWITCHES[layer]()
 
-    zygote._warm_up = warm_up_and_patch
+    warm_up._warm_up = warm_up_and_patch
 
 
 def _clean_start():
@@ -71,9 +71,9 @@ def _seccomp():
 
 
 def _wire():
-    from worker import errors, facts
+    from worker import errors, facts, tensors
 
-    for module in (errors, facts):
+    for module in (errors, facts, tensors):
         for cap in [name for name in vars(module) if name.startswith("MAX_")]:
             setattr(module, cap, 1 << 62)
 
@@ -91,7 +91,7 @@ def _restoring():
 def _captured():
     """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
     import torch
-    from worker import contents, errors, facts, nodes, probe_api, service, spy
+    from worker import contents, errors, facts, nodes, probe_api, service, spy, tensors
 
     def attribute(name):
         return lambda value: getattr(value, name)
@@ -103,7 +103,7 @@ def _captured():
         known = (
             torch.nn.Parameter,
             torch.Tensor,
-            facts.Snap,
+            tensors.Snap,
             facts.Raised,
             bool,
             int,
@@ -115,15 +115,16 @@ def _captured():
         )
         return next((k for k in known if isinstance(value, k)), type(value))
 
+    public = {"requires_grad": "requires_grad", "numel": "numel"}
     for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "_version", "grad", "dtype", "shape"):
-        setattr(facts, f"_{name.lstrip('_')}", attribute(name))
-    facts._layout = attribute("layout")
+        setattr(tensors, public.get(name, f"_{name.lstrip('_')}"), attribute(name))
+    tensors._layout = attribute("layout")
     names = ("detach", "reshape", "tolist", "numel", "is_complex", "is_inference")
     for name in names:
-        setattr(facts, f"_{name}", method(name))
-    facts._storage = method("untyped_storage")
-    facts._type = kind
-    facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
+        setattr(tensors, public.get(name, f"_{name}"), method(name))
+    tensors._storage = method("untyped_storage")
+    tensors._type = facts._type = kind
+    tensors.is_tensor = facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
     errors.error_text = str
     service._chunks = lambda message, _: json.dumps(message)
     service._scan = lambda text, _: (json.loads(text), None)

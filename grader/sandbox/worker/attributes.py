@@ -1,20 +1,19 @@
-"""Compares what a probe relies on with what it was before any student's code, and puts it back.
+"""Compares the attributes that a probe relies on with those of before any student's code, and puts them back.
 
-That is: the attributes of torch's modules and classes, of some of Python's, of our own modules in here and of
-the probe itself (its words, helpers and classes); what makes a Python function what it is (its code and its
-defaults); and torch's kernels. There is no list of what may be attacked: whole packages are captured.
+They belong to torch's modules and classes, to some of Python's, to our own modules and to the probe itself
+(its words, helpers and classes). Code and defaults of Python functions are compared too. There is no list of
+what may be attacked: whole packages are captured.
 """
 
 from __future__ import annotations
 
 import builtins
 import contextlib
-import functools
 import math
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -60,10 +59,6 @@ _FLUCTUATING = {
 }
 #: Modules that nothing writes to, besides the classes.
 _STILL = ("torch.nn", "torch.nn.functional", "torch.nn.init")
-_KEYS_OF_THE_CPU = {
-    *("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
-}
-_impls = torch.library._impls
 _Function = types.FunctionType
 _PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 _parts = [_Function.__dict__[name] for name in _PARTS]
@@ -146,15 +141,11 @@ def _functions_in(namespaces: Iterable[AttributeSnapshot]) -> dict[types.Functio
 
 _captured: list[_Captured] = []  # what all probes rely on, and what the present one does
 _after_probes: list[_Captured] = []  # what a probe that listens to warnings changes itself
-_kernels: set[str] = set()
-_libraries: list[str] = []  # of kernels, which code of the notebook made
 
 
 def capture() -> None:
     """In the zygote, once everything is imported and before any student's code."""
     _make_every_optimizer()
-    _watch_libraries()
-    _kernels.update(_impls)
     _captured.append(_Captured(dict.fromkeys([*_FIRST, *_owners()])))
     _after_probes.append(_Captured([warnings]))
 
@@ -195,18 +186,6 @@ def healed(before: list[bytes]) -> bool:
     )
 
 
-def exchanged_kernels() -> list[str]:
-    """Operations of torch that were given another kernel (``torch.library``), which nothing can put back."""
-    if len(_impls) == len(_kernels):  # to compare two thousand names copies the pages they lie on
-        return [*_libraries]
-    return [*_libraries, *(f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name))]
-
-
-def _is_of_torch(kernel: str) -> bool:
-    # For the other keys torch itself registers kernels, when vmap or a tensor without memory is first used.
-    return kernel.startswith("aten/") and kernel.rpartition("/")[2] in _KEYS_OF_THE_CPU
-
-
 def _owners() -> Iterator[Any]:
     """The modules to capture, and the classes that live in them."""
     for name, module in sorted(sys.modules.items()):
@@ -231,19 +210,6 @@ def _make_every_optimizer() -> None:
         if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer):
             with contextlib.suppress(Exception):  # some want more than parameters
                 kind([nn.Parameter(torch.zeros(1))], lr=0.1)  # type: ignore[call-arg]
-
-
-def _watch_libraries() -> None:
-    """Note when a library of kernels for torch's own operations is made: which passes every list."""
-    make: Callable[..., Any] = torch._C._dispatch_library
-
-    @functools.wraps(make)
-    def dispatch_library(kind: str, namespace: str, *rest: Any, **more: Any) -> Any:
-        if namespace == "aten" and audit.notice_author("kernels of torch", "/torch/library.py"):
-            _libraries.append("kernels of aten")
-        return make(kind, namespace, *rest, **more)
-
-    torch._C._dispatch_library = dispatch_library  # type: ignore[assignment]
 
 
 def _state_of(owner: Any) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import facts, nodes
+from . import nodes, tensors
 from .facts import Raised
 from .graph import tensors_of
 from .spy import opaque, snap
@@ -67,12 +67,12 @@ def gradients(
     """
     _drawn[1] += 1  # so that what becomes of one output changes the cotangent of no other
     try:
-        if not facts.is_tensor(output) and _callable(output):
+        if not tensors.is_tensor(output) and _callable(output):
             output = output()
     except Exception as error:
         return {"output": Raised(error), "gradients": {}, "frozen": []}
     leaves = dict(_tensors({**(others or {}), **named}))
-    frozen = [name for name, leaf in leaves.items() if not facts._requires_grad(leaf)]
+    frozen = [name for name, leaf in leaves.items() if not tensors.requires_grad(leaf)]
     return {
         "output": snap(output),
         "gradients": _back(output, leaves, set(frozen), by),
@@ -89,7 +89,7 @@ def _tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any:
     """The gradients by name, or the error that was raised."""
     none = dict.fromkeys(leaves)
-    if not facts.is_tensor(output) or not facts._requires_grad(output):
+    if not tensors.is_tensor(output) or not tensors.requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
     cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
@@ -109,13 +109,13 @@ def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
     """What backward() puts into ``.grad`` of some leaves; of all leaves that are known it is put back."""
     behind = (nodes.leaf_of(node) for node in nodes.behind(output))
-    known = [*inputs, *(leaf for leaf in behind if facts.is_tensor(leaf))]
-    before = [(leaf, facts.read_grad(leaf)) for leaf in known]
+    known = [*inputs, *(leaf for leaf in behind if tensors.is_tensor(leaf))]
+    before = [(leaf, tensors.read_grad(leaf)) for leaf in known]
     try:
         for leaf in known:
             _set_grad(leaf, None)
         _run_backward((output,), (cotangent,), True, False, (), True, accumulate_grad=True)
-        return [facts.read_grad(leaf) for leaf in inputs]
+        return [tensors.read_grad(leaf) for leaf in inputs]
     finally:
         for leaf, gradient in before:
             _set_grad(leaf, gradient)
@@ -170,35 +170,35 @@ class Updates:
         modules: set[int] = set()
         found = [pair for name, value in named.items() for pair in tensors_of(name, value, modules)]
         names = {_id(p): name for name, p in reversed(found)}  # of several names of one parameter the first
-        self._learners = list({_id(p): p for _, p in found if facts._requires_grad(p)}.values())
+        self._learners = list({_id(p): p for _, p in found if tensors.requires_grad(p)}.values())
         self._names = [names[_id(p)] for p in self._learners]
         self._opt = opt
         self._made: dict[str, Any] = {"before": None, "steps": [], "end": None, "memory": {}}
 
     def __enter__(self) -> dict[str, Any]:
-        grads = [(p, facts.read_grad(p)) for p in self._learners]
-        self._made["before"] = _together(_zeros_like(p) if grad is None else grad for p, grad in grads)
+        grads = [(p, tensors.read_grad(p)) for p in self._learners]
+        self._made["before"] = _joined(_zeros_like(p) if grad is None else grad for p, grad in grads)
         self._hook = _listen(self._opt, opaque(self._note))
         return self._made
 
     def _note(self, *_: Any) -> None:
-        grads = [facts.read_grad(p) for p in self._learners]
+        grads = [tensors.read_grad(p) for p in self._learners]
         missing = [name for name, grad in zip(self._names, grads, strict=True) if grad is None]
-        place = _together(self._learners)
-        self._made["steps"].append({"gradient": _together(grads), "missing": missing, "place": place})
+        place = _joined(self._learners)
+        self._made["steps"].append({"gradient": _joined(grads), "missing": missing, "place": place})
 
     def __exit__(self, *error: object) -> None:
         self._hook.remove()
         states = [self._opt.state.get(p, {}) for p in self._learners]
-        self._made["end"] = _together(self._learners)
-        self._made["memory"] = {entry: _together(state.get(entry) for state in states) for entry in _MEMORY}
+        self._made["end"] = _joined(self._learners)
+        self._made["memory"] = {entry: _joined(state.get(entry) for state in states) for entry in _MEMORY}
 
 
-def _together(tensors: Iterable[Any]) -> Any:
-    """The numbers of some tensors as they are now, in one tensor; a single one keeps its shape."""
-    all_of_them = list(tensors)
-    if not all_of_them or not all(facts.is_tensor(tensor) for tensor in all_of_them):
+def _joined(parts: Iterable[Any]) -> Any:
+    """The numbers of some tensors as they are now, in one tensor; a single tensor keeps its shape."""
+    listed = list(parts)
+    if not listed or not all(map(tensors.is_tensor, listed)):
         return None
-    if len(all_of_them) == 1:
-        return _clone(_detach(all_of_them[0]))
-    return _cat([_reshape(_detach(tensor), (-1,)) for tensor in all_of_them])
+    if len(listed) == 1:
+        return _clone(_detach(listed[0]))
+    return _cat([_reshape(_detach(tensor), (-1,)) for tensor in listed])

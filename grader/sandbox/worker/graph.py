@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from . import contents, errors, facts, nodes
+from . import contents, errors, nodes, tensors
 from .nodes import Walk, leaf_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -47,7 +47,6 @@ _output, _version, _shape, _requires, _retains = (
     for name in ("output_nr", "_version", "shape", "requires_grad", "retains_grad")
 )
 _is_inference = _base.is_inference
-_cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
 _type, _id = type, id
 
 
@@ -67,11 +66,11 @@ def graph(**named: Any) -> dict[str, Any]:
 def tensors_of(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
     """The tensors a named value stands for; a module's are read past its own methods, each module's once."""
     kind = _type(value)
-    if facts.is_tensor(value):
+    if tensors.is_tensor(value):
         yield name[:_MAX_NAME], value
     elif kind is list or kind is tuple:
-        tensors = [(place, item) for place, item in enumerate(value[:_MAX_ITEMS]) if facts.is_tensor(item)]
-        yield from ((f"{name}[{place}]"[:_MAX_NAME], tensor) for place, tensor in tensors)
+        items = enumerate(value[:_MAX_ITEMS])
+        yield from ((f"{name}[{n}]"[:_MAX_NAME], item) for n, item in items if tensors.is_tensor(item))
     elif contents.is_module(value):
         yield from _of_module(name, value, modules)
 
@@ -82,7 +81,7 @@ def _of_module(name: str, module: Any, modules: set[int]) -> Iterator[tuple[str,
         if _id(one) not in modules and len(modules) < _MAX_MODULES:
             modules.add(_id(one))
             for key, parameter in contents.members(one, "_parameters"):
-                if facts.is_tensor(parameter):
+                if tensors.is_tensor(parameter):
                     yield f"{prefix}{key}"[:_MAX_NAME], parameter
 
 
@@ -112,7 +111,7 @@ class _Teller:
 
     def _group(self, tensor: Any) -> int:
         """A number for a tensor's storage; what has none of its own is alone."""
-        return self._storages.setdefault(_key(tensor), len(self._storages))
+        return self._storages.setdefault(_memory_of(tensor), len(self._storages))
 
     def _tensor(self, place: int) -> dict[str, Any]:
         name, tensor = self._named[place]
@@ -120,14 +119,14 @@ class _Teller:
         return {
             "name": name,
             "shape": _sizes(tensor),
-            "leaf": facts.is_leaf(tensor),
+            "leaf": tensors.is_leaf(tensor),
             "requires_grad": _requires(tensor),
             "version": None if _is_inference(tensor) else _version(tensor),
-            "made_by": self._shown.places.get(_id(facts.made_by(tensor))),
+            "made_by": self._shown.places.get(_id(tensors.made_by(tensor))),
             "output": _output(tensor),
             "storage": self._groups[place],
             "same": None if first == place else first,
-            "grad": facts.read_grad(tensor) is not None,
+            "grad": tensors.read_grad(tensor) is not None,
             "retains": _retains(tensor),
         }
 
@@ -141,9 +140,9 @@ class _Teller:
             "saved": [*islice(self._remarkable(nodes.states(node)), MAX_SAVED)],
         }
         leaf = leaf_of(node)
-        if facts.is_tensor(leaf):
+        if tensors.is_tensor(leaf):
             named = self._names.get(_id(leaf))
-            told.update(leaf=_sizes(leaf), named=named, grad=facts.read_grad(leaf) is not None)
+            told.update(leaf=_sizes(leaf), named=named, grad=tensors.read_grad(leaf) is not None)
         return told
 
     def _remarkable(self, states: list[nodes.State]) -> Iterator[list[Any]]:
@@ -157,7 +156,7 @@ class _Teller:
         """The named tensor on the memory of a saved one: a constant, or what may have overwritten it."""
         if saved is None or (state == "current" and _requires(saved)):
             return None
-        group = self._storages.get(_key(saved))
+        group = self._storages.get(_memory_of(saved))
         places = [place for place, its in enumerate(self._groups) if its == group]
         constants = [place for place in places if not _requires(self._named[place][1])]
         return next(iter(constants if state == "current" else constants + places), None)
@@ -168,10 +167,8 @@ def _few(places: list[int | None]) -> list[int | None]:
     return places if len(places) <= MAX_NEXT else [*places[: MAX_NEXT - 1], None]
 
 
-def _key(tensor: Any) -> Any:
-    """What is equal for tensors on the same memory, as long as they live."""
-    storage = facts._storage_of(tensor)
-    return -_id(tensor) if storage is None else _cdata(storage)
+def _memory_of(tensor: Any) -> int:
+    return tensors.memory_key(tensor, tensors.storage_of(tensor))
 
 
 def _sizes(tensor: Any) -> str:

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from . import errors, facts
+from . import errors, tensors
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _PythonNode = torch._C._FunctionBase
 _next_of_python = _PythonNode.__dict__["next_functions"].__get__
-_made_by = facts.made_by
+_made_by = tensors.made_by
 _probing = torch.ones(1, requires_grad=True)
 _AccumulateGrad = type(_made_by(_probing * _probing).next_functions[0][0])
 _variable = _AccumulateGrad.__dict__["variable"].__get__
@@ -35,12 +35,12 @@ class Walk:
         after: the places of the nodes that a gradient travels to from each; None for a node left out.
     """
 
-    def __init__(self, tensors: list[Any], most: int = sys.maxsize) -> None:
+    def __init__(self, results: list[Any], most: int = sys.maxsize) -> None:
         self.nodes: list[Any] = []
         self.places: dict[int, int] = {}
         self.after: list[list[int | None]] = []
         self._most = most
-        for node in map(_made_by, tensors):
+        for node in map(_made_by, results):
             if node is not None:
                 self._meet(node)
         while len(self.after) < len(self.nodes):
@@ -66,7 +66,7 @@ def behind(tensor: Any) -> list[Any]:
 
     It records less than a ``Walk``, because a probe may ask after every call of a module.
     """
-    first = _made_by(tensor) if facts.is_tensor(tensor) else None
+    first = _made_by(tensor) if tensors.is_tensor(tensor) else None
     found = {} if first is None else {_id(first): first}
     waiting = list(found.values())
     while waiting:
@@ -147,7 +147,7 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
     return [
         (f"{name}[{place}]" if several else name, "current", *_versions(value), value)
         for place, value in enumerate(values if several else (values,))
-        if facts.is_tensor(value)
+        if tensors.is_tensor(value)
     ]
 
 

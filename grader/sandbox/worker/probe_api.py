@@ -20,8 +20,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import contents, errors, facts, gradients
-from .facts import Raised
+from . import contents, errors, gradients
+from .facts import Raised, key_text
 from .gradients import Updates
 from .graph import graph
 from .nodes import behind, leaf_of, states
@@ -81,7 +81,7 @@ def state(thing: Any) -> dict[str, Any]:
     return {
         "groups": [[snap(p) for p in group] for group in groups],
         "state": [
-            {facts._key(k): snap(v) for k, v in memory.get(id(p), ())} for group in groups for p in group
+            {key_text(k): snap(v) for k, v in memory.get(id(p), ())} for group in groups for p in group
         ],
     }
 

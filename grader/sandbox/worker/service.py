@@ -28,13 +28,13 @@ from . import (
     errors,
     facts,
     fakes,
-    plain,
     probe_api,
     stub_status,
     torch_state,
 )
 from .bindings import rebound
 from .confinement import Sandbox
+from .student_namespace import StudentNamespace
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -59,6 +59,7 @@ def prepare() -> None:
     cells.Notebook().execute("warm = 1", "<warm-up>")
     _be_main(_notebook)
     fakes.install(_notebook)
+    torch_state.watch_kernels()
     attributes.capture()
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
 
@@ -186,7 +187,7 @@ class Service:
         if attributes.healed(writes):
             audit.notice("patched", "")
         self._notebook.put_back(names)  # another question may need what they were
-        patched += torch_state.intercepting_modes() + attributes.exchanged_kernels()
+        patched += torch_state.intercepting_modes() + torch_state.exchanged_kernels()
         torch_state.restore_modes()
         patched += attributes.restore()
         answer = self._encode(value, raised)
@@ -229,54 +230,3 @@ def _call(probe: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException
         return probe(student), None
     except BaseException as error:
         return None, error
-
-
-class StudentNamespace:
-    """What a probe sees of the notebook: its names as attributes.
-
-    Whatever a function did to torch is noticed, and undone, as it returns: what is put back only when the
-    probe calls it would not be seen afterwards. By the name of each function that was called, `values` gets
-    whether it ever returned something else than None.
-    """
-
-    def __init__(
-        self, names: dict[str, Any], replaced: dict[str, Any], patched: list[str], values: dict[str, bool]
-    ) -> None:
-        self.__names = names
-        self.__replaced = replaced
-        self.__patched = patched
-        self.__values = values
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.__names and name not in self.__replaced:
-            raise NameError(f"{name} is not defined in this notebook")
-        value = self.__replaced.get(name, self.__names.get(name))
-        if isinstance(value, type) or not callable(value):
-            return value
-        return WatchedFunction(name, value, self.__patched, self.__values)
-
-
-#: In the place of torch or of the probe, so that nothing can be believed.
-_ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
-
-
-class WatchedFunction:
-    """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
-
-    def __init__(self, name: str, function: Any, patched: list[str], values: dict[str, bool]) -> None:
-        self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before, given = torch_state.listeners(), plain.Given((*args, *kwargs.values()))
-        try:
-            result = self.__function(*args, **kwargs)
-        finally:
-            left, patched = torch_state.interceptions(before)
-            probe_api.end_call()  # by then nothing of a student's answers for a generator
-            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
-        self.__patched += plain.make_plain(result)
-        self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None
-        return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__function, name)

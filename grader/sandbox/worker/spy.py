@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import facts, nodes
+from . import nodes, tensors
 from .graph import graph
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -22,7 +22,7 @@ _type, _id, _issubclass = type, id, issubclass
 
 def snap(tensor: Any) -> Any:
     """Facts of a tensor as it is now; anything else is passed on as it is."""
-    return facts.Snap(tensor) if facts.is_tensor(tensor) else tensor
+    return tensors.Snap(tensor) if tensors.is_tensor(tensor) else tensor
 
 
 def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ class _Records:
     def _key(self, record: dict[str, Any]) -> Any:
         """What is equal for calls that are one step."""
         given = record["inputs"].get(self._once_per)
-        if self._once_per is None or _type(given) is not facts.Snap:
+        if self._once_per is None or _type(given) is not tensors.Snap:
             return _id(record)
         value = given.fields["value"]
         return _id(given.tensor) if value is None else (*given.fields["shape"], value)
@@ -98,14 +98,14 @@ class _Records:
 
 def _listen(output: Any, record: dict[str, Any]) -> None:
     """Add up the gradients that arrive at the node which made an output."""
-    node = facts.made_by(output) if facts.is_tensor(output) else None
+    node = tensors.made_by(output) if tensors.is_tensor(output) else None
     if node is None:
         return
     place = _output_number(output)
 
     def arrived(arriving: tuple[Any, ...]) -> None:
         gradient = arriving[place]
-        if facts.is_tensor(gradient):
+        if tensors.is_tensor(gradient):
             before, now = record["gradient"], _detach(gradient)
             record["gradient"] = now if before is None else _add(before, now)
 
@@ -220,7 +220,7 @@ def _tensors(fact: Any) -> Any:
     """The tensor of a snap, or those of a tuple of snaps."""
     if _type(fact) is tuple:
         return tuple(_tensors(part) for part in fact)
-    return fact.tensor if _type(fact) is facts.Snap else fact
+    return fact.tensor if _type(fact) is tensors.Snap else fact
 
 
 def _are_same(one: Any, other: Any) -> bool:

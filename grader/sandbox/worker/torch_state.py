@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import functools
 import gc
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils._device import DeviceContext
 
-from . import attributes
+from . import attributes, audit
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -199,3 +201,44 @@ def _leave_autocast() -> None:
         _clear_cache()
     while depth != 0:
         depth = _leave() if depth > 0 else _enter()
+
+
+# Operations that are given another kernel (``torch.library``), which nothing can put back.
+
+_KEYS_OF_THE_CPU = {
+    *("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
+}
+_impls = torch.library._impls
+_kernels: set[str] = set()
+_libraries: list[str] = []  # of kernels, which code of the notebook made
+
+
+def watch_kernels() -> None:
+    """In the zygote, before torch is captured and any student's code runs."""
+    _watch_libraries()
+    _kernels.update(_impls)
+
+
+def _watch_libraries() -> None:
+    """Note when a library of kernels for torch's own operations is made: which passes every list."""
+    make: Callable[..., Any] = torch._C._dispatch_library
+
+    @functools.wraps(make)
+    def dispatch_library(kind: str, namespace: str, *rest: Any, **more: Any) -> Any:
+        if namespace == "aten" and audit.notice_author("kernels of torch", "/torch/library.py"):
+            _libraries.append("kernels of aten")
+        return make(kind, namespace, *rest, **more)
+
+    torch._C._dispatch_library = dispatch_library  # type: ignore[assignment]
+
+
+def exchanged_kernels() -> list[str]:
+    """Operations of torch that were given another kernel (``torch.library``), which nothing can put back."""
+    if len(_impls) == len(_kernels):  # to compare two thousand names copies the pages they lie on
+        return [*_libraries]
+    return [*_libraries, *(f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name))]
+
+
+def _is_of_torch(kernel: str) -> bool:
+    # For the other keys torch itself registers kernels, when vmap or a tensor without memory is first used.
+    return kernel.startswith("aten/") and kernel.rpartition("/")[2] in _KEYS_OF_THE_CPU

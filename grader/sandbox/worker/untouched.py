@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from . import contents, errors, facts, torch_state
+from . import contents, errors, tensors, torch_state
 from .contents import items_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -107,7 +107,7 @@ class _Recorder:
 
     def _looked_into(self, value: Any, entry: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
         kind = _type(value)
-        if facts.is_tensor(value):
+        if tensors.is_tensor(value):
             return _tensor(value, self._objects), iter(())
         if contents.is_module(value):
             return _module(value, self._objects)
@@ -130,13 +130,13 @@ def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
     if then["kind"] != "tensor" or now["kind"] != "tensor":
         return then == now
     rest = ("hooks", "attributes")
-    return facts.are_same(then["tensor"], now["tensor"]) and all(then[key] == now[key] for key in rest)
+    return tensors.are_same(then["tensor"], now["tensor"]) and all(then[key] == now[key] for key in rest)
 
 
 def _tensor(tensor: Any, objects: _Numbers) -> dict[str, Any]:
     hooks = _hooks([read(tensor) for read in _hooks_of_tensor], objects)
     attributes = sorted(_tensor_dict(tensor))
-    return {"kind": "tensor", "tensor": facts.Snap(tensor), "hooks": hooks, "attributes": attributes}
+    return {"kind": "tensor", "tensor": tensors.Snap(tensor), "hooks": hooks, "attributes": attributes}
 
 
 def _module(module: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:

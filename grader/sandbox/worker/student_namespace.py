@@ -1,4 +1,4 @@
-"""Lets no tensor of a student's answer for itself, before a probe works with it.
+"""What a probe sees of a notebook: names, functions that are watched, tensors that are plain.
 
 ``w.grad`` or ``loss.backward()`` in a probe are calls into whatever class ``w`` is of, and into whatever its
 own ``__dict__`` holds. So what a student's function returned, and what it was given, is made a tensor of
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import contents, errors, facts
+from . import contents, errors, probe_api, tensors, torch_state
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -55,7 +55,7 @@ def make_plain(value: Any) -> list[str]:
     """
     changed: list[str] = []
     for tensor in _tensors(value):
-        if not facts.is_tensor(tensor):
+        if not tensors.is_tensor(tensor):
             _make_torchs_own(tensor)
         attributes = _attributes(tensor)
         for name in [name for name in attributes if name in _its_own] if attributes else ():
@@ -91,3 +91,54 @@ def _tensors(value: Any) -> Iterator[Any]:
             items = list(islice(dict.values(found) if kind is dict else found, left))
             left -= len(items)
             waiting += reversed(items)
+
+
+class StudentNamespace:
+    """What a probe sees of the notebook: its names as attributes.
+
+    Whatever a function did to torch is noticed, and undone, as it returns: what is put back only when the
+    probe calls it would not be seen afterwards. By the name of each function that was called, `values` gets
+    whether it ever returned something else than None.
+    """
+
+    def __init__(
+        self, names: dict[str, Any], replaced: dict[str, Any], patched: list[str], values: dict[str, bool]
+    ) -> None:
+        self.__names = names
+        self.__replaced = replaced
+        self.__patched = patched
+        self.__values = values
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__names and name not in self.__replaced:
+            raise NameError(f"{name} is not defined in this notebook")
+        value = self.__replaced.get(name, self.__names.get(name))
+        if isinstance(value, type) or not callable(value):
+            return value
+        return WatchedFunction(name, value, self.__patched, self.__values)
+
+
+#: In the place of torch or of the probe, so that nothing can be believed.
+_ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
+
+
+class WatchedFunction:
+    """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
+
+    def __init__(self, name: str, function: Any, patched: list[str], values: dict[str, bool]) -> None:
+        self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before, given = torch_state.listeners(), Given((*args, *kwargs.values()))
+        try:
+            result = self.__function(*args, **kwargs)
+        finally:
+            left, patched = torch_state.interceptions(before)
+            probe_api.end_call()  # by then nothing of a student's answers for a generator
+            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
+        self.__patched += make_plain(result)
+        self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__function, name)
